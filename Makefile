@@ -1,0 +1,59 @@
+# Everything a person does with this repository. `make help` lists it.
+# Needs Python 3.11+ and make; the rest is installed into .venv by the first command that needs it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.7
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-all check format bench docs lock clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/ready  ## install everything into .venv, and find Java for Spark
+	@$(BIN)/python tools/java.py
+
+run: $(VENV)/ready  ## the demonstration: subscriptions matched against a stream of events
+	@$(BIN)/tamis demo
+
+test: setup  ## the tests, in minutes
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+test-all: setup  ## the tests, the slow and heavy suites included
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+check: $(VENV)/ready  ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/ready  ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/ready  ## the benchmarks: a table, and artifacts/benchmarks/*.json
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/ready  ## the documentation as a site under site/
+	$(BIN)/mkdocs build --strict --quiet
+
+lock: $(VENV)/ready  ## pin the newest versions that pyproject.toml allows
+	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --universal --upgrade \
+	  --generate-hashes --no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock --quiet
+
+clean:  ## remove everything that was made here
+	rm -rf $(VENV) artifacts site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/ready: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "tamis needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || { echo "Making the virtual environment .venv ..."; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@echo "Installing the locked dependencies (PySpark is large: a minute or two) ..."
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@

@@ -1,0 +1,51 @@
+"""Tamis: content-based publish/subscribe. Standing questions, exactly answered.
+
+>>> import tamis
+>>> wanted = tamis.parse("category = 'Thriller' AND (price < 20 OR signed AND bids <= 3)")
+>>> tamis.holds(wanted, {"category": "Thriller", "price": 35, "signed": True, "bids": 2})
+True
+"""
+
+from tamis import errors
+from tamis.language import (
+    Explanation,
+    Expression,
+    Limits,
+    Schema,
+    all_of,
+    any_of,
+    at_least,
+    attr,
+    call,
+    explain,
+    from_json,
+    holds,
+    json_schema,
+    lit,
+    parse,
+    truth,
+    xor,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Explanation",
+    "Expression",
+    "Limits",
+    "Schema",
+    "all_of",
+    "any_of",
+    "at_least",
+    "attr",
+    "call",
+    "errors",
+    "explain",
+    "from_json",
+    "holds",
+    "json_schema",
+    "lit",
+    "parse",
+    "truth",
+    "xor",
+]

@@ -1,0 +1,42 @@
+"""What a subscription says.
+
+A subscription's text is a Boolean SQL expression, the part that would stand behind WHERE. This package
+reads it (`parser`), builds it from Python (`builder`) or JSON (`json_form`), checks it against a
+`schema`, says what it means (`meaning`: the definition that every matcher is tested against), explains
+an answer (`explanation`), and rewrites it into the forms that matchers want (`rewrites`).
+"""
+
+from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, lit, xor
+from tamis.language.checking import check
+from tamis.language.explanation import Explanation, explain
+from tamis.language.expressions import Condition, Expression, Term
+from tamis.language.json_form import from_json, json_schema
+from tamis.language.limits import Limits
+from tamis.language.meaning import Event, holds, truth
+from tamis.language.parser import parse
+from tamis.language.schema import Schema
+
+__all__ = [
+    "Condition",
+    "Event",
+    "Explanation",
+    "Expression",
+    "Limits",
+    "Schema",
+    "Term",
+    "Value",
+    "all_of",
+    "any_of",
+    "at_least",
+    "attr",
+    "call",
+    "check",
+    "explain",
+    "from_json",
+    "holds",
+    "json_schema",
+    "lit",
+    "parse",
+    "truth",
+    "xor",
+]

@@ -1,0 +1,705 @@
+"""How does a text become an expression?
+
+An operator-precedence parser with its stacks in sight: operands wait on one, operators on the
+other until one of lower precedence comes. Nothing recurses, so a hostile text meets a limit, never the
+end of Python's stack. The grammar and its precedences are Spark SQL's (see docs/language.md).
+
+Most predicates of most subscriptions are `attribute operator literal`. One regular expression takes
+such a predicate in a single step, and a table remembers the node it made: rules that share predicates
+share nodes from the start.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tamis.errors import (
+    ArityError,
+    ExpressionSyntaxError,
+    LanguageError,
+    LimitError,
+    LiteralError,
+    TypeMismatchError,
+    UnknownFunctionError,
+    did_you_mean,
+)
+from tamis.language import literals, patterns
+from tamis.language.checking import check, check_size
+from tamis.language.expressions import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    And,
+    AtLeast,
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    Expression,
+    In,
+    IsA,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    RLike,
+    Scalar,
+    Test,
+    Xor,
+    is_condition,
+)
+from tamis.language.functions import CALLABLE, FUNCTIONS
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.tokens import NUMBER, RESERVED, STRING, Token, next_token, string_value
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+
+# Precedences, loosest first. A frame is an open parenthesis, which nothing reaches across.
+_FRAME, _OR, _XOR, _AND, _NOT, _PREDICATE, _COMPARISON, _SUM, _PRODUCT, _SIGN = range(10)
+
+_CONNECTIVES = {"OR": (_OR, Or), "XOR": (_XOR, Xor), "AND": (_AND, And)}
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
+_ARITHMETIC = {
+    "+": (_SUM, "add"),
+    "-": (_SUM, "subtract"),
+    "*": (_PRODUCT, "multiply"),
+    "/": (_PRODUCT, "divide"),
+    "%": (_PRODUCT, "remainder"),
+}
+_PREDICATES = frozenset({"NOT", "BETWEEN", "IN", "LIKE", "RLIKE", "IS"})
+
+_SIMPLE = re.compile(
+    r"\s*+([A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+)\s*+(<=>|<=|>=|<>|!=|==?|<|>)\s*+"
+    r"(-?[0-9][0-9.]*+|'[^'\\]*+')(?=\s*+(?:\)|AND\b|OR\b|and\b|or\b|\Z))"
+)
+_LITERAL = rf"(?:[+-]?{NUMBER}|{STRING})"
+_LITERAL_LIST = re.compile(rf"\s*+\(\s*+({_LITERAL}(?:\s*+,\s*+{_LITERAL})*+)\s*+\)", re.DOTALL)
+_LISTED = re.compile(rf"\s*+({_LITERAL})\s*+,?+", re.DOTALL)
+
+_REMEMBERED = 1 << 16
+_simple_predicates: dict[tuple[str, str, str], Compare] = {}
+_attributes: dict[str, Attribute] = {}
+
+
+def parse(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+    """Return the expression that a text says; with a schema, names and types are checked too.
+
+    >>> str(parse("price<20 and not (sold or bids>=3)"))
+    'price < 20 AND NOT (sold OR bids >= 3)'
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"an expression's text is a str, not {type(text).__name__}")
+    if len(text) > limits.text_length:
+        raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
+    parser = _Parser(text, limits)
+    expression = parser.run()
+    if schema is None and parser.is_plain:
+        return expression
+    try:
+        check(expression, schema)
+    except LanguageError as error:
+        raise _placed(error, text, schema, limits) from None
+    return expression
+
+
+def _placed(error: LanguageError, text: str, schema: Schema | None, limits: Limits) -> LanguageError:
+    """Find the place of a checker's error: read the text again, remembering where each node came from."""
+    parser = _Parser(text, limits, places={})
+    expression = parser.run()
+    try:
+        check(expression, schema)
+    except LanguageError as again:
+        again.text = text
+        again.position = (parser.places or {}).get(id(again.__dict__.pop("node", None)), 0)
+        return again
+    return error
+
+
+class _Pending:
+    """An operator that waits for its operands, or a frame that waits for its closing parenthesis."""
+
+    __slots__ = ("base", "count", "kind", "precedence", "start")
+
+    def __init__(self, precedence: int, kind: str, start: int, base: int = 0) -> None:
+        self.precedence = precedence
+        self.kind = kind
+        self.start = start
+        self.base = base  # how many operands stood before it
+        self.count = 2  # how many operands a connective has so far
+
+
+class _Parser:
+    def __init__(self, text: str, limits: Limits, places: dict[int, int] | None = None) -> None:
+        self.text = text
+        self.limits = limits
+        self.places = places
+        self.position = 0
+        self.operands: list[Expression] = []
+        self.starts: list[int] = []
+        self.operators: list[_Pending] = [_Pending(_FRAME, "start", 0)]
+        self.nesting = 0
+        self.steps = 0  # bounds the nodes and, with the nesting, the depth of the result
+        self.is_plain = True  # no node yet that the checker could refuse without a schema
+        self.is_closed = False  # the operand on top is a predicate such as `a IS NULL`, which ends a comparison
+
+    # -- The loop: operand, operator, operand, ...
+
+    def run(self) -> Expression:
+        while True:
+            while not self.read_operand():
+                pass
+            while not self.read_operator():
+                if self.operators[-1].kind == "end":
+                    return self.finished()
+
+    def finished(self) -> Expression:
+        expression = self.operands[0]
+        self.condition(expression, self.starts[0])
+        bound = self.steps + self.nesting
+        if bound > self.limits.depth or bound > self.limits.nodes:
+            try:
+                check_size(expression, self.limits)
+            except LimitError as error:
+                error.text, error.position = self.text, 0
+                raise
+        return expression
+
+    def push(self, node: Expression, start: int) -> None:
+        self.operands.append(node)
+        self.starts.append(start)
+        self.steps += 1
+        if self.places is not None:
+            self.places[id(node)] = start
+
+    def pop(self) -> tuple[Expression, int]:
+        return self.operands.pop(), self.starts.pop()
+
+    def take(self) -> Token:
+        token = next_token(self.text, self.position)
+        self.position = token.end
+        return token
+
+    def peek(self) -> Token:
+        return next_token(self.text, self.position)
+
+    # -- Operands
+
+    def read_operand(self) -> bool:
+        """Read an operand, or what may stand before one. Return whether the operand is complete."""
+        self.is_closed = False
+        if self.operators[-1].precedence <= _NOT and self.places is None:
+            found = _SIMPLE.match(self.text, self.position)
+            if found:
+                simple: Any = found.group(1, 2, 3)
+                node = _simple_predicates.get(simple)
+                if node is None:
+                    node = _simple_predicate(*simple)
+                if node is not None:
+                    self.position = found.end()
+                    self.operands.append(node)
+                    self.starts.append(found.start(1))
+                    self.steps += 3
+                    return True
+        token = self.take()
+        start = token.start
+        match token.kind:
+            case "name":
+                return self.read_name(token)
+            case "number":
+                self.push(Literal(self.placed(start, literals.number, token.text)), start)
+            case "string":
+                self.push(Literal(self.string(token)), start)
+            case "(":
+                self.open("(", start)
+                return False
+            case "quoted":
+                self.push(self.attribute(token), start)
+            case "TRUE" | "FALSE" | "NULL":
+                self.push({"TRUE": TRUE, "FALSE": FALSE, "NULL": UNKNOWN}[token.kind], start)
+            case "NOT":
+                if self.operators[-1].precedence > _NOT:
+                    self.fail(token, ("a value",), hint="Put a NOT that is compared into parentheses.")
+                self.open("NOT", start, _NOT)
+                return False
+            case "-" | "+":
+                return self.read_sign(token)
+            case "XOR" if self.peek().kind == "(":
+                return self.read_name(token)
+            case ")" if self.operators[-1].kind == "array" and self.operators[-1].base == len(self.operands):
+                self.close_call(self.operators.pop())
+            case _:
+                self.fail(token, ("a condition",) if self.operators[-1].precedence <= _NOT else ("a value",))
+        return True
+
+    def read_sign(self, token: Token) -> bool:
+        following = self.peek()
+        if following.kind == "number":
+            self.take()
+            sign = "-" if token.kind == "-" else ""
+            self.push(Literal(self.placed(following.start, literals.number, sign + following.text)), token.start)
+            return True
+        self.open("negate" if token.kind == "-" else "plus", token.start, _SIGN)
+        return False
+
+    def read_name(self, token: Token) -> bool:
+        following = self.peek()
+        if following.kind == "(":
+            self.open_call(token)
+            self.take()
+            return False
+        if following.kind == "string" and token.text.upper() in ("DATE", "TIMESTAMP"):
+            read = literals.date if token.text.upper() == "DATE" else literals.timestamp
+            self.push(Literal(self.placed(following.start, read, self.string(self.take()))), token.start)
+        elif following.kind == ".":
+            self.push(self.attribute(token), token.start)
+        else:
+            self.push(_attribute(token.text) if self.places is None else _new_attribute(token.text), token.start)
+        return True
+
+    def attribute(self, token: Token) -> Attribute:
+        """A name with back-quoted parts or spaces around its dots."""
+        path = self.name_parts(token)
+        while self.peek().kind == ".":
+            self.take()
+            part = self.take()
+            if part.kind not in ("name", "quoted") and part.text.upper() not in RESERVED:
+                self.fail(part, ("a name",))
+            path += self.name_parts(part)
+        return Attribute(path)
+
+    def name_parts(self, token: Token) -> tuple[str, ...]:
+        if token.kind != "quoted":
+            return tuple(token.text.split("."))
+        name = token.text[1:-1].replace("``", "`")
+        if not name:
+            self.fail(token, ("a name",))
+        return (name,)
+
+    def string(self, token: Token) -> str:
+        """A text; adjacent ones are joined, as in Spark SQL."""
+        whole = ""
+        while True:
+            try:
+                whole += string_value(token.text)
+                whole.encode()
+            except ValueError as error:
+                raise LiteralError(
+                    f"this text is not valid Unicode ({error})", text=self.text, position=token.start
+                ) from None
+            if self.peek().kind != "string":
+                return whole
+            token = self.take()
+
+    # -- Operators
+
+    def read_operator(self) -> bool:
+        """Read what stands behind an operand. Return whether an operand is due next."""
+        token = self.take()
+        kind = token.kind
+        if kind in _CONNECTIVES:
+            return self.read_connective(token)
+        if kind in _COMPARISONS:
+            self.open_operand(token, _COMPARISON)
+            self.operators.append(_Pending(_COMPARISON, kind, token.start))
+            return True
+        if kind == ")":
+            self.close(token)
+        elif kind == "end":
+            self.read_end(token)
+        elif kind == ",":
+            return self.read_comma(token)
+        elif kind in _PREDICATES:
+            return self.read_predicate(token)
+        elif kind in _ARITHMETIC:
+            self.open_operand(token, _ARITHMETIC[kind][0])
+            self.operators.append(_Pending(_ARITHMETIC[kind][0], kind, token.start))
+            return True
+        else:
+            self.fail(token, ("AND", "OR", "an operator"), hint=_operator_hint(token))
+        return False
+
+    def open_operand(self, token: Token, precedence: int) -> None:
+        """Make the operand on the left of an operator complete."""
+        if self.is_closed:
+            self.fail(token, ("AND", "OR"), hint="Put the condition on the left into parentheses.")
+        self.reduce(precedence)
+
+    def read_connective(self, token: Token) -> bool:
+        kind = token.kind
+        self.reduce(_COMPARISON)
+        top = self.operators[-1]
+        if top.kind == "BETWEEN" and kind == "AND":
+            top.kind = "BETWEEN AND"
+            return True
+        precedence = _CONNECTIVES[kind][0]
+        self.reduce(precedence + 1)
+        self.condition(self.operands[-1], self.starts[-1])
+        top = self.operators[-1]
+        if top.kind == kind:
+            top.count += 1
+        else:
+            self.operators.append(_Pending(precedence, kind, token.start))
+        return True
+
+    def read_predicate(self, token: Token) -> bool:
+        """Read BETWEEN, IN, LIKE, RLIKE or IS, negated or not. Return whether an operand is due next."""
+        self.open_operand(token, _COMPARISON)
+        if self.operators[-1].precedence == _PREDICATE:
+            self.fail(token, ("AND", "OR"), hint="Put the condition on the left into parentheses.")
+        is_negated = token.kind == "NOT"
+        if is_negated:
+            token = self.take()
+        if token.kind == "BETWEEN":
+            self.operators.append(_Pending(_PREDICATE, "BETWEEN", token.start, base=int(is_negated)))
+            return True
+        value, start = self.pop()
+        match token.kind:
+            case "IN":
+                return self.read_in(value, start, is_negated)
+            case "LIKE":
+                self.finish_predicate(self.read_like(value), start, is_negated)
+            case "RLIKE":
+                pattern = self.pattern()
+                self.placed(pattern[1], patterns.check_regex, pattern[0], self.limits)
+                self.finish_predicate(RLike(value, pattern[0]), start, is_negated)
+            case "IS" if not is_negated:
+                return self.read_is(value, start)
+            case _:
+                self.fail(token, ("BETWEEN", "IN", "LIKE", "RLIKE"))
+        return False
+
+    def finish_predicate(self, node: Expression, start: int, is_negated: bool) -> None:
+        if self.places is not None:
+            self.places[id(node)] = start
+        self.push(Not(node) if is_negated else node, start)
+        self.is_plain = False
+        self.is_closed = True
+
+    def read_like(self, value: Expression) -> Like:
+        pattern, start = self.pattern()
+        escape = "\\"
+        if self.peek().kind == "ESCAPE":
+            self.take()
+            escape, _ = self.pattern()
+        self.placed(start, patterns.check_like, pattern, escape, self.limits)
+        return Like(value, pattern, escape)
+
+    def pattern(self) -> tuple[str, int]:
+        token = self.take()
+        if token.kind != "string":
+            self.fail(token, ("a text in quotes",), hint="A pattern is a literal, so that it can be compiled once.")
+        return self.string(token), token.start
+
+    def read_is(self, value: Expression, start: int) -> bool:
+        token = self.take()
+        is_negated = token.kind == "NOT"
+        if is_negated:
+            token = self.take()
+        word = token.text.upper()
+        if word == "NULL" or word == "UNKNOWN":
+            self.finish_predicate(IsNull(value), start, is_negated)
+        elif word == "TRUE" or word == "FALSE":
+            self.finish_predicate(Compare("<=>", value, TRUE if word == "TRUE" else FALSE), start, is_negated)
+        elif word == "A" and self.peek().kind == "string":
+            self.finish_predicate(IsA(value, self.string(self.take())), start, is_negated)
+        elif word == "DISTINCT" and self.peek().text.upper() == "FROM":
+            self.take()
+            self.push(value, start)
+            self.operators.append(_Pending(_PREDICATE, "DISTINCT", token.start, base=int(not is_negated)))
+            return True
+        else:
+            self.fail(token, ("NULL", "TRUE", "FALSE", "UNKNOWN", "A 'type'", "DISTINCT FROM"))
+        return False
+
+    def read_in(self, value: Expression, start: int, is_negated: bool) -> bool:
+        """Read a list of literals at one go; anything else in the list is read as usual."""
+        found = _LITERAL_LIST.match(self.text, self.position)
+        if found:
+            members = self.listed(found.start(1), found.end(1))
+            self.position = found.end()
+            self.finish_predicate(In(value, members), start, is_negated)
+            return False
+        token = self.take()
+        if token.kind != "(":
+            self.fail(token, ("(",))
+        if self.peek().kind == ")":
+            self.fail(self.take(), ("at least one value",))
+        self.push(value, start)
+        self.open("NOT IN" if is_negated else "IN", token.start)
+        return True
+
+    def listed(self, position: int, end: int) -> tuple[Scalar, ...]:
+        members: list[Scalar] = []
+        for found in _LISTED.finditer(self.text, position, end):
+            if len(members) >= self.limits.list_length:
+                raise LimitError("list_length", self.limits.list_length, "more", text=self.text, position=position)
+            piece, start = found[1], found.start(1)
+            if piece[-1] in "'\"":
+                members.append(self.string_alone(piece, start))
+            else:
+                members.append(self.placed(start, literals.number, piece))
+        return tuple(members)
+
+    def string_alone(self, piece: str, start: int) -> str:
+        if "\\" not in piece and piece.isascii() and "''" not in piece and '""' not in piece and piece[0] in "'\"":
+            return piece[1:-1]
+        return self.string(Token("string", piece, start, start + len(piece)))
+
+    def read_comma(self, token: Token) -> bool:
+        self.reduce(_FRAME + 1)
+        if self.operators[-1].kind in ("(", "start"):
+            self.fail(token, (")",) if self.operators[-1].kind == "(" else ("AND", "OR", "the end"))
+        if len(self.operands) - self.operators[-1].base > self.limits.list_length:
+            raise LimitError("list_length", self.limits.list_length, "more", text=self.text, position=token.start)
+        return True
+
+    def read_end(self, token: Token) -> None:
+        self.reduce(_FRAME + 1)
+        frame = self.operators[-1]
+        if frame.kind != "start":
+            self.fail(
+                token, (")",), hint=f"The parenthesis of column {_column(self.text, frame.start)} is never closed."
+            )
+        self.operators.append(_Pending(_FRAME, "end", token.start))
+
+    # -- Frames
+
+    def open(self, kind: str, start: int, precedence: int = _FRAME) -> None:
+        self.nesting += 1
+        # Nothing that is open can be closed without having been counted, so this bounds the stacks.
+        if len(self.operators) > 4 * self.limits.depth or (
+            len(self.operators) > self.limits.depth
+            and sum(waiting.precedence in (_FRAME, _NOT, _SIGN) for waiting in self.operators) > self.limits.depth
+        ):
+            raise LimitError("depth", self.limits.depth, "more", text=self.text, position=start)
+        self.operators.append(_Pending(precedence, kind, start, base=len(self.operands)))
+
+    def open_call(self, token: Token) -> None:
+        name = token.text.lower()
+        if name not in CALLABLE:
+            raise UnknownFunctionError(
+                f"there is no function {token.text}",
+                text=self.text,
+                position=token.start,
+                hint=did_you_mean(name, CALLABLE) or "`tamis language` lists the functions.",
+            )
+        self.open(name, token.start)
+
+    def close(self, token: Token) -> None:
+        self.reduce(_FRAME + 1)
+        frame = self.operators.pop()
+        if frame.kind == "start":
+            self.operators.append(frame)
+            self.fail(token, ("AND", "OR", "the end"), hint="This parenthesis was never opened.")
+        self.is_closed = False
+        if frame.kind == "(":
+            self.starts[-1] = frame.start
+        elif frame.kind in ("IN", "NOT IN"):
+            self.close_in(frame)
+        else:
+            self.close_call(frame)
+
+    def arguments(self, frame: _Pending) -> tuple[Expression, ...]:
+        found = tuple(self.operands[frame.base :])
+        del self.operands[frame.base :]
+        del self.starts[frame.base :]
+        return found
+
+    def close_in(self, frame: _Pending) -> None:
+        """`a IN (b, 1)` is `a = b OR a IN (1)`, and with literals only it is a list of them."""
+        members = self.arguments(frame)
+        value, start = self.pop()
+        constants = tuple(member.value for member in members if isinstance(member, Literal))
+        node: Expression = In(value, constants)
+        if len(constants) < len(members):
+            others: list[Expression] = [
+                Compare("=", value, member) for member in members if not isinstance(member, Literal)
+            ]
+            choices = (*others, node) if constants else tuple(others)
+            node = Or(choices) if len(choices) > 1 else choices[0]
+        self.finish_predicate(node, start, frame.kind == "NOT IN")
+
+    def close_call(self, frame: _Pending) -> None:
+        starts = self.starts[frame.base :]
+        arguments = self.arguments(frame)
+        name = frame.kind
+        self.is_plain = False
+        if name == "xor":
+            self.push(self.xor(arguments, starts, frame.start), frame.start)
+        elif name == "at_least":
+            self.push(self.at_least(arguments, starts, frame.start), frame.start)
+        elif name == "double":
+            self.push(self.double(arguments, frame.start), frame.start)
+        else:
+            function = FUNCTIONS[name]
+            if not function.accepts(len(arguments)):
+                self.wrong_arity(name, function.signature, len(arguments), frame.start)
+            self.placed(frame.start, function.check, arguments)
+            self.push((Test if function.is_test else Call)(name, arguments), frame.start)
+
+    def xor(self, arguments: tuple[Expression, ...], starts: list[int], start: int) -> Xor:
+        if len(arguments) < 2:
+            self.wrong_arity("xor", "xor(condition, condition, …)", len(arguments), start)
+        for argument, place in zip(arguments, starts, strict=True):
+            self.condition(argument, place)
+        return Xor(arguments)
+
+    def at_least(self, arguments: tuple[Expression, ...], starts: list[int], start: int) -> AtLeast:
+        if len(arguments) < 2:
+            self.wrong_arity("at_least", "at_least(count, condition, …)", len(arguments), start)
+        count, *conditions = arguments
+        if not isinstance(count, Literal) or type(count.value) is not int or count.value < 0:
+            raise TypeMismatchError(
+                "at_least counts to a whole number that is not negative",
+                text=self.text,
+                position=starts[0],
+                hint="Write at_least(2, a = 1, b = 2, c = 3).",
+            )
+        for argument, place in zip(conditions, starts[1:], strict=True):
+            self.condition(argument, place)
+        return AtLeast(count.value, tuple(conditions))
+
+    def double(self, arguments: tuple[Expression, ...], start: int) -> Literal:
+        if len(arguments) != 1 or not isinstance(arguments[0], Literal) or not isinstance(arguments[0].value, str):
+            raise TypeMismatchError(
+                "double takes one text", text=self.text, position=start, hint="Write double('NaN'), or 5D for a number."
+            )
+        return Literal(self.placed(start, literals.special_double, arguments[0].value))
+
+    # -- Reduction: operators that bind at least this tightly get their operands
+
+    def reduce(self, precedence: int) -> None:
+        operators = self.operators
+        while operators[-1].precedence >= precedence:
+            pending = operators.pop()
+            kind = pending.kind
+            if kind in _CONNECTIVES:
+                self.condition(self.operands[-1], self.starts[-1])
+                first = len(self.operands) - pending.count
+                node = _CONNECTIVES[kind][1](tuple(self.operands[first:]))
+                del self.operands[first:]
+                start = self.starts[first]
+                del self.starts[first:]
+                self.push(node, start)
+            elif kind == "NOT":
+                operand, start = self.pop()
+                self.condition(operand, start)
+                self.push(Not(operand), pending.start)
+            elif kind == "plus":
+                self.is_plain = False
+                self.starts[-1] = pending.start
+            elif kind == "negate":
+                operand, _ = self.pop()
+                self.push(Call("negate", (operand,)), pending.start)
+                self.is_plain = False
+            elif kind == "BETWEEN":
+                self.fail(self.last_token(), ("AND",), hint="BETWEEN takes two ends: x BETWEEN 1 AND 5.")
+            else:
+                self.reduce_values(pending)
+
+    def reduce_values(self, pending: _Pending) -> None:
+        right, _ = self.pop()
+        left, start = self.pop()
+        self.is_plain = False
+        match pending.kind:
+            case "BETWEEN AND":
+                value, start = self.pop()
+                self.finish_predicate(Between(value, left, right), start, bool(pending.base))
+            case "DISTINCT":
+                self.finish_predicate(Compare("<=>", left, right), start, bool(pending.base))
+            case kind if kind in _COMPARISONS:
+                self.push(Compare(kind, left, right), start)
+            case kind:
+                self.push(Call(_ARITHMETIC[kind][1], (left, right)), start)
+
+    # -- Errors
+
+    def condition(self, node: Expression, start: int) -> None:
+        if is_condition(node):
+            return
+        kind = "a text" if isinstance(node, Literal) and isinstance(node.value, str) else "a value"
+        raise TypeMismatchError(
+            f"{kind} stands where a condition is expected",
+            text=self.text,
+            position=start,
+            hint="Compare it with something: price < 20.",
+        )
+
+    def placed(self, start: int, function: Any, *arguments: Any) -> Any:
+        """Call a function whose error should point at a place of the text."""
+        try:
+            return function(*arguments)
+        except LanguageError as error:
+            error.text, error.position = self.text, start
+            raise
+
+    def wrong_arity(self, name: str, signature: str, count: int, start: int) -> NoReturn:
+        raise ArityError(
+            f"{name} does not take {count} argument{'' if count == 1 else 's'}",
+            text=self.text,
+            position=start,
+            hint=f"It is {signature}.",
+        )
+
+    def last_token(self) -> Token:
+        """The token that made a reduction necessary: the last one before the position."""
+        start = self.starts[-1]
+        token = next_token(self.text, start)
+        while token.end < self.position:
+            token = next_token(self.text, token.end)
+        return token
+
+    def fail(self, token: Token, expected: tuple[str, ...], hint: str | None = None) -> NoReturn:
+        found = "the end of the text" if token.kind == "end" else token.text
+        if len(found) > 40:
+            found = f"{found[:37]}..."
+        raise ExpressionSyntaxError(
+            f"found {found}", text=self.text, position=token.start, expected=expected, hint=hint
+        )
+
+
+def _attribute(name: str) -> Attribute:
+    return _attributes.get(name) or _new_attribute(name)
+
+
+def _new_attribute(name: str) -> Attribute:
+    attribute = Attribute(tuple(name.split(".")))
+    if len(_attributes) >= _REMEMBERED:
+        _attributes.clear()
+    _attributes[name] = attribute
+    return attribute
+
+
+def _simple_predicate(name: str, operator: str, piece: str) -> Compare | None:
+    """Make and remember the node of `attribute operator literal`; None where it is not that simple."""
+    if name.upper() in RESERVED or not name.isascii():
+        return None
+    try:
+        value = piece[1:-1] if piece[0] == "'" else literals.number(piece)
+    except (LiteralError, ValueError):
+        return None
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return None
+    node = Compare({"!=": "<>", "==": "="}.get(operator, operator), _attribute(name), Literal(value))
+    if len(_simple_predicates) >= _REMEMBERED:
+        _simple_predicates.clear()
+    _simple_predicates[name, operator, piece] = node
+    return node
+
+
+def _operator_hint(token: Token) -> str | None:
+    if token.kind in ("number", "string"):
+        return "An operator is missing before it."
+    if token.kind == "name":
+        return did_you_mean(token.text.upper(), ("AND", "OR", "XOR", "NOT", "LIKE", "RLIKE", "BETWEEN", "IS", "IN"))
+    return None
+
+
+def _column(text: str, position: int) -> int:
+    return position - text.rfind("\n", 0, position)

@@ -1,0 +1,158 @@
+"""What do the predicates on one attribute say together?
+
+`a > 3 AND a > 5` is `a > 5`, `a > 5 AND a < 3` is never true, `a = 1 OR a = 2` is `a IN (1, 2)`. Predicates
+that compare the same term with literals become sets of values; an AND intersects them, an OR unites
+them, and where the result is a single predicate again it replaces the others.
+
+The input is in negation normal form. What is never *true* becomes FALSE although it may have been
+unknown: nothing above it can tell the difference, because there is no NOT above it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.language.expressions import (
+    FALSE,
+    TRUE,
+    And,
+    Attribute,
+    Expression,
+    IsNull,
+    Not,
+    Or,
+    fold_shared,
+)
+from tamis.language.rewrites.junctions import conjunction, disjunction
+from tamis.language.rewrites.value_sets import ValueSet, as_predicates, as_set, intersection, union
+from tamis.language.types import ScalarType
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+
+
+def simplify(expression: Expression, schema: Schema | None = None) -> Expression:
+    """Merge the predicates on each term; remove contradictions, tautologies and what is implied.
+
+    >>> import tamis
+    >>> print(simplify(tamis.parse("a > 3 AND a > 5 AND (b = 1 OR b = 2) AND c IS NOT NULL AND c < 4")))
+    a > 5 AND b IN (1, 2) AND c < 4
+    >>> print(simplify(tamis.parse("a > 5 AND a < 3")))
+    FALSE
+    """
+    return fold_shared(expression, lambda node, below: _simplified(node, below, schema))
+
+
+def _simplified(node: Expression, below: list[Expression], schema: Schema | None) -> Expression:
+    match node:
+        case And():
+            return _conjunction(_unique(below, And), schema)
+        case Or():
+            return _disjunction(_unique(below, Or), schema)
+        case IsNull(Attribute(path)) if schema is not None and schema.is_mandatory(path):
+            return FALSE
+        case Not(IsNull(Attribute(path))) if schema is not None and schema.is_mandatory(path):
+            return TRUE
+        case _:
+            return node.with_children(tuple(below)) if below else node
+
+
+def _unique(operands: list[Expression], kind: type[And] | type[Or]) -> list[Expression]:
+    """The operands once each, those of the same kind of junction among them taken apart."""
+    flat: dict[Expression, None] = {}
+    for operand in operands:
+        flat.update(dict.fromkeys(operand.children if type(operand) is kind else (operand,)))
+    return list(flat)
+
+
+def _conjunction(operands: list[Expression], schema: Schema | None) -> Expression:
+    present = set(operands)
+    if FALSE in present or any(isinstance(operand, Not) and operand.value in present for operand in operands):
+        return FALSE
+    sets = _by_term(operands)
+    merged: dict[Expression, list[Expression]] = {}
+    for term, members in sets.items():
+        if IsNull(term) in present:
+            return FALSE  # a predicate that is true has a value to be true of
+        together = intersection(list(members.values()), _is_integer(term, schema))
+        if together is not None and together.is_empty:
+            return FALSE
+        predicates = as_predicates(term, together, And) if together is not None else []
+        if 0 < len(predicates) < len(members):
+            merged |= dict.fromkeys(members, predicates)
+    needless: set[Expression] = {TRUE, *(Not(IsNull(term)) for term in sets)}
+    return conjunction(_not_absorbed(_replaced(operands, merged, needless), Or))
+
+
+def _disjunction(operands: list[Expression], schema: Schema | None) -> Expression:
+    present = set(operands)
+    if TRUE in present or any(
+        isinstance(operand, Not) and isinstance(operand.value, IsNull) and operand.value in present
+        for operand in operands
+    ):
+        return TRUE
+    merged: dict[Expression, list[Expression]] = {}
+    for term, members in _by_term(operands).items():
+        if Not(IsNull(term)) in present:
+            merged |= {member: [Not(IsNull(term))] for member in members}
+            continue
+        together = union(list(members.values()))
+        if together is None:
+            continue
+        if together.is_full:
+            everything = _anything(term, together, schema)
+            if everything is TRUE:
+                return TRUE
+            if everything is not None:
+                merged |= {member: [everything] for member in members}
+            continue
+        predicates = as_predicates(term, together, Or)
+        if 0 < len(predicates) < len(members):
+            merged |= dict.fromkeys(members, predicates)
+    return disjunction(_not_absorbed(_replaced(operands, merged, {FALSE}), And))
+
+
+def _replaced(
+    operands: list[Expression], merged: dict[Expression, list[Expression]], needless: set[Expression]
+) -> list[Expression]:
+    """The operands, with those that were merged replaced by what they became, where the first of them stood."""
+    kept: dict[Expression, None] = {}
+    for operand in operands:
+        if operand not in needless:
+            kept.update(dict.fromkeys(merged.get(operand, [operand])))
+    return list(kept)
+
+
+def _by_term(operands: list[Expression]) -> dict[Expression, dict[Expression, ValueSet]]:
+    sets: dict[Expression, dict[Expression, ValueSet]] = {}
+    for operand in operands:
+        found = as_set(operand)
+        if found is not None:
+            term, values = found
+            sets.setdefault(term, {})[operand] = values
+    return sets
+
+
+def _anything(term: Expression, everything: ValueSet, schema: Schema | None) -> Expression | None:
+    """What is left of a tautology: that the term has a value of this kind. Only a schema can promise the kind."""
+    if schema is None or not isinstance(term, Attribute):
+        return None
+    found = schema.type_of(term.path)
+    if found is None or found.kind != everything.kind:
+        return None
+    return TRUE if schema.is_mandatory(term.path) else Not(IsNull(term))
+
+
+def _is_integer(term: Expression, schema: Schema | None) -> bool:
+    found = schema.type_of(term.path) if schema is not None and isinstance(term, Attribute) else None
+    return isinstance(found, ScalarType) and found.name == "int"
+
+
+def _not_absorbed(operands: list[Expression], inner: type[And] | type[Or]) -> list[Expression]:
+    """Absorption: beside `p`, an operand `p AND q` of an OR adds nothing, nor does `p OR q` in an AND."""
+    plain = set(operands)
+    return [
+        operand
+        for operand in operands
+        if type(operand) is not inner or not any(child in plain for child in operand.children)
+    ]

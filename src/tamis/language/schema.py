@@ -1,0 +1,301 @@
+"""What may an event contain?
+
+A schema is optional. With one, a misspelt attribute or a comparison that can never be true is an
+error when the subscription is written, instead of silence for ever after. It also knows the
+hierarchy of event types: `type IS A 'Quote'` matches every subtype of Quote.
+
+Source: typed records and type-based filters are Mühl et al.'s, section 3 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from tamis.errors import EventError, LanguageError, SchemaError, UnknownEventTypeError, did_you_mean
+from tamis.language import literals
+from tamis.language.types import ArrayType, AttributeType, RecordType, Written, attribute_type
+from tamis.language.values import GREATEST_INTEGER, LEAST_INTEGER, decimal_or_null
+
+
+class Schema:
+    """The attributes of events, which of them are always there, and the hierarchy of event types.
+
+    >>> schema = Schema(
+    ...     {"type": "string", "price": "double", "tags": "array<string>", "position": {"x": "double"}},
+    ...     mandatory=["type"],
+    ...     hierarchy={"Quote": None, "StockQuote": "Quote"},
+    ... )
+    >>> str(schema.type_of(("position", "x")))
+    'double'
+    >>> schema.is_a("StockQuote", "Quote")
+    True
+    """
+
+    __slots__ = ("_record", "hierarchy", "mandatory", "mandatory_by_type", "type_attribute")
+
+    def __init__(
+        self,
+        attributes: Mapping[str, Written],
+        *,
+        mandatory: Iterable[str] = (),
+        hierarchy: Mapping[str, str | None] | None = None,
+        mandatory_by_type: Mapping[str, Iterable[str]] | None = None,
+        type_attribute: str = "type",
+    ) -> None:
+        record = attribute_type(attributes)
+        assert isinstance(record, RecordType)
+        self._record = record
+        self.mandatory = frozenset(mandatory)
+        self.hierarchy: Mapping[str, str | None] = MappingProxyType(dict(hierarchy or {}))
+        self.mandatory_by_type: Mapping[str, frozenset[str]] = MappingProxyType(
+            {name: frozenset(needed) for name, needed in (mandatory_by_type or {}).items()}
+        )
+        self.type_attribute = type_attribute
+        self._check()
+
+    def _check(self) -> None:
+        for names in (self.mandatory, *self.mandatory_by_type.values()):
+            for name in names:
+                if self.type_of(tuple(name.split("."))) is None and name not in self.attributes:
+                    raise SchemaError(f"the mandatory attribute {name!r} is not in the schema")
+        for name in self.mandatory_by_type:
+            if name not in self.hierarchy:
+                raise SchemaError(f"the event type {name!r} has mandatory attributes but is not in the hierarchy")
+        for name in self.hierarchy:
+            seen: list[str] = []
+            at: str | None = name
+            while at is not None:
+                if at in seen:
+                    raise SchemaError(f"the event types {' < '.join([*seen, at])} inherit in a circle")
+                if at not in self.hierarchy:
+                    raise SchemaError(
+                        f"the event type {seen[-1]!r} inherits from {at!r}, which is not in the hierarchy"
+                    )
+                seen.append(at)
+                at = self.hierarchy[at]
+
+    @property
+    def attributes(self) -> Mapping[str, AttributeType]:
+        """The attributes of an event, by name."""
+        return self._record.attributes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((self._record, self.mandatory))
+
+    def __repr__(self) -> str:
+        return f"Schema({{{', '.join(f'{name!r}: {str(kind)!r}' for name, kind in self.attributes.items())}}})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        needed = {name: tuple(sorted(names)) for name, names in self.mandatory_by_type.items()}
+        return (_plain(self._record), tuple(sorted(self.mandatory)), dict(self.hierarchy), needed, self.type_attribute)
+
+    def type_of(self, path: tuple[str, ...]) -> AttributeType | None:
+        """Return the type of an attribute, or None where there is no such attribute."""
+        found: AttributeType | None = self._record
+        for name in path:
+            if not isinstance(found, RecordType):
+                return None
+            found = found.attributes.get(name)
+        return found
+
+    def names(self) -> list[str]:
+        """Every attribute that can be written in an expression, nested ones with their dots."""
+        return list(_names(self._record, ""))
+
+    # -- Event types
+
+    def is_a(self, event_type: str, ancestor: str) -> bool:
+        """Is this event type the ancestor or one of its subtypes?"""
+        at: str | None = event_type
+        while at is not None:
+            if at == ancestor:
+                return True
+            at = self.hierarchy.get(at)
+        return False
+
+    def subtypes(self, event_type: str) -> tuple[str, ...]:
+        """Return the event type and everything below it.
+
+        >>> Schema({}, hierarchy={"Quote": None, "StockQuote": "Quote"}).subtypes("Quote")
+        ('Quote', 'StockQuote')
+        """
+        if event_type not in self.hierarchy:
+            raise UnknownEventTypeError(
+                f"there is no event type {event_type!r}", hint=did_you_mean(event_type, self.hierarchy)
+            )
+        return tuple(name for name in self.hierarchy if self.is_a(name, event_type))
+
+    def is_mandatory(self, path: tuple[str, ...], event_type: str | None = None) -> bool:
+        """Does every event (of this type, where one is given) carry the attribute?"""
+        name = ".".join(path)
+        if name in self.mandatory:
+            return True
+        at = event_type
+        while at is not None:
+            if name in self.mandatory_by_type.get(at, ()):
+                return True
+            at = self.hierarchy.get(at)
+        return False
+
+    # -- Events
+
+    def conform(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the event with its values in the declared types, as JSON cannot say them.
+
+        >>> Schema({"day": "date"}).conform({"day": "2024-02-29"})
+        {'day': datetime.date(2024, 2, 29)}
+        """
+        conforming = _conform_record(event, self._record, "")
+        event_type = conforming.get(self.type_attribute) if self.hierarchy else None
+        missing = [
+            name
+            for name in self.names()
+            if self.is_mandatory(tuple(name.split(".")), event_type) and _lacks(conforming, name)
+        ]
+        if missing:
+            raise EventError(f"the event lacks the mandatory {', '.join(missing)}")
+        return conforming
+
+    # -- Other people's schemas
+
+    @classmethod
+    def from_arrow(cls, schema: Any) -> Schema:
+        """Read a `pyarrow.Schema`; fields that are not nullable are mandatory."""
+        from tamis.language.foreign_schemas import from_arrow
+
+        attributes, mandatory = from_arrow(schema)
+        return cls(attributes, mandatory=mandatory)
+
+    @classmethod
+    def from_spark(cls, schema: Any) -> Schema:
+        """Read a PySpark `StructType` or DataFrame; fields that are not nullable are mandatory."""
+        from tamis.language.foreign_schemas import from_spark
+
+        attributes, mandatory = from_spark(schema)
+        return cls(attributes, mandatory=mandatory)
+
+    @classmethod
+    def from_json_schema(cls, schema: Mapping[str, Any]) -> Schema:
+        """Read a JSON Schema of an object; its required properties are mandatory."""
+        from tamis.language.foreign_schemas import from_json_schema
+
+        attributes, mandatory = from_json_schema(schema)
+        return cls(attributes, mandatory=mandatory)
+
+
+def _rebuild(
+    attributes: Mapping[str, Written],
+    mandatory: tuple[str, ...],
+    hierarchy: dict[str, str | None],
+    mandatory_by_type: dict[str, tuple[str, ...]],
+    type_attribute: str,
+) -> Schema:
+    return Schema(
+        attributes,
+        mandatory=mandatory,
+        hierarchy=hierarchy,
+        mandatory_by_type=mandatory_by_type,
+        type_attribute=type_attribute,
+    )
+
+
+def _plain(record: RecordType) -> dict[str, Any]:
+    return {
+        name: _plain(kind) if isinstance(kind, RecordType) else str(kind) for name, kind in record.attributes.items()
+    }
+
+
+def _names(record: RecordType, prefix: str) -> Iterable[str]:
+    for name, kind in record.attributes.items():
+        if isinstance(kind, RecordType):
+            yield from _names(kind, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
+
+
+def _lacks(event: Mapping[str, Any], name: str) -> bool:
+    found: Any = event
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found is None
+
+
+def _conform_record(event: Any, record: RecordType, prefix: str) -> dict[str, Any]:
+    if not isinstance(event, Mapping):
+        raise EventError(f"{prefix.rstrip('.') or 'an event'} is a record, not {type(event).__name__}")
+    conforming = {}
+    for name, found in event.items():
+        kind = record.attributes.get(name)
+        if kind is None:
+            near = did_you_mean(str(name), record.attributes)
+            raise EventError(f"the schema has no attribute {prefix}{name}{f'. {near}' if near else ''}")
+        conforming[name] = None if found is None else _conform(found, kind, f"{prefix}{name}")
+    return conforming
+
+
+def _conform(found: Any, kind: AttributeType, name: str) -> Any:
+    if isinstance(kind, RecordType):
+        return _conform_record(found, kind, f"{name}.")
+    if isinstance(kind, ArrayType):
+        if not isinstance(found, list | tuple):
+            raise EventError(f"{name} is {kind}, and {found!r} is no array")
+        return [None if element is None else _conform(element, kind.element, name) for element in found]
+    try:
+        conforming = _READERS[kind.name](found)
+    except (LanguageError, ValueError, OverflowError, ArithmeticError):
+        conforming = None
+    if conforming is None:
+        raise EventError(f"{name} is {kind}, and {found!r} is not")
+    return conforming
+
+
+def _read_integer(found: Any) -> int | None:
+    if isinstance(found, bool) or not isinstance(found, int | float | Decimal) or found != int(found):
+        return None
+    return int(found) if LEAST_INTEGER <= found <= GREATEST_INTEGER else None
+
+
+def _read_double(found: Any) -> float | None:
+    if isinstance(found, str):
+        return literals.special_double(found)  # JSON has no NaN
+    return float(found) if isinstance(found, int | float | Decimal) and not isinstance(found, bool) else None
+
+
+def _read_decimal(found: Any) -> Decimal | None:
+    if isinstance(found, bool) or not isinstance(found, int | float | Decimal | str):
+        return None
+    number = Decimal(repr(found)) if isinstance(found, float) else Decimal(found)
+    return decimal_or_null(number) if number.is_finite() else None
+
+
+def _read_time(found: Any) -> dt.datetime | None:
+    if isinstance(found, str):
+        return literals.timestamp(found)
+    return found if isinstance(found, dt.datetime) else None
+
+
+def _read_date(found: Any) -> dt.date | None:
+    if isinstance(found, str):
+        return literals.date(found)
+    return found if isinstance(found, dt.date) and not isinstance(found, dt.datetime) else None
+
+
+_READERS: dict[str, Any] = {
+    "string": lambda found: found if isinstance(found, str) else None,
+    "bool": lambda found: found if isinstance(found, bool) else None,
+    "int": _read_integer,
+    "double": _read_double,
+    "decimal": _read_decimal,
+    "date": _read_date,
+    "timestamp": _read_time,
+}
