@@ -29,8 +29,10 @@ DIGITS = 38
 """The most digits of a decimal, before and after the point together."""
 
 _LARGEST = Decimal(10) ** DIGITS
-# Wide enough that no sum, product or remainder of two 38-digit decimals is rounded before we look.
-_EXACT = Context(prec=4 * DIGITS, Emin=-999_999, Emax=999_999)
+EXACT = Context(prec=4 * DIGITS, Emin=-999_999, Emax=999_999)
+"""Wide enough that no sum, product or remainder of two 38-digit decimals is rounded before we look.
+
+Python's own default context rounds to 28 digits, so no decimal may be touched by a plain operator."""
 _ROUNDED = Context(prec=DIGITS, rounding=ROUND_HALF_UP)
 
 
@@ -93,13 +95,13 @@ def decimal_or_null(number: Decimal) -> Decimal | None:
     """
     if not number:
         return Decimal(0)
-    if abs(number) >= _LARGEST:
+    if number.copy_abs() >= _LARGEST:
         return None
     digits = number.as_tuple()
     if len(digits.digits) <= DIGITS and -DIGITS <= int(digits.exponent) <= 0:
         return number
-    rounded = number.quantize(Decimal(1).scaleb(-_scale(number)), ROUND_HALF_UP, _EXACT)
-    return None if abs(rounded) >= _LARGEST else rounded
+    rounded = number.quantize(Decimal(1).scaleb(-_scale(number)), ROUND_HALF_UP, EXACT)
+    return None if rounded.copy_abs() >= _LARGEST else rounded
 
 
 def _scale(number: Decimal) -> int:
@@ -208,7 +210,7 @@ def _arithmetic(left: Any, right: Any, operation: str) -> Any:
                 return one - two
             case _:
                 return one * two
-    result = getattr(_EXACT, operation)(Decimal(left), Decimal(right))
+    result = getattr(EXACT, operation)(Decimal(left), Decimal(right))
     return _integer_or_null(int(result)) if _integers(left, right) else decimal_or_null(result)
 
 
@@ -236,22 +238,18 @@ def remainder(left: Any, right: Any) -> Any:
     if isinstance(left, float) or isinstance(right, float):
         one, two = float(left), float(right)
         return math.nan if math.isinf(one) or math.isnan(one) or math.isnan(two) else math.fmod(one, two)
-    result = _EXACT.remainder(Decimal(left), Decimal(right))
+    result = EXACT.remainder(Decimal(left), Decimal(right))
     return int(result) if _integers(left, right) else decimal_or_null(result)
 
 
 def negate(value: Any) -> Any:
     """Turn the sign; the smallest integer has no opposite and gives NULL."""
-    if not is_number(value):
-        return None
-    return _integer_or_null(-value) if isinstance(value, int) else -value
+    return subtract(0, value)
 
 
 def absolute(value: Any) -> Any:
     """Drop the sign; the smallest integer has no opposite and gives NULL."""
-    if not is_number(value):
-        return None
-    return _integer_or_null(abs(value)) if isinstance(value, int) else abs(value)
+    return negate(value) if compare(value, 0) == -1 else value if is_number(value) else None
 
 
 def extreme(values: Iterable[Any], sign: int) -> Any:
@@ -337,6 +335,6 @@ def decimal_from(text: str) -> Decimal | None:
     except (Inexact, InvalidOperation):
         return None
     exponent = int(number.as_tuple().exponent)
-    if exponent < -DIGITS or abs(number) >= _LARGEST:
+    if exponent < -DIGITS or number.copy_abs() >= _LARGEST:
         return None
-    return number if exponent <= 0 else number.quantize(Decimal(1))
+    return number if exponent <= 0 else number.quantize(Decimal(1), context=EXACT)

@@ -30,7 +30,7 @@ from tamis.language.rewrites.flattening import flatten
 from tamis.language.rewrites.junctions import conjunction, disjunction
 from tamis.language.rewrites.negation import nnf
 from tamis.language.rewrites.simplification import simplify
-from tamis.language.values import kind_of
+from tamis.language.values import EXACT, kind_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
@@ -138,8 +138,8 @@ def _shortest(member: Scalar) -> Any:
     """A decimal without zeros at its end; every other value as it is."""
     if not isinstance(member, Decimal):
         return member
-    shortest = member.normalize()
-    return shortest.quantize(Decimal(1)) if int(shortest.as_tuple().exponent) > 0 else shortest
+    shortest = member.normalize(EXACT)
+    return shortest.quantize(Decimal(1), context=EXACT) if int(shortest.as_tuple().exponent) > 0 else shortest
 
 
 def _key_of(node: Expression, keys: list[_Key]) -> _Key:

@@ -1,0 +1,146 @@
+"""Where do texts, events and schemas come from?
+
+From arguments, files and standard input. What cannot be read is an `InputError`; like a mistake in a text,
+it says where and what would be right. Bytes that are no UTF-8 are kept as they are, so that the parser refuses
+them at their place instead of reading a text that nobody wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import LanguageError, SchemaError
+from tamis.language import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+STANDARD_INPUT = Path("-")
+
+SCHEMA_FORMS = (
+    """A schema is a JSON file: [cyan]{"price": "double", "tags": "array<string>", "seller": {"rating": "double"}}[/cyan]. """
+    """Beside the attributes it may have the keys [cyan]mandatory[/cyan] (a list of names), [cyan]hierarchy[/cyan] """
+    """(event type to its parent or null), [cyan]mandatory_by_type[/cyan] and [cyan]type_attribute[/cyan]; """
+    """attributes that bear such a name go into an object [cyan]attributes[/cyan]. """
+    """A file with [cyan]properties[/cyan] is read as JSON Schema. """
+    """Types: string, int, double, decimal(10,2), bool, date, timestamp, and array<…> of them."""
+)
+
+_OPTIONS = {"mandatory": list, "hierarchy": dict, "mandatory_by_type": dict, "type_attribute": str}
+_JSON_WORDS = {dict: "an object", list: "a list", str: "a text", bool: "a Boolean", type(None): "null"}
+
+
+class InputError(LanguageError):
+    """An argument or a file that holds something else than it should."""
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a file, one a line, with the number of the line; blank and comment lines are passed over."""
+    with _opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            text = line.rstrip("\r\n")
+            if text.strip() and not text.lstrip().startswith("--"):
+                yield number, text
+
+
+def event_from(written: str, name: str) -> dict[str, Any]:
+    """Read an event; `name` says where it stood."""
+    event = _loaded(written, name, hint="""Write JSON, in single quotes for the shell: '{"price": 12}'.""")
+    if not isinstance(event, dict):
+        raise InputError(f"{name} is {_word(event)}, not an event", hint="""An event is an object: {"price": 12}.""")
+    return event
+
+
+def event_file(path: Path) -> dict[str, Any]:
+    """Read the event of a file."""
+    return event_from(_content(path), shown_name(path))
+
+
+def schema_file(path: Path) -> Schema:
+    """Read a schema, ours or a JSON Schema."""
+    name = shown_name(path)
+    written = _loaded(_content(path), name, hint="""A schema is JSON: {"price": "double", "title": "string"}.""")
+    if not isinstance(written, dict):
+        raise InputError(f"{name} is {_word(written)}, not a schema", hint="A schema is an object.")
+    try:
+        if isinstance(written.get("properties"), dict):
+            return Schema.from_json_schema(written)
+        return _own_schema(written)
+    except SchemaError as error:
+        raise InputError(f"{name}: {error}") from None
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        raise InputError(f"{name} is JSON, but no schema", hint="`tamis check --help` shows what one looks like.") from None
+
+
+def _own_schema(written: dict[str, Any]) -> Schema:
+    for key, kind in _OPTIONS.items():
+        if key in written and not isinstance(written[key], kind):
+            raise SchemaError(f"{key} is {_JSON_WORDS[kind]}, not {_word(written[key])}")
+    options = {key: written[key] for key in _OPTIONS if key in written}
+    attributes = {key: kind for key, kind in written.items() if key not in _OPTIONS}
+    if isinstance(attributes.get("attributes"), dict) and len(attributes) == 1:
+        attributes = attributes["attributes"]
+    _check_types(attributes)
+    return Schema(attributes, **options)
+
+
+def _check_types(attributes: dict[str, Any]) -> None:
+    waiting = list(attributes.items())
+    while waiting:
+        name, kind = waiting.pop()
+        if isinstance(kind, dict):
+            waiting += [(f"{name}.{inner}", below) for inner, below in kind.items()]
+        elif not isinstance(kind, str):
+            raise SchemaError(f"the type of {name} is a text or an object, not {_word(kind)}")
+
+
+def shown_name(path: Path) -> str:
+    """Name a file as a message does."""
+    return "standard input" if path == STANDARD_INPUT else str(path)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    """Open a file, or standard input, as text in which only a line feed ends a line."""
+    try:
+        if path == STANDARD_INPUT:
+            stream = TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
+            try:
+                yield stream
+            finally:
+                stream.detach()  # the buffer is not ours to close
+        else:
+            with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+                yield file
+    except OSError as error:
+        raise InputError(f"cannot read {shown_name(path)}: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the name
+        if isinstance(error, LanguageError):
+            raise
+        raise InputError(f"cannot read {shown_name(path)!r}: {error}") from None
+
+
+def _content(path: Path) -> str:
+    with _opened(path) as file:
+        return file.read()
+
+
+def _loaded(written: str, name: str, hint: str) -> Any:
+    try:
+        return json.loads(written)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name} is no JSON: {error.msg}", text=written, position=error.pos, hint=hint) from None
+    except RecursionError:
+        raise InputError(f"{name} is nested too deeply") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise InputError(f"{name} cannot be read: {error}") from None
+
+
+def _word(found: Any) -> str:
+    return _JSON_WORDS.get(type(found), "a number")

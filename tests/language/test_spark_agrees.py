@@ -1,0 +1,104 @@
+"""The reference meaning equals Spark SQL's own answer, for the same text on the same rows."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import tamis
+from tamis.language.expressions import Call, fold
+from tamis.language.meaning import meaning
+from tests.language.spark_texts import COLUMNS, Texts, rows
+
+pytestmark = pytest.mark.spark
+
+_OVERFLOWING = ("add", "subtract", "multiply", "negate", "abs")
+
+
+def spark_answers(spark, texts, events):
+    """Ask Spark for the truth of every text on every row, in one job."""
+    from pyspark.sql import Row, functions
+
+    schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    data = [[_cell(event.get(name.strip("`")), Row) for name in COLUMNS] for event in events]
+    frame = spark.createDataFrame(data, schema).coalesce(1)
+    answers = functions.array(*(functions.expr(text).cast("boolean") for text in texts))
+    return [row[0] for row in frame.select(answers).collect()]
+
+
+def _cell(value, row_type):
+    return row_type(**value) if isinstance(value, dict) else value
+
+
+def overflows(expression, event):
+    """Does an integer somewhere leave its 64 bits? Spark raises there, or wraps when it is told not to."""
+    found = []
+
+    def value(node, below):
+        result = meaning(node, below, event, None)
+        if isinstance(node, Call) and node.function in _OVERFLOWING:
+            found.append(result is None and all(type(operand) is int for operand in below))
+        return result
+
+    fold(expression, value)
+    return any(found)
+
+
+def compare_with_spark(spark, seed, text_count, row_count):
+    chance = Random(seed)
+    generator = Texts(chance)
+    texts = [generator.condition() for _ in range(text_count)]
+    events = rows(row_count, chance)
+    for name, value in {"spark.sql.ansi.enabled": "false", "spark.sql.legacy.sizeOfNull": "false"}.items():
+        spark.conf.set(name, value)
+    answers = spark_answers(spark, texts, events)
+    expressions = [tamis.parse(text) for text in texts]
+    compared = 0
+    differences = []
+    for event, row in zip(events, answers, strict=True):
+        for text, expression, answer in zip(texts, expressions, row, strict=True):
+            if overflows(expression, event):
+                continue
+            compared += 1
+            if tamis.truth(expression, event) is not answer:
+                differences.append((text, event, "spark:", answer))
+    assert not differences, f"seed {seed}: {len(differences)} differences, such as {differences[:3]}"
+    return compared
+
+
+def test_the_reference_meaning_equals_spark_sql_on_20_000_pairs(spark):
+    assert compare_with_spark(spark, seed=1, text_count=400, row_count=60) >= 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_the_reference_meaning_equals_spark_sql_on_a_million_pairs(spark, seed):
+    assert compare_with_spark(spark, seed, text_count=1_000, row_count=120) >= 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i / 0 = 1",
+        "i % 0 = 1",
+        "d / 0 = 1",
+        "n / 0 = 1",
+        "i + 1 > 0",
+        "i - -1 > 0",
+        "i * 2 > 0",
+        "- (-1 - i) > 0",
+        "abs(-1 - i) > 0",
+        "s > 3",
+        "s = 3",
+    ],
+)
+def test_where_spark_raises_the_predicate_is_unknown(spark, text):
+    from pyspark.errors import PySparkException
+
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    event = {"i": 2**63 - 1, "d": 1.0, "n": 1, "s": "abc"}
+    frame = spark.sql("SELECT 9223372036854775807L AS i, 1D AS d, CAST(1 AS DECIMAL(10,2)) AS n, 'abc' AS s")
+    with pytest.raises(PySparkException):
+        frame.selectExpr(text).collect()
+    assert tamis.truth(tamis.parse(text), event) is None
