@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-
 from tools.java import LEAST_VERSION, java_version
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 settings.register_profile(

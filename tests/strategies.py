@@ -46,7 +46,9 @@ numbers = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**30), max_value=10**30),
 )
 texts = st.one_of(
-    st.sampled_from(["", "a", "b", "ab", "abc", "The Hobbit", "%", "_", "\\", "'", '"', "é", "😀", "a\nb", "ß", "İ", "\0"]),
+    st.sampled_from(
+        ["", "a", "b", "ab", "abc", "The Hobbit", "%", "_", "\\", "'", '"', "é", "😀", "a\nb", "ß", "İ", "\0"]
+    ),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
 )
 times = st.one_of(
@@ -127,9 +129,9 @@ def betweens(draw: st.DrawFn) -> Expression:
     return Between(draw(attributes), Literal(draw(values)), Literal(draw(values)))
 
 
-like_patterns = st.lists(st.sampled_from(["%", "_", "a", "b", "The ", "é", "\\%", "\\_", "\\\\", ".", "("]), max_size=5).map(
-    "".join
-)
+like_patterns = st.lists(
+    st.sampled_from(["%", "_", "a", "b", "The ", "é", "\\%", "\\_", "\\\\", ".", "("]), max_size=5
+).map("".join)
 regexes = st.sampled_from(["a", "^a.*b$", "(a|b)+", "[^a]", "H.b+it", "", "é", r"\d+", "(?i)THE"])
 
 simple_predicates = st.builds(
@@ -154,7 +156,9 @@ predicates: st.SearchStrategy[Expression] = st.one_of(
         text_terms,
         text_terms,
     ),
-    st.builds(lambda array, part: Test("array_contains", (array, part)), attributes, literals(st.one_of(numbers, texts))),
+    st.builds(
+        lambda array, part: Test("array_contains", (array, part)), attributes, literals(st.one_of(numbers, texts))
+    ),
     st.builds(lambda one, two: Test("arrays_overlap", (one, two)), arrays, arrays),
     st.builds(lambda part: Test("in_cidr", (part, Literal("10.0.0.0/8"))), attributes),
     attributes,
@@ -162,9 +166,7 @@ predicates: st.SearchStrategy[Expression] = st.one_of(
 constants = st.sampled_from([Literal(True), Literal(False), Literal(None)])
 
 
-def conditions_over(
-    leaves: st.SearchStrategy[Expression], max_leaves: int = 12
-) -> st.SearchStrategy[Expression]:
+def conditions_over(leaves: st.SearchStrategy[Expression], max_leaves: int = 12) -> st.SearchStrategy[Expression]:
     def larger(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         several = st.lists(inner, min_size=2, max_size=4).map(tuple)
         return st.one_of(
@@ -194,7 +196,19 @@ event_values = st.one_of(
     st.lists(st.one_of(texts, st.none()), max_size=3),
     st.lists(st.one_of(numbers, st.none()), max_size=3),
     st.sampled_from(
-        ["Quote", "StockQuote", "10.1.2.3", "::1", b"bytes", 10**40, Decimal("NaN"), "\ud800", {"x": 1}, {1, 2}, object()]
+        [
+            "Quote",
+            "StockQuote",
+            "10.1.2.3",
+            "::1",
+            b"bytes",
+            10**40,
+            Decimal("NaN"),
+            "\ud800",
+            {"x": 1},
+            {1, 2},
+            object(),
+        ]
     ),
     st.sampled_from([dt.datetime(2024, 2, 29, 13, tzinfo=dt.timezone(dt.timedelta(hours=1)))]),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import BudgetError
 from tamis.language import measures
-from tamis.language.expressions import And, Not, Or, Xor, postorder, CONNECTIVES, Compare
+from tamis.language.expressions import CONNECTIVES, And, Compare, Not, Or, Xor, postorder
 from tamis.language.rewrites import Interner, canonical, disjuncts, dnf, flatten, fold_constants, nnf, ordered, simplify
 from tests.strategies import conditions, conditions_over, events, simple_predicates
 
@@ -71,7 +72,15 @@ def test_simplification_of_many_predicates_on_few_attributes_keeps_what_is_true(
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["a", "m"]), st.sampled_from(["<", "<=", "=", ">=", ">", "<>"]), st.sampled_from(["2", "2.5", "3", "3D", "4.0"])), min_size=1, max_size=5),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "m"]),
+            st.sampled_from(["<", "<=", "=", ">=", ">", "<>"]),
+            st.sampled_from(["2", "2.5", "3", "3D", "4.0"]),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
     st.sampled_from([" AND ", " OR "]),
     st.fixed_dictionaries({"m": st.integers(1, 5)}, optional={"a": st.one_of(st.none(), st.integers(1, 5))}),
 )

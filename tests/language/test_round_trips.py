@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import tamis
-from tamis.language.expressions import Compare, Literal, Attribute
+from tamis.language.expressions import Attribute, Compare, Literal
 from tamis.language.limits import Limits
 from tests.strategies import conditions
 
@@ -63,7 +63,13 @@ def test_an_expression_of_any_depth_is_hashed_compared_printed_and_pickled():
 
 @pytest.mark.parametrize(
     ("one", "two"),
-    [("a = 1", "a = 1.0"), ("a = 1", "a = 1D"), ("a = TRUE", "a = 1"), ("a = 0D", "a = -0.0D"), ("a = 'x'", "a = DATE '2024-01-01'")],
+    [
+        ("a = 1", "a = 1.0"),
+        ("a = 1", "a = 1D"),
+        ("a = TRUE", "a = 1"),
+        ("a = 0D", "a = -0.0D"),
+        ("a = 'x'", "a = DATE '2024-01-01'"),
+    ],
 )
 def test_literals_of_different_types_are_different(one, two):
     assert tamis.parse(one) != tamis.parse(two)

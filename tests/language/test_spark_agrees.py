@@ -48,7 +48,7 @@ def overflows(expression, event):
 def compare_with_spark(spark, seed, text_count, row_count):
     chance = Random(seed)
     generator = Texts(chance)
-    texts = [generator.condition() for _ in range(text_count)]
+    texts = [generator.condition(depth=index % 4) for index in range(text_count)]
     events = rows(row_count, chance)
     for name, value in {"spark.sql.ansi.enabled": "false", "spark.sql.legacy.sizeOfNull": "false"}.items():
         spark.conf.set(name, value)

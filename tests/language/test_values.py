@@ -104,7 +104,9 @@ def test_the_remainder_has_the_sign_of_the_dividend(left, right):
 
 def test_a_product_of_more_than_38_digits_is_null_and_excess_scale_is_rounded():
     assert values.multiply(Decimal(10**20), Decimal(10**20)) is None
-    assert values.multiply(Decimal("0." + "3" * 30), Decimal("0." + "3" * 30)) == Decimal("0.11111111111111111111111111111088888889")
+    assert values.multiply(Decimal("0." + "3" * 30), Decimal("0." + "3" * 30)) == Decimal(
+        "0.11111111111111111111111111111088888889"
+    )
 
 
 def test_the_smallest_integer_has_no_opposite():
@@ -120,7 +122,7 @@ class Size(IntEnum):
     LARGE = 3
 
 
-class Word(str, Enum):
+class Word(str, Enum):  # noqa: UP042 - what people wrote before StrEnum
     YES = "yes"
 
 

@@ -30,6 +30,8 @@ def number(piece: str) -> int | Decimal | float:
     >>> number("5"), number("5.0"), number("5e0"), number("9223372036854775808")
     (5, Decimal('5.0'), 5.0, Decimal('9223372036854775808'))
     """
+    if piece.isdigit() and len(piece) < 19:
+        return int(piece)
     plain = piece.upper()
     if plain.endswith("BD"):
         return _decimal(plain[:-2], piece)

@@ -36,6 +36,7 @@ from tamis.language.expressions import (
     Between,
     Call,
     Compare,
+    Condition,
     Expression,
     In,
     IsA,
@@ -53,6 +54,7 @@ from tamis.language.expressions import (
 from tamis.language.functions import CALLABLE, FUNCTIONS
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.tokens import NUMBER, RESERVED, STRING, Token, next_token, string_value
+from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
@@ -71,16 +73,27 @@ _ARITHMETIC = {
 }
 _PREDICATES = frozenset({"NOT", "BETWEEN", "IN", "LIKE", "RLIKE", "IS"})
 
+# A predicate on one attribute with plain literals, and nothing behind it that could bind tighter.
+_PLAIN = r"(?:-?[0-9][0-9.]*+|'[^'\\]*+')"
 _SIMPLE = re.compile(
-    r"\s*+([A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+)\s*+(<=>|<=|>=|<>|!=|==?|<|>)\s*+"
-    r"(-?[0-9][0-9.]*+|'[^'\\]*+')(?=\s*+(?:\)|AND\b|OR\b|and\b|or\b|\Z))"
+    rf"""\s*+([A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+)\s*+(?:
+      (<=>|<=|>=|<>|!=|==?|<|>)\s*+({_PLAIN})
+    | (?i:(NOT\s++)?+(?:
+        BETWEEN\s++({_PLAIN})\s++AND\s++({_PLAIN})
+      | IN\s*+\(\s*+({_PLAIN}(?:\s*+,\s*+{_PLAIN})*+)\s*+\)
+      | LIKE\s++('[^'\\]*+')))
+    | (?i:IS\s++(NOT\s++)?+(NULL))
+    )(?=\s*+(?:\)|AND\b|OR\b|and\b|or\b|\Z))""",
+    re.VERBOSE,
 )
+_AFTER = re.compile(r"\s*+(AND\b|OR\b|and\b|or\b|\))")
+_CONNECTIVE_KINDS = {"AND": "AND", "and": "AND", "OR": "OR", "or": "OR"}
 _LITERAL = rf"(?:[+-]?{NUMBER}|{STRING})"
 _LITERAL_LIST = re.compile(rf"\s*+\(\s*+({_LITERAL}(?:\s*+,\s*+{_LITERAL})*+)\s*+\)", re.DOTALL)
 _LISTED = re.compile(rf"\s*+({_LITERAL})\s*+,?+", re.DOTALL)
 
 _REMEMBERED = 1 << 16
-_simple_predicates: dict[tuple[str, str, str], Compare] = {}
+_simple_predicates: dict[str, Expression] = {}
 _attributes: dict[str, Attribute] = {}
 
 
@@ -136,6 +149,8 @@ class _Parser:
         self.text = text
         self.limits = limits
         self.places = places
+        # What is remembered was checked against the default limits, and comes from no particular place.
+        self.is_quick = limits is DEFAULT_LIMITS and places is None
         self.position = 0
         self.operands: list[Expression] = []
         self.starts: list[int] = []
@@ -190,18 +205,18 @@ class _Parser:
     def read_operand(self) -> bool:
         """Read an operand, or what may stand before one. Return whether the operand is complete."""
         self.is_closed = False
-        if self.operators[-1].precedence <= _NOT and self.places is None:
+        if self.is_quick and self.operators[-1].precedence <= _NOT:
             found = _SIMPLE.match(self.text, self.position)
             if found:
-                simple: Any = found.group(1, 2, 3)
-                node = _simple_predicates.get(simple)
+                node = _simple_predicates.get(found[0])
                 if node is None:
-                    node = _simple_predicate(*simple)
+                    node = _simple_predicate(found)
                 if node is not None:
                     self.position = found.end()
                     self.operands.append(node)
                     self.starts.append(found.start(1))
-                    self.steps += 3
+                    self.steps += 4
+                    self.is_closed = type(node) is not Compare
                     return True
         token = self.take()
         start = token.start
@@ -297,17 +312,23 @@ class _Parser:
 
     def read_operator(self) -> bool:
         """Read what stands behind an operand. Return whether an operand is due next."""
+        found = _AFTER.match(self.text, self.position)
+        if found:
+            self.position = found.end()
+            kind = _CONNECTIVE_KINDS.get(found[1])
+            if kind is not None:
+                return self.read_connective(kind, found.start(1))
+            self.close(found.start(1))
+            return False
         token = self.take()
         kind = token.kind
         if kind in _CONNECTIVES:
-            return self.read_connective(token)
+            return self.read_connective(kind, token.start)
         if kind in _COMPARISONS:
             self.open_operand(token, _COMPARISON)
             self.operators.append(_Pending(_COMPARISON, kind, token.start))
             return True
-        if kind == ")":
-            self.close(token)
-        elif kind == "end":
+        if kind == "end":
             self.read_end(token)
         elif kind == ",":
             return self.read_comma(token)
@@ -327,21 +348,24 @@ class _Parser:
             self.fail(token, ("AND", "OR"), hint="Put the condition on the left into parentheses.")
         self.reduce(precedence)
 
-    def read_connective(self, token: Token) -> bool:
-        kind = token.kind
-        self.reduce(_COMPARISON)
+    def read_connective(self, kind: str, start: int) -> bool:
         top = self.operators[-1]
-        if top.kind == "BETWEEN" and kind == "AND":
-            top.kind = "BETWEEN AND"
-            return True
+        if top.precedence >= _PREDICATE:
+            self.reduce(_COMPARISON)
+            top = self.operators[-1]
+            if top.kind == "BETWEEN" and kind == "AND":
+                top.kind = "BETWEEN AND"
+                return True
         precedence = _CONNECTIVES[kind][0]
-        self.reduce(precedence + 1)
-        self.condition(self.operands[-1], self.starts[-1])
-        top = self.operators[-1]
+        if top.precedence > precedence:
+            self.reduce(precedence + 1)
+            top = self.operators[-1]
+        if not isinstance(self.operands[-1], Condition):
+            self.condition(self.operands[-1], self.starts[-1])
         if top.kind == kind:
             top.count += 1
         else:
-            self.operators.append(_Pending(precedence, kind, token.start))
+            self.operators.append(_Pending(precedence, kind, start))
         return True
 
     def read_predicate(self, token: Token) -> bool:
@@ -488,12 +512,14 @@ class _Parser:
             )
         self.open(name, token.start)
 
-    def close(self, token: Token) -> None:
+    def close(self, start: int) -> None:
         self.reduce(_FRAME + 1)
         frame = self.operators.pop()
         if frame.kind == "start":
             self.operators.append(frame)
-            self.fail(token, ("AND", "OR", "the end"), hint="This parenthesis was never opened.")
+            self.fail(
+                Token(")", ")", start, start + 1), ("AND", "OR", "the end"), hint="This parenthesis was never opened."
+            )
         self.is_closed = False
         if frame.kind == "(":
             self.starts[-1] = frame.start
@@ -577,7 +603,8 @@ class _Parser:
             pending = operators.pop()
             kind = pending.kind
             if kind in _CONNECTIVES:
-                self.condition(self.operands[-1], self.starts[-1])
+                if not isinstance(self.operands[-1], Condition):
+                    self.condition(self.operands[-1], self.starts[-1])
                 first = len(self.operands) - pending.count
                 node = _CONNECTIVES[kind][1](tuple(self.operands[first:]))
                 del self.operands[first:]
@@ -673,24 +700,52 @@ def _new_attribute(name: str) -> Attribute:
     return attribute
 
 
-def _simple_predicate(name: str, operator: str, piece: str) -> Compare | None:
-    """Make and remember the node of `attribute operator literal`; None where it is not that simple."""
-    if name.upper() in RESERVED or not name.isascii():
+def _simple_predicate(found: re.Match[str]) -> Expression | None:
+    """Make and remember the node of a simple predicate; None where it is not that simple after all."""
+    name, operator, operand, negation, low, high, members, pattern, is_not, null = found.groups()
+    if name.upper() in RESERVED:
         return None
+    attribute = _attribute(name)
+    node: Expression
     try:
-        value = piece[1:-1] if piece[0] == "'" else literals.number(piece)
-    except (LiteralError, ValueError):
-        return None
-    if isinstance(value, str) and not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return None
-    node = Compare({"!=": "<>", "==": "="}.get(operator, operator), _attribute(name), Literal(value))
+        if operator:
+            node = Compare(_SAME_OPERATOR.get(operator, operator), attribute, Literal(_plain_value(operand)))
+        elif low:
+            node = Between(attribute, Literal(_plain_value(low)), Literal(_plain_value(high)))
+            if kind_of(node.low.value) != kind_of(node.high.value):  # type: ignore[attr-defined]
+                return None
+        elif members:
+            if len(members) > _LONGEST_LIST:
+                return None
+            node = In(attribute, tuple(map(_plain_value, _PLAIN_MEMBERS.findall(members))))
+        elif null:
+            node = IsNull(attribute)
+        else:
+            text = _plain_value(pattern)
+            assert isinstance(text, str)
+            patterns.check_like(text, "\\", DEFAULT_LIMITS)
+            node = Like(attribute, text)
+    except (LanguageError, ValueError):
+        return None  # the long way finds the place of the mistake
+    if negation or is_not:
+        node = Not(node)
     if len(_simple_predicates) >= _REMEMBERED:
         _simple_predicates.clear()
-    _simple_predicates[name, operator, piece] = node
+    _simple_predicates[found[0]] = node
     return node
+
+
+_SAME_OPERATOR = {"!=": "<>", "==": "="}
+_PLAIN_MEMBERS = re.compile(_PLAIN)
+_LONGEST_LIST = 1_000
+
+
+def _plain_value(piece: str) -> Scalar:
+    if piece[0] != "'":
+        return literals.number(piece)
+    if not piece.isascii():
+        piece.encode()
+    return piece[1:-1]
 
 
 def _operator_hint(token: Token) -> str | None:

@@ -17,6 +17,7 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 
 ANY_TEXT: Final = object()
 ANY_CHARACTER: Final = object()
+_SURELY_SMALL = 200  # a LIKE pattern of so few characters compiles to some kilobytes at most
 
 
 def like_pieces(pattern: str, escape: str) -> list[Any]:
@@ -98,7 +99,10 @@ def check_like(pattern: str, escape: str, limits: Limits) -> None:
     _check_length(pattern, limits)
     if len(escape) != 1:
         raise PatternError(f"ESCAPE takes one character, found {escape!r}")
-    _compiled(like_expression(pattern, escape), limits.pattern_memory)
+    if escape in pattern:
+        like_pieces(pattern, escape)
+    if len(pattern) > _SURELY_SMALL:
+        _compiled(like_expression(pattern, escape), limits.pattern_memory)
 
 
 def check_regex(pattern: str, limits: Limits) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping
-from decimal import ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -327,14 +327,23 @@ def distance_km(latitude: Any, longitude: Any, to_latitude: Any, to_longitude: A
 
 
 def decimal_from(text: str) -> Decimal | None:
-    """Read a decimal exactly, or return None where it needs more than 38 digits."""
-    try:
-        number = Context(prec=DIGITS, Emin=-999_999, Emax=999_999, traps=[Inexact, InvalidOperation]).create_decimal(
-            text
-        )
-    except (Inexact, InvalidOperation):
+    """Read a decimal exactly, or return None where it needs more than 38 digits.
+
+    >>> decimal_from("1.50"), decimal_from("1" * 39)
+    (Decimal('1.50'), None)
+    """
+    if len(text) > 10_000:  # nobody needs so many zeros
         return None
-    exponent = int(number.as_tuple().exponent)
-    if exponent < -DIGITS or number.copy_abs() >= _LARGEST:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite():
+        return None
+    if number != 0 and number.adjusted() >= DIGITS:
+        return None
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    if len(digits) > DIGITS or exponent < -DIGITS:
         return None
     return number if exponent <= 0 else number.quantize(Decimal(1), context=EXACT)

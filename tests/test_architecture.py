@@ -1,0 +1,61 @@
+"""Imports point one way: a package knows the packages above it, never those below."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "tamis"
+ORDER = (
+    "errors", "language", "selectivity", "matching", "relations", "pruning", "topk", "routing", "simulation", "service",
+    "spark", "workloads", "lab", "cli",
+)  # fmt: skip
+NEVER = {("simulation", "service"), ("service", "simulation")}
+ONLY = {"pyspark": "spark", "socket": "service"}
+"""Libraries that one package alone may import."""
+
+
+def imports(path: Path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield node.module, node.lineno
+            if node.module == "tamis":
+                yield from ((f"tamis.{alias.name}", node.lineno) for alias in node.names)
+
+
+def modules():
+    return [path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_packages_above_its_own(path):
+    own = path.relative_to(SOURCE).parts[0]
+    assert own in ORDER, f"{own} has no place in the architecture yet"
+    for name, line in imports(path):
+        top = name.split(".")
+        if top[0] in ONLY:
+            assert own == ONLY[top[0]], f"{path}:{line} imports {name}, which is for {ONLY[top[0]]} alone"
+        if top[0] != "tamis" or len(top) == 1:
+            # the command line and the lab stand on top of everything, so they may use the public names
+            assert name != "tamis" or ORDER.index(own) >= ORDER.index("workloads"), (
+                f"{path}:{line} imports tamis itself"
+            )
+            continue
+        other = top[1]
+        assert ORDER.index(other) <= ORDER.index(own), f"{path}:{line} imports {name}, which stands below {own}"
+        assert (own, other) not in NEVER, f"{path}:{line}: {own} and {other} never know each other"
+
+
+def test_a_kernel_imports_nothing_else_of_tamis():
+    for path in SOURCE.rglob("kernels.py"):
+        assert not [name for name, _ in imports(path) if name.startswith("tamis")], path
+
+
+def test_every_module_says_what_it_is_for():
+    for path in SOURCE.rglob("*.py"):
+        assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), f"{path} has no docstring"
