@@ -38,7 +38,7 @@ bench: $(VENV)/ready  ## the benchmarks: a table, and artifacts/benchmarks/*.jso
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/ready  ## the documentation as a site under site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: $(VENV)/ready  ## pin the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --universal --upgrade \

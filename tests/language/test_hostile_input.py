@@ -157,9 +157,10 @@ def test_a_million_generated_texts_are_expressions_or_typed_errors():
 
 
 @pytest.mark.slow
-def test_the_coverage_guided_fuzzer_finds_nothing():
+def test_the_coverage_guided_fuzzer_finds_nothing(tmp_path):
     pytest.importorskip("atheris")
     seconds = int(os.environ.get("TAMIS_FUZZ_SECONDS", "120"))
-    command = [sys.executable, "-m", "tests.fuzz", f"-max_total_time={seconds}", "-max_len=400", "-print_final_stats=1"]
+    options = [f"-max_total_time={seconds}", "-max_len=400", f"-artifact_prefix={tmp_path}/"]
+    command = [sys.executable, "-m", "tests.fuzz", *options]
     found = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 300, check=False)
     assert found.returncode == 0, found.stderr[-3000:]

@@ -107,6 +107,8 @@ def parse(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_L
         raise TypeError(f"an expression's text is a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
+    if not text.isascii():
+        _check_unicode(text)
     parser = _Parser(text, limits)
     expression = parser.run()
     if schema is None and parser.is_plain:
@@ -116,6 +118,15 @@ def parse(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_L
     except LanguageError as error:
         raise _placed(error, text, schema, limits) from None
     return expression
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ExpressionSyntaxError(
+            "half a surrogate pair is no character", text=text, position=error.start, hint="The text is not valid Unicode."
+        ) from None
 
 
 def _placed(error: LanguageError, text: str, schema: Schema | None, limits: Limits) -> LanguageError:
@@ -741,11 +752,7 @@ _LONGEST_LIST = 1_000
 
 
 def _plain_value(piece: str) -> Scalar:
-    if piece[0] != "'":
-        return literals.number(piece)
-    if not piece.isascii():
-        piece.encode()
-    return piece[1:-1]
+    return piece[1:-1] if piece[0] == "'" else literals.number(piece)
 
 
 def _operator_hint(token: Token) -> str | None:
