@@ -101,6 +101,11 @@ def test_an_explanation_tells_the_truth_of_every_condition(expression, event):
         ("a + b < 20", {"a": 1, "b": 2}, "a + b is 3"),
         ("a < b", {"a": 1, "b": 2}, "a is 1; b is 2"),
         ("tags IS NULL", {"tags": ["a"]}, "tags is ['a']"),
+        (
+            "array_contains(tags, 'b')",
+            {"tags": ["a", None]},
+            "tags is ['a', NULL]; a NULL among its elements could be it",
+        ),
         ("p IS NULL", {"p": {}}, "p is a record"),
         ("a AND b", {"a": True, "b": True}, "all are true"),
         ("a AND b", {"a": True, "b": False}, "1 of 2 is false"),

@@ -12,9 +12,7 @@ from tamis.cli.lessons import Example, epilog
 
 EXAMPLES = (
     Example('tamis check "price < 20 AND"', "What is wrong with this text?", exit_code=2),
-    Example(
-        """tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "Does the event match, and why?"
-    ),
+    Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "Does the event match, and why?"),
     Example("tamis language", "What can be written in a text?"),
     Example("tamis demo", "What does all of it look like at work?"),
 )
@@ -34,10 +32,12 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog=epilog(EXAMPLES, "Every command has a [bold]--help[/bold] with examples, and [bold]--json[/bold]."))
+@app.callback(
+    epilog=epilog(EXAMPLES, "Every command has a [bold]--help[/bold] with examples, and [bold]--json[/bold].")
+)
 def tamis(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", metavar="", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Content-based publish/subscribe: standing questions, exactly answered."""

@@ -23,14 +23,20 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = Path("-")
 
-SCHEMA_FORMS = (
-    """A schema is a JSON file: [cyan]{"price": "double", "tags": "array<string>", "seller": {"rating": "double"}}[/cyan]. """
-    """Beside the attributes it may have the keys [cyan]mandatory[/cyan] (a list of names), [cyan]hierarchy[/cyan] """
-    """(event type to its parent or null), [cyan]mandatory_by_type[/cyan] and [cyan]type_attribute[/cyan]; """
-    """attributes that bear such a name go into an object [cyan]attributes[/cyan]. """
-    """A file with [cyan]properties[/cyan] is read as JSON Schema. """
-    """Types: string, int, double, decimal(10,2), bool, date, timestamp, and array<…> of them."""
-)
+SCHEMA_HELP = """\
+[bold]Schema files[/bold]
+
+  A schema is a JSON file of attributes and their types:
+  [cyan]{"price": "double", "tags": "array<string>", "seller": {"id": "int"}}[/cyan]
+  Types: string, int, double, decimal(10,2), bool, date, timestamp, array<…>.
+
+  Beside the attributes it may have these keys, as tamis.Schema takes them:
+  [cyan]"mandatory": ["price"][/cyan]                                what every event has
+  [cyan]"hierarchy": {"Quote": null, "StockQuote": "Quote"}[/cyan]   event types, for IS A
+  [cyan]"mandatory_by_type": {"Quote": ["price"]}[/cyan], [cyan]"type_attribute": "type"[/cyan]
+  Attributes of such names go into an object of their own, [cyan]"attributes"[/cyan].
+
+  A file with an object [cyan]"properties"[/cyan] is read as JSON Schema."""
 
 _OPTIONS = {"mandatory": list, "hierarchy": dict, "mandatory_by_type": dict, "type_attribute": str}
 _JSON_WORDS = {dict: "an object", list: "a list", str: "a text", bool: "a Boolean", type(None): "null"}
@@ -49,9 +55,9 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
-def event_from(written: str, name: str) -> dict[str, Any]:
-    """Read an event; `name` says where it stood."""
-    event = _loaded(written, name, hint="""Write JSON, in single quotes for the shell: '{"price": 12}'.""")
+def event_from(written: str, name: str = "the event") -> dict[str, Any]:
+    """Read an event; `name` says what it stood in."""
+    event = _loaded(written, name, hint="""An event is JSON, in single quotes for the shell: '{"price": 12}'.""")
     if not isinstance(event, dict):
         raise InputError(f"{name} is {_word(event)}, not an event", hint="""An event is an object: {"price": 12}.""")
     return event
@@ -75,7 +81,9 @@ def schema_file(path: Path) -> Schema:
     except SchemaError as error:
         raise InputError(f"{name}: {error}") from None
     except (AttributeError, TypeError, ValueError, RecursionError):
-        raise InputError(f"{name} is JSON, but no schema", hint="`tamis check --help` shows what one looks like.") from None
+        raise InputError(
+            f"{name} is JSON, but no schema", hint="`tamis check --help` shows what one looks like."
+        ) from None
 
 
 def _own_schema(written: dict[str, Any]) -> Schema:
@@ -86,18 +94,7 @@ def _own_schema(written: dict[str, Any]) -> Schema:
     attributes = {key: kind for key, kind in written.items() if key not in _OPTIONS}
     if isinstance(attributes.get("attributes"), dict) and len(attributes) == 1:
         attributes = attributes["attributes"]
-    _check_types(attributes)
     return Schema(attributes, **options)
-
-
-def _check_types(attributes: dict[str, Any]) -> None:
-    waiting = list(attributes.items())
-    while waiting:
-        name, kind = waiting.pop()
-        if isinstance(kind, dict):
-            waiting += [(f"{name}.{inner}", below) for inner, below in kind.items()]
-        elif not isinstance(kind, str):
-            raise SchemaError(f"the type of {name} is a text or an object, not {_word(kind)}")
 
 
 def shown_name(path: Path) -> str:
@@ -120,10 +117,6 @@ def _opened(path: Path) -> Iterator[TextIO]:
                 yield file
     except OSError as error:
         raise InputError(f"cannot read {shown_name(path)}: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in the name
-        if isinstance(error, LanguageError):
-            raise
-        raise InputError(f"cannot read {shown_name(path)!r}: {error}") from None
 
 
 def _content(path: Path) -> str:

@@ -35,5 +35,7 @@ def epilog(examples: Iterable[Example], *notes: str) -> str:
       [dim]A minute of auctions.[/dim]
       [cyan]$ tamis demo[/cyan]
     """
-    shown = [f"  [dim]{escape(example.shows)}[/dim]\n  [cyan]$ {escape(example.command)}[/cyan]" for example in examples]
+    shown = [
+        f"  [dim]{escape(example.shows)}[/dim]\n  [cyan]$ {escape(example.command)}[/cyan]" for example in examples
+    ]
     return "\n\n".join((*notes, "[bold]Examples[/bold]", *shown))

@@ -113,7 +113,8 @@ def _attribute_kind(node: Attribute, schema: Schema | None) -> str:
     found = schema.type_of(node.path)
     if found is None:
         name = ".".join(node.path)
-        hint = did_you_mean(name, schema.names()) or f"Known: {', '.join(sorted(schema.names())[:12])}."
+        known = ", ".join(sorted(schema.names())[:12]) or "none at all"
+        hint = did_you_mean(name, schema.names()) or f"Known: {known}."
         raise _error(node, UnknownAttributeError(f"there is no attribute {name}", hint=hint))
     return found.kind
 

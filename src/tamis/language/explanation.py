@@ -14,10 +14,10 @@ from tamis.language.expressions import (
     And,
     AtLeast,
     Attribute,
+    Between,
     Call,
+    Compare,
     Expression,
-    IsA,
-    IsNull,
     Literal,
     Not,
     Or,
@@ -168,10 +168,12 @@ def _predicate_reason(node: Expression, found: Any, values: list[Any], event: Ev
         for child, value in zip(node.children, values, strict=True)
         if not isinstance(child, Literal)
     ]
-    if found is None and all(value is not None for value in values) and not isinstance(node, IsNull | IsA):
+    if found is None and isinstance(node, Compare | Between) and all(value is not None for value in values):
         kinds = list(dict.fromkeys(_WORDS[kind_of(value)] for value in values))
         if len(kinds) > 1:
             told.append(f"{' and '.join(kinds)} do not compare")
+    if found is None and any(isinstance(value, list) and None in value for value in values):
+        told.append("a NULL among its elements could be it")
     return "; ".join(dict.fromkeys(told))
 
 

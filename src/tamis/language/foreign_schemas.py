@@ -80,10 +80,16 @@ def from_json_schema(schema: Mapping[str, Any]) -> Read:
     if not isinstance(schema.get("properties"), Mapping):
         raise SchemaError("a JSON Schema of events describes an object: it has 'properties'")
     required = schema.get("required", [])
+    if not isinstance(required, list):
+        raise SchemaError("'required' is a list of names")
     return _read((name, _json_type(inner), name not in required) for name, inner in schema["properties"].items())
 
 
-def _json_type(inner: Mapping[str, Any]) -> Any:
+def _json_type(inner: Any) -> Any:
+    if isinstance(inner, bool):
+        return None  # true and false are schemas too: anything, and nothing
+    if not isinstance(inner, Mapping):
+        raise SchemaError(f"a property is described by an object, not by {inner!r}")
     found = inner.get("type")
     if isinstance(found, list):  # ["string", "null"]
         found = next((name for name in found if name != "null"), None)

@@ -189,7 +189,16 @@ def _double_text(value: float) -> str:
     return f"{value!r}D"
 
 
-_TO_ESCAPE = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000", "\x1a": "\\Z", "\b": "\\b"}
+_TO_ESCAPE = {
+    "\\": "\\\\",
+    "'": "\\'",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\0": "\\u0000",
+    "\x1a": "\\Z",
+    "\b": "\\b",
+}
 # NUL as \0 would swallow digits behind it: \010 is an octal escape.
 _ESCAPABLE = re.compile(r"[\\'\n\r\t\0\x1a\x08]")
 

@@ -125,7 +125,10 @@ def _check_unicode(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ExpressionSyntaxError(
-            "half a surrogate pair is no character", text=text, position=error.start, hint="The text is not valid Unicode."
+            "half a surrogate pair is no character",
+            text=text,
+            position=error.start,
+            hint="The text is not valid Unicode.",
         ) from None
 
 

@@ -65,6 +65,12 @@ class Schema:
         for name in self.mandatory_by_type:
             if name not in self.hierarchy:
                 raise SchemaError(f"the event type {name!r} has mandatory attributes but is not in the hierarchy")
+        naming = self.type_of((self.type_attribute,))
+        if self.hierarchy and naming is not None and str(naming) != "string":
+            raise SchemaError(f"{self.type_attribute} names the event type, so it is a string, not {naming}")
+        for name, parent in self.hierarchy.items():
+            if not isinstance(name, str) or not isinstance(parent, str | None):
+                raise SchemaError(f"the hierarchy names event types and their parents, not {name!r}: {parent!r}")
         for name in self.hierarchy:
             seen: list[str] = []
             at: str | None = name
@@ -156,7 +162,8 @@ class Schema:
         {'day': datetime.date(2024, 2, 29)}
         """
         conforming = _conform_record(event, self._record, "")
-        event_type = conforming.get(self.type_attribute) if self.hierarchy else None
+        found = conforming.get(self.type_attribute)
+        event_type = found if isinstance(found, str) else None
         missing = [
             name
             for name in self.names()

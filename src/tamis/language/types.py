@@ -104,8 +104,10 @@ def attribute_type(written: Written) -> AttributeType:
     """
     if isinstance(written, Mapping):
         return RecordType(MappingProxyType({name: attribute_type(inner) for name, inner in written.items()}))
-    if not isinstance(written, str):
+    if isinstance(written, ScalarType | ArrayType | RecordType):
         return written
+    if not isinstance(written, str):
+        raise SchemaError(f"a type is a name or a mapping of names to types, not {written!r}")
     plain = written.strip().lower()
     if plain.startswith("array<") and plain.endswith(">"):
         element = attribute_type(plain[6:-1])

@@ -1,0 +1,92 @@
+"""Does this event match, and why?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from tamis.cli.inputs import SCHEMA_HELP, InputError, event_file, event_from, schema_file
+from tamis.cli.lessons import Example
+from tamis.cli.output import COLOURS, NO, YES, AsJson, mistakes_shown, show, show_explanation, to_people, to_programs
+from tamis.language import explain as explained
+from tamis.language import parse
+from tamis.language.explanation import TRUTHS
+
+EXAMPLES = (
+    Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "One true part is enough for OR."),
+    Example(
+        """tamis explain "NOT bids > 3" --event '{"price": 12}'""",
+        "What is absent is unknown, and so is NOT of it.",
+        exit_code=1,
+    ),
+    Example("""echo '{"ends": "2024-02-29"}' > event.json""", "JSON has no dates: they are texts,"),
+    Example("""echo '{"ends": "date"}' > schema.json""", "until a schema says otherwise."),
+    Example(
+        """tamis explain "ends < DATE '2024-03-01'" --event-file event.json \\\n      --schema schema.json""",
+        "So this event matches.",
+    ),
+)
+NOTES = (
+    "[green]✓[/green] is true, [red]✗[/red] is false, [yellow]?[/yellow] is unknown; an event matches only if "
+    "the whole is true. The exit code is 0 if it matches, 1 if it does not, and 2 if the text, the event or the "
+    "schema is bad.",
+    SCHEMA_HELP,
+)
+
+_VERDICTS = {
+    True: "The event matches.",
+    False: "The event does not match.",
+    None: "The event does not match: whether it should is unknown.",
+}
+
+
+def explain(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text of a subscription.", show_default=False)],
+    event: Annotated[
+        str | None, typer.Option(metavar="JSON", help="The event, a JSON object.", show_default=False)
+    ] = None,
+    event_file_: Annotated[
+        Path | None,
+        typer.Option(
+            "--event-file", metavar="FILE", help="Read the event from a file; - is standard input.", show_default=False
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Check names and types, and read the event by them.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the truth of every condition of a text for one event, and the values that decided."""
+    with mistakes_shown(as_json):
+        known = schema_file(schema) if schema else None
+        expression = parse(text, known)
+        found = _event(event, event_file_)
+        explanation = explained(expression, known.conform(found) if known else found, known)
+    if as_json:
+        to_programs(
+            {
+                "matches": explanation.truth is True,
+                "truth": TRUTHS[explanation.truth],
+                "explanation": explanation.as_dict(),
+            }
+        )
+    else:
+        console = to_people()
+        show(console, Text(_VERDICTS[explanation.truth], f"bold {COLOURS[explanation.truth]}"))
+        console.print()
+        show_explanation(console, explanation)
+    raise typer.Exit(YES if explanation.truth is True else NO)
+
+
+def _event(written: str | None, path: Path | None) -> dict[str, object]:
+    match written, path:
+        case str(), None:
+            return event_from(written)
+        case None, Path():
+            return event_file(path)
+    raise InputError(
+        "an explanation is about one event" if written else "there is no event",
+        hint="""Give --event '{"price": 12}' or --event-file FILE.""",
+    )
