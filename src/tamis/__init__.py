@@ -6,6 +6,8 @@
 True
 """
 
+from typing import TYPE_CHECKING, Any
+
 from tamis import errors
 from tamis.language import (
     Explanation,
@@ -27,12 +29,16 @@ from tamis.language import (
     xor,
 )
 
+if TYPE_CHECKING:
+    from tamis.matching import Matcher
+
 __version__ = "0.1.0"
 
 __all__ = [
     "Explanation",
     "Expression",
     "Limits",
+    "Matcher",
     "Schema",
     "all_of",
     "any_of",
@@ -49,3 +55,12 @@ __all__ = [
     "truth",
     "xor",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the matcher when somebody asks for it: its compiler takes a second to load."""
+    if name == "Matcher":
+        from tamis.matching import Matcher
+
+        return Matcher
+    raise AttributeError(f"module 'tamis' has no attribute {name!r}")

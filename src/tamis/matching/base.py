@@ -1,0 +1,68 @@
+"""What does every matching algorithm promise?
+
+An algorithm knows subscriptions by *handles*, whole numbers that only grow. `Matcher` gives them out, and keeps what
+all algorithms need alike: ids, priorities, the texts. An algorithm registers, removes, and gives a *snapshot*: an
+immutable view that any number of threads may match against while others register.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
+    from tamis.matching.columns import Events
+
+Handles: TypeAlias = npt.NDArray[np.int64]
+Pairs: TypeAlias = tuple[npt.NDArray[np.int64], Handles]
+"""Matches: the events' numbers, and beside each the handle of a subscription."""
+
+
+class Snapshot(ABC):
+    """One consistent set of subscriptions."""
+
+    @abstractmethod
+    def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
+        """Return the handles of the subscriptions that match, in any order; only those `among` some, if asked."""
+
+    @abstractmethod
+    def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
+        """Return all matches of a batch, sorted by event."""
+
+
+class Algorithm(ABC):
+    """A way to find the subscriptions that match. `Matcher` calls it under a lock; snapshots are used without."""
+
+    name: ClassVar[str]
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.schema = schema
+
+    @abstractmethod
+    def add(self, handles: Sequence[int], expressions: Sequence[Expression]) -> None:
+        """Register subscriptions. Handles are greater than all before. All are taken, or none."""
+
+    @abstractmethod
+    def remove(self, handle: int) -> None:
+        """Remove a subscription that is registered."""
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """Return the present set."""
+
+    @abstractmethod
+    def memory(self) -> int:
+        """Return how many bytes its data take, roughly."""
+
+    def learn(self, events: Events) -> None:  # noqa: B027 - most algorithms have nothing to learn
+        """Look at some events to see how often predicates are true."""
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what an operator may want to see."""
+        return {}

@@ -1,0 +1,297 @@
+"""How are subscriptions registered while others are matched?
+
+As a search engine does it: new subscriptions go to a small open part; when somebody matches, it becomes an immutable segment;
+removals are marks beside a segment; and segments of like size are merged, the large ones by a thread in the background. A
+snapshot is the list of segments with their marks, so that a match sees one consistent set, whatever happens meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.meaning import attribute_value, holds
+from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
+from tamis.matching.block import kernels
+from tamis.matching.block.draft import Drafting, joined
+from tamis.matching.block.segment import Segment, compiled
+from tamis.matching.columns import Events
+
+if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
+
+BLOCK = 8192
+"""How many events are matched at once."""
+_FEW_EVENTS = 32
+"""Up to so many events are matched one by one."""
+_SAMPLE = 2048
+_FEW_OPEN = 16
+"""So many open subscriptions are asked one by one before it pays to compile them."""
+_RATIO = 4
+"""Neighbouring segments are merged where the older is not so many times as large."""
+_BACKGROUND = 20_000
+"""Merges of so many subscriptions are left to the background."""
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class _Part:
+    """A segment and which of its subscriptions are alive. The flags are replaced, never changed."""
+
+    segment: Segment
+    alive: Flags
+
+    @property
+    def living(self) -> int:
+        return int(np.count_nonzero(self.alive))
+
+
+class Block(Algorithm):
+    """The flagship: predicates as intervals, clauses found by keys or checked by bitmaps, blocks of events at once."""
+
+    name: ClassVar[str] = "block"
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        super().__init__(schema)
+        self._parts: list[_Part] = []
+        self._open: dict[int, Expression] = {}
+        self._dead: list[int] = []
+        self._sample: Events | None = None
+        self._lock = threading.RLock()
+        self._merging: threading.Thread | None = None
+        self._snapshot: BlockSnapshot | None = None
+        self.merge_always = False
+        """Merge all segments at every step; for tests."""
+
+    # -- Registration
+
+    def add(self, handles: Sequence[int], expressions: Sequence[Expression]) -> None:
+        with self._lock:
+            self._open.update(zip(handles, expressions, strict=True))
+            self._snapshot = None
+
+    def remove(self, handle: int) -> None:
+        with self._lock:
+            self._snapshot = None
+            if self._open.pop(handle, None) is None:
+                self._dead.append(handle)
+
+    def learn(self, events: Events) -> None:
+        """Remember a sample of the events, and lay everything out anew by it."""
+        with self._lock:
+            self._sample = events.slice(0, _SAMPLE)
+            self._flush()
+            self._parts = [
+                _Part(compiled(part.segment.draft, self._sample, self.schema), part.alive) for part in self._parts
+            ]
+            self._snapshot = None
+
+    # -- Segments
+
+    def snapshot(self) -> BlockSnapshot:
+        with self._lock:
+            if self._snapshot is None:
+                self._bury()
+                if len(self._open) > _FEW_OPEN or self.merge_always:
+                    self._flush()
+                self._snapshot = BlockSnapshot(self, tuple(self._parts), dict(self._open), self.schema)
+            return self._snapshot
+
+    def compiled_snapshot(self) -> BlockSnapshot:
+        """Return the present set with nothing left open."""
+        with self._lock:
+            if self._open:
+                self._flush()
+                self._snapshot = None
+            return self.snapshot()
+
+    def _flush(self) -> None:
+        """Make a segment of the open part, and merge what should be."""
+        self._bury()
+        if self._open:
+            drafting = Drafting()
+            for handle, expression in self._open.items():
+                drafting.add(handle, expression)
+            segment = compiled(drafting.finished(), self._sample, self.schema)
+            self._parts.append(_Part(segment, np.ones(len(segment), np.bool_)))
+            self._open = {}
+        self._merge()
+
+    def _bury(self) -> None:
+        """Mark what was removed."""
+        for part_number, part in enumerate(self._parts):
+            if not self._dead:
+                return
+            handles = part.segment.draft.handles
+            places = np.searchsorted(handles, self._dead)
+            is_here = places < len(handles)
+            is_here[is_here] = handles[places[is_here]] == np.array(self._dead)[is_here]
+            if is_here.any():
+                alive = part.alive.copy()
+                alive[places[is_here]] = False
+                self._parts[part_number] = _Part(part.segment, alive)
+                self._dead = [handle for handle, gone in zip(self._dead, is_here, strict=True) if not gone]
+
+    def _merge(self) -> None:
+        self._parts = [part for part in self._parts if part.living]
+        while True:
+            span = self._mergeable()
+            if span is None:
+                return
+            first, last = span
+            parts = self._parts[first:last]
+            if sum(part.living for part in parts) >= _BACKGROUND and not self.merge_always:
+                if self._merging is None:
+                    self._merging = threading.Thread(target=self._merge_behind, args=(parts,), daemon=True)
+                    self._merging.start()
+                return
+            self._parts[first:last] = [self._merged(parts)]
+
+    def _mergeable(self) -> tuple[int, int] | None:
+        """Return the segments to merge next: the newest ones that are not much smaller than their neighbours."""
+        sizes = [part.living for part in self._parts]
+        if self.merge_always:
+            return (0, len(sizes)) if len(sizes) > 1 else None
+        first = len(sizes) - 1
+        total = sizes[-1] if sizes else 0
+        while first > 0 and sizes[first - 1] < _RATIO * total:
+            first -= 1
+            total += sizes[first]
+        if first < len(sizes) - 1:
+            return first, len(sizes)
+        # Much that is dead in one segment is worth a rewrite too.
+        for number, part in enumerate(self._parts):
+            if len(part.segment) > 64 and part.living < 0.75 * len(part.segment):
+                return number, number + 1
+        return None
+
+    def _merged(self, parts: list[_Part]) -> _Part:
+        draft = joined([part.segment.draft for part in parts], [part.alive for part in parts])
+        segment = compiled(draft, self._sample, self.schema)
+        return _Part(segment, np.ones(len(segment), np.bool_))
+
+    def _merge_behind(self, parts: list[_Part]) -> None:
+        merged = self._merged(parts)
+        with self._lock:
+            self._merging = None
+            segments = [part.segment for part in self._parts]
+            first = segments.index(parts[0].segment) if parts[0].segment in segments else -1
+            if first < 0 or segments[first : first + len(parts)] != [part.segment for part in parts]:
+                return  # laid out anew meanwhile
+            # What died while we worked is dead in the merged segment too.
+            gone = [
+                part.segment.draft.handles[was & ~now.alive]
+                for part, was, now in zip(
+                    parts, (part.alive for part in parts), self._parts[first : first + len(parts)], strict=True
+                )
+            ]
+            self._parts[first : first + len(parts)] = [merged]
+            self._dead += np.concatenate(gone).tolist()
+            self._bury()
+            self._snapshot = None
+            self._merge()
+
+    def settle(self) -> None:
+        """Wait until nothing is merged in the background any more."""
+        while (thread := self._merging) is not None:
+            thread.join()
+
+    # -- Told to others
+
+    def memory(self) -> int:
+        with self._lock:
+            return sum(part.segment.memory() + part.alive.nbytes for part in self._parts)
+
+    def statistics(self) -> dict[str, Any]:
+        with self._lock:
+            return {
+                "segments": [part.living for part in self._parts],
+                "open": len(self._open),
+                "axes": len({axis.key for part in self._parts for axis in part.segment.draft.axes}),
+                "clauses": sum(len(part.segment.draft.clause_owners) for part in self._parts),
+                "broad_clauses": sum(len(part.segment.broad_rows) for part in self._parts),
+                "keys": sum(len(part.segment.key_axes) for part in self._parts),
+                "is_informed": all(part.segment.is_informed for part in self._parts),
+            }
+
+    def observe(self, events: Events) -> None:
+        """Take a first look at the traffic: what was laid out by guesses is laid out anew by what is seen."""
+        if self._sample is None and events.count >= 256:
+            self.learn(events)
+
+
+class BlockSnapshot(Snapshot):
+    """Segments, and the few subscriptions that are still open."""
+
+    def __init__(
+        self, owner: Block, parts: tuple[_Part, ...], open_part: dict[int, Expression], schema: Schema | None
+    ) -> None:
+        self._owner = owner
+        self._parts = parts
+        self._open = open_part
+        self._schema = schema
+        self._paths = {path for part in parts for axis in part.segment.draft.axes for path in axis.paths}
+
+    def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
+        values_of = {path: attribute_value(event, path) for path in self._paths}
+        found = []
+        for part in self._parts:
+            owners = part.segment.match_event(event, values_of, self._schema, _alive(part, among))
+            found.append(part.segment.draft.handles[owners])
+        asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
+        found.append(np.array([h for h in asked if holds(self._open[h], event, self._schema)], np.int64))
+        return np.concatenate(found)
+
+    def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
+        if self._open and events.count > 1:
+            raise AssertionError("a batch is matched against a compiled snapshot")
+        starts = range(0, events.count, BLOCK)
+
+        def block(start: int) -> Pairs:
+            part = events if events.count <= BLOCK else events.slice(start, BLOCK)
+            numbers, handles = self._match_block(part, among)
+            return numbers + start, handles
+
+        if threads > 1 and len(starts) > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                found = list(pool.map(block, starts))
+        else:
+            found = [block(start) for start in starts]
+        if len(found) == 1:
+            return found[0]
+        empty = np.zeros(0, np.int64)
+        return (
+            np.concatenate([empty, *(numbers for numbers, _ in found)]),
+            np.concatenate([empty, *(handles for _, handles in found)]),
+        )
+
+    def _match_block(self, events: Events, among: Handles | None) -> Pairs:
+        if events.count <= _FEW_EVENTS:
+            matches = [self.match_event(event, among) for event in events.mappings()]
+            numbers = np.repeat(np.arange(len(matches)), [len(handles) for handles in matches])
+            return numbers, np.concatenate([np.zeros(0, np.int64), *matches])
+        all_events, all_handles = [np.zeros(0, np.uint16)], [np.zeros(0, np.int64)]
+        for part in self._parts:
+            codes = part.segment.codes(events, self._schema)
+            numbers, owners = part.segment.match_codes(codes, _alive(part, among))
+            all_events.append(numbers)
+            all_handles.append(part.segment.draft.handles[owners])
+        flat_events, flat_handles = np.concatenate(all_events), np.concatenate(all_handles)
+        counts = np.empty(events.count + 1, np.int64)
+        grouped = np.empty(len(flat_events), np.int64), np.empty(len(flat_events), np.int64)
+        kernels.group_by_event(flat_events, flat_handles, counts, *grouped)
+        return grouped
+
+
+def _alive(part: _Part, among: Handles | None) -> Flags:
+    if among is None:
+        return part.alive
+    return part.alive & np.isin(part.segment.draft.handles, among)

@@ -1,0 +1,657 @@
+"""What do the subscriptions of a segment ask, before anybody decides how to find out?
+
+A draft is a list of *clauses*: a subscription matches where one of its clauses holds, and a clause holds where all its leaves and its
+tree do. A leaf asks where a value lies on an axis. A tree is written twice: as a program of leaves with jumps (where to go on if
+the leaf holds, and where if not), for one event at a time, and as steps in postfix order, for many events at once.
+
+Which clauses a subscription has follows from its access set. A leaf is its own access set; an AND has that of its cheapest child;
+an OR, that of all its children together; `at_least(k, ...)` of n, those of its cheapest n - k + 1. Every clause
+thus has a leaf that must hold, by which it can be found.
+
+Everything is kept in flat arrays over the segment's own axes and operands, so that drafts can be joined without going back to the
+expressions.
+
+Source: the access predicate is Hanson's and Fabret's, generalised to trees (docs/bibliography.md, Bittner 2008, section 2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.expressions import (
+    CONNECTIVES,
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    And,
+    AtLeast,
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    Expression,
+    In,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Test,
+    fold_shared,
+)
+from tamis.language.patterns import ANY_TEXT, like_pieces
+from tamis.language.rewrites import flatten, fold_constants, nnf
+from tamis.language.rewrites.negation import COMPLEMENTS
+from tamis.matching.block.axes import STRING, TRUTH, Axis, AxisKey, axis_kind, sortable
+from tamis.matching.block.kernels import (
+    ACCEPT,
+    INTERSECT,
+    INTERSECT_TOP,
+    NONE,
+    REJECT,
+    START,
+    UNITE,
+    UNITE_TOP,
+)
+
+# What a leaf asks about operands a and b of its axis.
+EQUAL, UNEQUAL, BELOW, AT_MOST, ABOVE, AT_LEAST, WITHIN, BEYOND, FROM_TO, AMONG, NOT_AMONG, NEVER = range(12)
+_OPERATORS = {"=": EQUAL, "<=>": EQUAL, "<>": UNEQUAL, "<": BELOW, "<=": AT_MOST, ">": ABOVE, ">=": AT_LEAST}
+_MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+# How often a leaf holds, as long as nothing is known: only the order matters.
+DEFAULT_SHARES = np.array([0.01, 0.95, 0.4, 0.4, 0.4, 0.4, 0.2, 0.8, 0.05, 0.05, 0.9, 0.0], np.float32)
+
+_MOST_CLAUSES = 32
+_DEEPEST_TREE = 100
+DEEPEST_STACK = 8
+"""How many bitmaps a tree may need at once."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Draft:
+    """Subscriptions as clauses over axes. Subscription s is the s-th of `handles`."""
+
+    axes: list[Axis]
+    handles: Ints
+    leaf_axes: npt.NDArray[np.uint16]
+    leaf_operations: npt.NDArray[np.uint8]
+    leaf_a: npt.NDArray[np.int32]
+    """The first operand, or the set of AMONG and NOT_AMONG."""
+    leaf_b: npt.NDArray[np.int32]
+    set_starts: Ints
+    set_operands: npt.NDArray[np.int32]
+    clause_starts: Ints
+    clause_leaves: npt.NDArray[np.uint32]
+    clause_owners: npt.NDArray[np.uint32]
+    clause_ordinals: npt.NDArray[np.uint16]
+    clause_trees: Ints
+    """Where the clause's program starts, -1 for none."""
+    tree_leaves: npt.NDArray[np.uint32]
+    tree_trues: npt.NDArray[np.uint32]
+    tree_falses: npt.NDArray[np.uint32]
+    clause_steps: Ints
+    """Where the clause's steps start; the clause has none where they end at once."""
+    step_actions: npt.NDArray[np.uint8]
+    step_leaves: npt.NDArray[np.uint32]
+    """The leaf of each step, NONE where it has none."""
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything but the axes, by name."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+
+ARRAYS = tuple(name for name in Draft.__dataclass_fields__ if name != "axes")
+
+
+class _Node:
+    """A node of a tree, and the share of events that its access set lets through, roughly."""
+
+    __slots__ = ("children", "cost", "count", "kind", "leaf")
+
+    def __init__(
+        self, kind: int, cost: float, leaf: int = -1, children: list[_Node] | None = None, count: int = 0
+    ) -> None:
+        self.kind = kind
+        self.cost = cost
+        self.leaf = leaf
+        self.children = children or []
+        self.count = count
+
+
+_LEAF, _ALL, _ANY, _SOME = range(4)
+
+
+@dataclass(slots=True)
+class _Clause:
+    leaves: list[int]
+    trees: list[_Node] = field(default_factory=list)
+
+
+class Drafting:
+    """A draft under construction. `add` is on the path of every registration, so it looks for the simple case first."""
+
+    def __init__(self) -> None:
+        self._known: dict[Expression, int] = {}
+        self._axis_numbers: dict[AxisKey, int] = {}
+        self._attribute_axes: dict[tuple[Expression, str], int] = {}
+        self._operands: list[list[Any]] = []
+        self._leaf_axes: list[int] = []
+        self._leaf_operations: list[int] = []
+        self._leaf_a: list[int] = []
+        self._leaf_b: list[int] = []
+        self._sets: list[tuple[int, list[int]]] = []
+        self._handles: list[int] = []
+        self._clause_leaves: list[int] = []
+        self._clause_ends: list[int] = []
+        self._clause_owners: list[int] = []
+        self._clause_ordinals: list[int] = []
+        self._clause_trees: list[int] = []
+        self._tree_leaves: list[int] = []
+        self._tree_trues: list[int] = []
+        self._tree_falses: list[int] = []
+        self._step_ends: list[int] = []
+        self._step_actions: list[int] = []
+        self._step_leaves: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def add(self, handle: int, expression: Expression) -> None:
+        """Take a subscription."""
+        known = self._known
+        operands = expression.operands if type(expression) is And else (expression,)
+        leaves = []
+        for operand in operands:
+            leaf = known.get(operand)
+            if leaf is None:
+                leaf = known[operand] = self._leaf(operand)
+            if leaf < 0:
+                self._add_general(handle, expression)
+                return
+            leaves.append(leaf)
+        self._clause_leaves += leaves
+        self._clause_ends.append(len(self._clause_leaves))
+        self._clause_owners.append(len(self._handles))
+        self._clause_ordinals.append(0)
+        self._clause_trees.append(-1)
+        self._step_ends.append(len(self._step_actions))
+        self._handles.append(handle)
+
+    # -- Leaves
+
+    def _leaf(self, node: Expression) -> int:
+        """Return the leaf of a predicate, -1 for a connective or constant."""
+        kind = type(node)
+        if kind is Compare:
+            if type(node.right) is Literal and type(node.left) is not Literal:  # type: ignore[attr-defined]
+                return self._compared(node, node.operator, node.left, node.right.value)  # type: ignore[attr-defined]
+            if type(node.left) is Literal and type(node.right) is not Literal:  # type: ignore[attr-defined]
+                return self._compared(node, _MIRRORED[node.operator], node.right, node.left.value)  # type: ignore[attr-defined]
+            return self._truth(node, True)
+        match node:
+            case Between(term, Literal(low), Literal(high)):
+                return self._between(node, term, low, high, WITHIN)
+            case In(term, members):
+                return self._among(node, term, members, AMONG)
+            case Not(Between(term, Literal(low), Literal(high)) as inner):
+                return self._between(inner, term, low, high, BEYOND)
+            case Not(In(term, members) as inner):
+                return self._among(inner, term, members, NOT_AMONG)
+            case Not(Compare(operator, _, _) as inner) if operator in COMPLEMENTS:
+                return self._leaf(Compare(COMPLEMENTS[operator], inner.left, inner.right))
+            case Not(Attribute() as flag):
+                return self._compared(node, "=", flag, False)
+            case Attribute():
+                return self._compared(node, "=", node, True)
+            case Like(term, pattern, escape):
+                return self._like(node, term, pattern, escape)
+            case Test("startswith", (term, Literal(str(prefix)))):
+                return self._prefix(term, prefix)
+            case Not(inner) if not isinstance(inner, CONNECTIVES) and not isinstance(inner, Literal):
+                return self._truth(inner, False)
+            case Literal():
+                return -1
+            case _:
+                return -1 if isinstance(node, CONNECTIVES) else self._truth(node, True)
+
+    def _compared(self, node: Expression, operator: str, term: Expression, operand: Any) -> int:
+        kind = axis_kind(operand)
+        if kind == TRUTH or type(term) not in (Attribute, Call):
+            return self._truth(node, True)
+        axis = self._axis(term, kind)
+        operands = self._operands[axis]
+        operands.append(operand)
+        return self._new_leaf(axis, _OPERATORS[operator], len(operands) - 1)
+
+    def _between(self, node: Expression, term: Expression, low: Any, high: Any, operation: int) -> int:
+        kind = axis_kind(low)
+        if kind == TRUTH or kind != axis_kind(high) or type(term) not in (Attribute, Call):
+            return self._truth(node, operation == WITHIN)
+        axis = self._axis(term, kind)
+        operands = self._operands[axis]
+        operands += (low, high)
+        return self._new_leaf(axis, operation, len(operands) - 2, len(operands) - 1)
+
+    def _among(self, node: Expression, term: Expression, members: tuple[Any, ...], operation: int) -> int:
+        kinds = {axis_kind(member) for member in members if member is not None}
+        if len(kinds) != 1 or TRUTH in kinds or type(term) not in (Attribute, Call):
+            return self._truth(node, operation == AMONG)
+        if None in members:
+            if operation == NOT_AMONG:  # never true: it is unknown wherever it is not false
+                return self._truth(node, False)
+            members = tuple(member for member in members if member is not None)
+        axis = self._axis(term, kinds.pop())
+        operands = self._operands[axis]
+        first = len(operands)
+        operands += members
+        self._sets.append((axis, list(range(first, len(operands)))))
+        return self._new_leaf(axis, operation, len(self._sets) - 1)
+
+    def _like(self, node: Expression, term: Expression, pattern: str, escape: str) -> int:
+        match like_pieces(pattern, escape):
+            case []:
+                return self._compared(node, "=", term, "")
+            case [str(text)]:
+                return self._compared(node, "=", term, text)
+            case [str(prefix), wild] if wild is ANY_TEXT:
+                return self._prefix(term, prefix)
+            case _:
+                return self._truth(node, True)
+
+    def _prefix(self, term: Expression, prefix: str) -> int:
+        """`startswith` as an interval: from the prefix up to the least text above all that start with it."""
+        above = _least_text_above(prefix)
+        if type(term) not in (Attribute, Call) or above is None or not prefix:
+            return self._truth(Test("startswith", (term, Literal(prefix))), True)
+        axis = self._axis(term, STRING)
+        operands = self._operands[axis]
+        operands += (prefix, above)
+        return self._new_leaf(axis, FROM_TO, len(operands) - 2, len(operands) - 1)
+
+    def _truth(self, predicate: Expression, wanted: bool) -> int:
+        axis = self._axis(predicate, TRUTH)
+        if not self._operands[axis]:
+            self._operands[axis] += (False, True)
+        return self._new_leaf(axis, EQUAL, int(wanted))
+
+    def _axis(self, term: Expression, kind: str) -> int:
+        number = self._attribute_axes.get((term, kind))
+        if number is None:
+            number = self._attribute_axes[term, kind] = len(self._operands)
+            self._axis_numbers[AxisKey(term, kind)] = number
+            self._operands.append([])
+        return number
+
+    def _new_leaf(self, axis: int, operation: int, a: int, b: int = 0) -> int:
+        self._leaf_axes.append(axis)
+        self._leaf_operations.append(operation)
+        self._leaf_a.append(a)
+        self._leaf_b.append(b)
+        return len(self._leaf_axes) - 1
+
+    def _leaf_of(self, node: Expression) -> int:
+        leaf = self._known.get(node)
+        if leaf is None:
+            leaf = self._known[node] = self._leaf(node)
+        return leaf
+
+    # -- General Boolean expressions
+
+    def _add_general(self, handle: int, expression: Expression) -> None:
+        root = self._node(expression, 0)
+        if root is None:
+            # In negation normal form unknown may be read as false, and then folded away.
+            positive = fold_shared(fold_constants(nnf(expression)), _without_unknown)
+            rewritten = flatten(fold_constants(positive))
+            if rewritten == FALSE:
+                self._handles.append(handle)
+                return
+            if rewritten == TRUE:
+                self._take(handle, [_Clause([])])
+                return
+            root = self._node(rewritten, 0) or self._whole(rewritten)
+        self._take(handle, self._clauses(root) if root.cost < 1 else [_Clause([], [root])])
+
+    def _take(self, handle: int, clauses: list[_Clause]) -> None:
+        owner = len(self._handles)
+        self._handles.append(handle)
+        for ordinal, clause in enumerate(clauses):
+            self._clause_leaves += clause.leaves
+            self._clause_ends.append(len(self._clause_leaves))
+            self._clause_owners.append(owner)
+            self._clause_ordinals.append(ordinal)
+            self._clause_trees.append(self._program(clause.trees))
+            self._step_ends.append(len(self._step_actions))
+
+    def _whole(self, expression: Expression) -> _Node:
+        """A tree too deep to take apart: its truth is computed per row."""
+        return _Node(_LEAF, float(DEFAULT_SHARES[EQUAL]), self._truth(expression, True))
+
+    def _node(self, node: Expression, depth: int) -> _Node | None:
+        """Return the tree of AND, OR and `at_least` over leaves; None where the expression is not of that form yet."""
+        kind = type(node)
+        if kind not in (And, Or, AtLeast):
+            leaf = self._leaf_of(node)
+            return None if leaf < 0 else _Node(_LEAF, float(DEFAULT_SHARES[self._leaf_operations[leaf]]), leaf)
+        if depth > _DEEPEST_TREE:
+            return self._whole(node)
+        children = []
+        for child in node.children:
+            below = self._node(child, depth + 1)
+            if below is None:
+                return None
+            children.append(below)
+        costs = [child.cost for child in children]
+        if kind is And:
+            return _Node(_ALL, min(costs), children=children)
+        if kind is Or:
+            return _Node(_ANY, sum(costs) if len(costs) <= _MOST_CLAUSES else 2.0, children=children)
+        count = node.count  # type: ignore[attr-defined]
+        if not 0 < count <= len(children):
+            return None  # a constant, to be folded away
+        cheapest = sorted(costs)[: len(costs) - count + 1]
+        cost = sum(cheapest) if len(cheapest) <= _MOST_CLAUSES else 2.0
+        return _Node(_SOME, cost, children=children, count=count)
+
+    def _clauses(self, node: _Node) -> list[_Clause]:
+        """Return the clauses of a node, one for each leaf of its access set."""
+        if node.kind == _LEAF:
+            return [_Clause([node.leaf])]
+        if node.kind == _ANY:
+            split = [clause for child in node.children for clause in self._clauses(child)]
+        elif node.kind == _SOME:
+            cheapest = sorted(node.children, key=lambda child: child.cost)[: len(node.children) - node.count + 1]
+            found = [clause for child in cheapest for clause in self._clauses(child)]
+            # The child that was found need not be all that is true: the whole count is checked.
+            split = [_Clause(clause.leaves[:1], [node]) for clause in found if clause.leaves]
+            if len(split) < len(found):
+                return [_Clause([], [node])]
+        else:
+            best = min(node.children, key=lambda child: child.cost)
+            others = [child for child in node.children if child is not best]
+            leaves = [child.leaf for child in others if child.kind == _LEAF]
+            trees = [child for child in others if child.kind != _LEAF]
+            split = [_Clause(clause.leaves + leaves, clause.trees + trees) for clause in self._clauses(best)]
+        return split if 0 < len(split) <= _MOST_CLAUSES else [_Clause([], [node])]
+
+    # -- Trees
+
+    def _program(self, trees: list[_Node]) -> int:
+        """Write the program of some trees that must all hold, and return where it starts; -1 for none."""
+        if not trees:
+            return -1
+        start = len(self._tree_leaves)
+        root = trees[0] if len(trees) == 1 else _Node(_ALL, 1.0, children=trees)
+        for leaf, on_true, on_false in _jumps(root):
+            self._tree_leaves.append(leaf)
+            self._tree_trues.append(on_true)
+            self._tree_falses.append(on_false)
+        first = len(self._step_actions)
+        if self._steps(root, 1) > DEEPEST_STACK:
+            del self._step_actions[first:], self._step_leaves[first:]
+        return start
+
+    def _steps(self, node: _Node, depth: int) -> int:
+        """Write a tree in postfix order, and return how deep its stack becomes."""
+        if node.kind in (_LEAF, _SOME):
+            self._step(START, node.leaf if node.kind == _LEAF else NONE)
+            return depth
+        joins = (INTERSECT, INTERSECT_TOP) if node.kind == _ALL else (UNITE, UNITE_TOP)
+        deepest = depth
+        # Trees first, so that the leaves can be joined to what is on the stack.
+        ordered = sorted(node.children, key=lambda child: child.kind in (_LEAF, _SOME))
+        for position, child in enumerate(ordered):
+            if position == 0:
+                deepest = max(deepest, self._steps(child, depth))
+            elif child.kind in (_LEAF, _SOME):
+                self._step(joins[0], child.leaf if child.kind == _LEAF else NONE)
+            else:
+                deepest = max(deepest, self._steps(child, depth + 1))
+                self._step(joins[1], NONE)
+        return deepest
+
+    def _step(self, action: int, leaf: int) -> None:
+        self._step_actions.append(action)
+        self._step_leaves.append(leaf)
+
+    # -- The result
+
+    def finished(self) -> Draft:
+        """Sort the operands of every axis, and return the draft."""
+        axes: list[Axis] = []
+        places: list[Ints] = []
+        for key, operands in zip(self._axis_numbers, self._operands, strict=True):
+            unique, place = _sorted_operands(key.kind, operands)
+            axes.append(Axis(key, unique))
+            places.append(place)
+        leaf_axes = np.array(self._leaf_axes, np.uint16)
+        operations = np.array(self._leaf_operations, np.uint8)
+        a, b = np.array(self._leaf_a, np.int32), np.array(self._leaf_b, np.int32)
+        offsets = np.concatenate([[0], np.cumsum([len(place) for place in places])]).astype(np.int64)
+        flat = np.concatenate([*places, np.zeros(1, np.int64)])
+        is_set = (operations == AMONG) | (operations == NOT_AMONG)
+        moved_a = flat[np.minimum(offsets[leaf_axes] + a, len(flat) - 1)].astype(np.int32)
+        moved_b = flat[np.minimum(offsets[leaf_axes] + b, len(flat) - 1)].astype(np.int32)
+        members = [np.unique(places[axis][indexes]) for axis, indexes in self._sets]
+        return Draft(
+            axes,
+            np.array(self._handles, np.int64),
+            leaf_axes,
+            operations,
+            np.where(is_set, a, moved_a).astype(np.int32),
+            moved_b,
+            np.concatenate([[0], np.cumsum([len(each) for each in members])]).astype(np.int64),
+            np.concatenate([*members, np.zeros(0, np.int64)]).astype(np.int32),
+            np.array([0, *self._clause_ends], np.int64),
+            np.array(self._clause_leaves, np.uint32),
+            np.array(self._clause_owners, np.uint32),
+            np.array(self._clause_ordinals, np.uint16),
+            np.array(self._clause_trees, np.int64),
+            np.array(self._tree_leaves, np.uint32),
+            np.array(self._tree_trues, np.uint32),
+            np.array(self._tree_falses, np.uint32),
+            np.array([0, *self._step_ends], np.int64),
+            np.array(self._step_actions, np.uint8),
+            np.array(self._step_leaves, np.uint32),
+        )
+
+
+def _jumps(root: _Node) -> list[tuple[int, int, int]]:
+    """Compile a tree into leaves with jumps, backwards: targets first."""
+    steps: list[tuple[int, int, int]] = []
+    made: dict[tuple[int, int, int], int] = {}
+
+    def emit(node: _Node, on_true: int, on_false: int) -> int:
+        known = made.get((id(node), on_true, on_false))
+        if known is not None:
+            return known
+        if node.kind == _LEAF:
+            steps.append((node.leaf, on_true, on_false))
+            target = len(steps) - 1
+        elif node.kind == _ALL:
+            target = on_true
+            for child in reversed(node.children):
+                target = emit(child, target, on_false)
+        elif node.kind == _ANY:
+            target = on_false
+            for child in reversed(node.children):
+                target = emit(child, on_true, target)
+        else:
+            # row[n]: where to go when n more must hold, from the operand that was looked at last
+            row = [on_true] + [on_false] * node.count
+            for position, child in enumerate(reversed(node.children)):
+                most = min(node.count, position + 1)
+                row = [
+                    on_true,
+                    *(emit(child, row[needed - 1], row[needed]) for needed in range(1, most + 1)),
+                    *[on_false] * (node.count - most),
+                ]
+            target = row[node.count]
+        made[id(node), on_true, on_false] = target
+        return target
+
+    entry = emit(root, ACCEPT, REJECT)
+    # Reachable steps only, and the entry first.
+    order: dict[int, int] = {}
+    waiting = [entry]
+    while waiting:
+        at = waiting.pop()
+        if at < REJECT and at not in order:
+            order[at] = len(order)
+            waiting += (steps[at][2], steps[at][1])
+
+    def turned(target: int) -> int:
+        return target if target >= REJECT else order[target]
+
+    return [(steps[at][0], turned(steps[at][1]), turned(steps[at][2])) for at in order]
+
+
+def _without_unknown(node: Expression, below: list[Expression]) -> Expression:
+    if node == UNKNOWN:
+        return FALSE
+    return node.with_children(tuple(below)) if below and isinstance(node, CONNECTIVES) else node
+
+
+def _least_text_above(prefix: str) -> str | None:
+    """Return the least text that is greater than every text with this prefix; None if there is none."""
+    while prefix:
+        last = ord(prefix[-1])
+        if last < 0x10FFFF:
+            following = last + 1 if last + 1 != 0xD800 else 0xE000  # surrogates are no characters
+            return prefix[:-1] + chr(following)
+        prefix = prefix[:-1]
+    return None
+
+
+def _sorted_operands(kind: str, operands: list[Any]) -> tuple[list[Any], Ints]:
+    """Return the distinct operands in order, and the place of each given one among them."""
+    if kind == STRING:
+        unique = sorted(set(operands))
+        place = {operand: index for index, operand in enumerate(unique)}
+        return unique, np.fromiter((place[operand] for operand in operands), np.int64, len(operands))
+    if kind == TRUTH:
+        return [False, True], np.array([0, 1], np.int64)
+    keys = np.array([sortable(kind, operand) for operand in operands])
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True, equal_nan=True)
+    return [operands[index] for index in first], place.astype(np.int64)
+
+
+def joined(drafts: list[Draft], alive: list[npt.NDArray[np.bool_]]) -> Draft:
+    """Join drafts into one, without the subscriptions that are no longer alive."""
+    numbers: dict[AxisKey, int] = {}
+    for draft in drafts:
+        for axis in draft.axes:
+            numbers.setdefault(axis.key, len(numbers))
+    pooled: list[list[Any]] = [[] for _ in numbers]
+    for draft in drafts:
+        for axis in draft.axes:
+            pooled[numbers[axis.key]] += axis.operands
+    axes: list[Axis] = []
+    places: list[Ints] = []
+    for key, operands in zip(numbers, pooled, strict=True):
+        unique, place = (
+            _sorted_operands(key.kind, operands)
+            if key.kind != TRUTH
+            else ([False, True], np.tile([0, 1], len(operands) // 2))
+        )
+        axes.append(Axis(key, unique))
+        places.append(place)
+    used = [0] * len(numbers)
+    parts: list[Draft] = []
+    for draft, living in zip(drafts, alive, strict=True):
+        moves = []
+        for axis in draft.axes:
+            number = numbers[axis.key]
+            moves.append(places[number][used[number] : used[number] + len(axis.operands)])
+            used[number] += len(axis.operands)
+        parts.append(_moved(draft, living, np.array([numbers[axis.key] for axis in draft.axes], np.uint16), moves))
+    return _concatenated(axes, parts)
+
+
+def _moved(
+    draft: Draft, alive: npt.NDArray[np.bool_], axis_numbers: npt.NDArray[np.uint16], moves: list[Ints]
+) -> Draft:
+    """Express a draft over other axes and operands, and leave out what is not alive."""
+    offsets = np.concatenate([[0], np.cumsum([len(move) for move in moves])]).astype(np.int64)
+    flat = np.concatenate([*moves, np.zeros(1, np.int64)])
+    is_set = (draft.leaf_operations == AMONG) | (draft.leaf_operations == NOT_AMONG)
+    base = offsets[draft.leaf_axes]
+    a = np.where(is_set, draft.leaf_a, flat[np.where(is_set, 0, base + draft.leaf_a)])
+    b = flat[np.minimum(base + draft.leaf_b, len(flat) - 1)]
+    set_axes = np.zeros(len(draft.set_starts) - 1, np.int64)
+    set_axes[draft.leaf_a[is_set]] = draft.leaf_axes[is_set]
+    set_base = np.repeat(offsets[set_axes] if len(set_axes) else np.zeros(0, np.int64), np.diff(draft.set_starts))
+    keep = alive[draft.clause_owners] if len(draft.clause_owners) else np.zeros(0, np.bool_)
+    owner_numbers = np.cumsum(alive) - 1
+    lengths = np.diff(draft.clause_starts)
+    return Draft(
+        [],
+        draft.handles[alive],
+        axis_numbers[draft.leaf_axes] if len(draft.leaf_axes) else draft.leaf_axes,
+        draft.leaf_operations,
+        a.astype(np.int32),
+        b.astype(np.int32),
+        draft.set_starts,
+        flat[set_base + draft.set_operands].astype(np.int32),
+        np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64),
+        draft.clause_leaves[np.repeat(keep, lengths)],
+        owner_numbers[draft.clause_owners[keep]].astype(np.uint32),
+        draft.clause_ordinals[keep],
+        draft.clause_trees[keep],
+        draft.tree_leaves,
+        draft.tree_trues,
+        draft.tree_falses,
+        np.concatenate([[0], np.cumsum(np.diff(draft.clause_steps)[keep])]).astype(np.int64),
+        draft.step_actions[np.repeat(keep, np.diff(draft.clause_steps))],
+        draft.step_leaves[np.repeat(keep, np.diff(draft.clause_steps))],
+    )
+
+
+def _concatenated(axes: list[Axis], parts: list[Draft]) -> Draft:
+    def shifted(name: str, sizes: list[int], dtype: Any) -> npt.NDArray[Any]:
+        shifts = np.concatenate([[0], np.cumsum(sizes)])
+        arrays = [getattr(part, name).astype(np.int64) + shift for part, shift in zip(parts, shifts, strict=False)]
+        return np.concatenate(arrays).astype(dtype)
+
+    def plain(name: str) -> npt.NDArray[Any]:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    def starts(name: str) -> Ints:
+        return np.concatenate(
+            [[0], np.cumsum(np.concatenate([np.diff(getattr(part, name)) for part in parts]))]
+        ).astype(np.int64)
+
+    leaf_counts = [len(part.leaf_axes) for part in parts]
+    set_counts = [len(part.set_starts) - 1 for part in parts]
+    is_set = np.isin(plain("leaf_operations"), (AMONG, NOT_AMONG))
+    trees = shifted("clause_trees", [len(part.tree_leaves) for part in parts], np.int64)
+    trees[plain("clause_trees") < 0] = -1
+    step_leaves = shifted("step_leaves", leaf_counts, np.uint32)
+    step_leaves[plain("step_leaves") == NONE] = NONE
+    return Draft(
+        axes,
+        plain("handles"),
+        plain("leaf_axes"),
+        plain("leaf_operations"),
+        np.where(is_set, shifted("leaf_a", set_counts, np.int64), plain("leaf_a")).astype(np.int32),
+        plain("leaf_b"),
+        starts("set_starts"),
+        plain("set_operands"),
+        starts("clause_starts"),
+        shifted("clause_leaves", leaf_counts, np.uint32),
+        shifted("clause_owners", [len(part.handles) for part in parts], np.uint32),
+        plain("clause_ordinals"),
+        trees,
+        shifted("tree_leaves", leaf_counts, np.uint32),
+        plain("tree_trues"),
+        plain("tree_falses"),
+        starts("clause_steps"),
+        plain("step_actions"),
+        step_leaves,
+    )

@@ -1,0 +1,590 @@
+"""The compiled loops of the block matcher: arrays in, arrays out.
+
+Throughout, an event's value on an axis is a *code*: 0 for NULL or a value of another kind, otherwise its rank among the
+axis's operands plus one. A segment's clauses are rows of four tables of unsigned 32-bit numbers (one row is one cache line or less,
+and few arguments make calls between kernels cheap):
+
+    leaves     AXIS KIND FIRST SPAN                    a leaf: does the code lie in a set of codes?
+    trees      AXIS KIND FIRST SPAN ON_TRUE ON_FALSE   a leaf of a tree, and where to go on from it
+    clauses    LEAVES TREE OWNER ORDINAL               where its leaves start (they end where the next clause's start), where
+                                                       its tree starts, whose it is, and which of that owner's clauses
+    bitmaps                                            64-bit words: the members of sets
+
+There are five kinds of leaf:
+
+    INTERVAL   FIRST <= code <= FIRST + SPAN
+    OUTSIDE    the code is not 0 and not in that interval
+    MEMBER     bit `code` of the bitmap that starts at word FIRST is set
+    LISTED     the code is one of the SPAN sorted words that start at word FIRST
+    UNLISTED   the code is not 0 and not one of them
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+AXIS, KIND, FIRST, SPAN, ON_TRUE, ON_FALSE = 0, 1, 2, 3, 4, 5
+LEAVES, TREE, OWNER, ORDINAL = 0, 1, 2, 3
+INTERVAL, OUTSIDE, MEMBER, LISTED, UNLISTED = 0, 1, 2, 3, 4
+NONE = ACCEPT = 2**32 - 1
+REJECT = 2**32 - 2
+
+
+@njit(nogil=True, cache=True)
+def holds(code, kind, first, span, bitmaps):
+    """Does a leaf hold for a code?"""
+    if kind == INTERVAL:
+        return np.uint32(code) - np.uint32(first) <= np.uint32(span)
+    if kind == OUTSIDE:
+        return code != 0 and np.uint32(code) - np.uint32(first) > np.uint32(span)
+    if kind == MEMBER:
+        return (bitmaps[first + (code >> 6)] >> np.uint64(code & 63)) & np.uint64(1) != 0
+    if code == 0:
+        return False
+    low, high = np.int64(first), np.int64(first) + np.int64(span)
+    while low < high:
+        middle = (low + high) >> 1
+        if bitmaps[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    is_listed = low < np.int64(first) + np.int64(span) and bitmaps[low] == code
+    return is_listed == (kind == LISTED)
+
+
+@njit(nogil=True, cache=True)
+def tree_holds(codes, event, start, trees, bitmaps):
+    """Follow the jumps of a tree's program from leaf to leaf until it accepts or rejects."""
+    at = np.uint32(0)
+    while at < REJECT:
+        leaf = start + at
+        code = codes[trees[leaf, AXIS], event]
+        if holds(code, trees[leaf, KIND], trees[leaf, FIRST], trees[leaf, SPAN], bitmaps):
+            at = trees[leaf, ON_TRUE]
+        else:
+            at = trees[leaf, ON_FALSE]
+    return at == ACCEPT
+
+
+@njit(nogil=True, cache=True)
+def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
+    """Do all leaves and the tree of a clause hold for one event?"""
+    for leaf in range(clauses[clause, LEAVES], clauses[clause + np.uintp(1), LEAVES]):
+        code = codes[leaves[leaf, AXIS], event]
+        if not holds(code, leaves[leaf, KIND], leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps):
+            return False
+    tree = clauses[clause, TREE]
+    return tree == NONE or tree_holds(codes, event, tree, trees, bitmaps)
+
+
+@njit(nogil=True, cache=True)
+def is_repeated(codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps):
+    """Was this match found through an earlier clause of the same subscription already?"""
+    first = owner_clauses[owner]
+    for earlier in range(first, first + ordinal):
+        if clause_holds(codes, event, clause_list[earlier], clauses, leaves, trees, bitmaps):
+            return True
+    return False
+
+
+# -- Narrow clauses: found by a key, checked event by event
+
+
+@njit(nogil=True, cache=True)
+def sort_by_code(codes, count, starts, order):
+    """Sort the events of a block by their code on one axis.
+
+    codes   [:]        the code of each event
+    count   int        how many events
+    starts  int32[:]   afterwards the events with code c are order[starts[c]:starts[c + 1]]
+    order   uint16[:]  the events
+    """
+    starts[:] = 0
+    for event in range(count):
+        starts[codes[event] + 1] += 1
+    for code in range(1, starts.size):
+        starts[code] += starts[code - 1]
+    # `starts` is moved while placing, and shifted back afterwards
+    for event in range(count):
+        code = codes[event]
+        order[starts[code]] = event
+        starts[code] += 1
+    for code in range(starts.size - 1, 0, -1):
+        starts[code] = starts[code - 1]
+    starts[0] = 0
+
+
+@njit(nogil=True, cache=True)
+def match_keys(
+    codes, orders, starts, key_orders, key_begins, key_ends, key_clauses,
+    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, is_broad, alive,
+    survivors, key, clause, out_events, out_owners,
+):  # fmt: skip
+    """Match a block of events against the clauses of every key, key by key.
+
+    Each key's events are a slice of the block sorted by that key's axis. A clause narrows the slice, leaf by leaf, to the
+    events that survive. Returns (key, clause, matches written); a key short of the last one means that the output is
+    full, and the caller continues from there.
+
+    key_orders  int64[:]  where in `orders` the key's axis starts
+    key_begins  int64[:]  where in `starts` the key's first code is found
+    key_ends    int64[:]  and where the one behind its last
+    """
+    written = 0
+    while key < key_orders.size:
+        begin, end = starts[key_begins[key]], starts[key_ends[key]]
+        last_clause = key_clauses[key + 1]
+        if begin == end:
+            clause = last_clause
+        slice_start = np.uintp(key_orders[key] + begin)
+        size = np.uintp(end - begin)
+        while clause < last_clause:
+            row = np.uintp(clause)
+            owner = clauses[row, OWNER]
+            if alive[owner] and not is_broad[row]:
+                if written + np.int64(size) > out_events.size:
+                    return key, clause, written
+                remaining = size
+                for index in range(size):
+                    survivors[index] = orders[slice_start + index]
+                for leaf in range(clauses[row, LEAVES], clauses[row + np.uintp(1), LEAVES]):
+                    axis, kind = leaves[leaf, AXIS], leaves[leaf, KIND]
+                    first, span = leaves[leaf, FIRST], leaves[leaf, SPAN]
+                    kept = np.uintp(0)
+                    if kind == INTERVAL:
+                        for index in range(remaining):
+                            event = survivors[index]
+                            survivors[kept] = event
+                            kept += np.uintp(np.uint32(codes[axis, event]) - np.uint32(first) <= np.uint32(span))
+                    else:
+                        for index in range(remaining):
+                            event = survivors[index]
+                            survivors[kept] = event
+                            kept += np.uintp(holds(codes[axis, event], kind, first, span, bitmaps))
+                    remaining = kept
+                    if remaining == 0:
+                        break
+                tree, ordinal = clauses[row, TREE], clauses[row, ORDINAL]
+                for index in range(remaining):
+                    event = survivors[index]
+                    if tree != NONE and not tree_holds(codes, event, tree, trees, bitmaps):
+                        continue
+                    if ordinal > 0 and is_repeated(
+                        codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
+                    ):
+                        continue
+                    out_events[written] = event
+                    out_owners[written] = owner
+                    written += 1
+            clause += 1
+        key += 1
+    return key, clause, written
+
+
+# -- Broad clauses: bitmaps over the events of a block
+
+EVERY, ONE_MAP, DIFFERENCE, ANY_MAP = 0, 1, 2, 3
+"""What a leaf is on bitmaps: no help, one map, one map without another, or any of some maps."""
+START, INTERSECT, UNITE, INTERSECT_TOP, UNITE_TOP = 0, 1, 2, 3, 4
+"""What a step of a tree on bitmaps does: put a map on the stack, or join the top with a map or with what lies below it."""
+
+
+@njit(nogil=True, cache=True)
+def fill_maps(codes, count, buckets, base, bucket_count, words, maps):
+    """Write the maps of one axis: one per bucket of codes, then the running unions of all buckets before the j-th.
+
+    buckets  uint16[:]  the bucket of each code
+    maps     uint64[:]  the maps one behind the other, `words` words each, a bit per event
+    """
+    maps[base * words : (base + bucket_count + 1) * words] = 0
+    for event in range(count):
+        row = base + buckets[codes[event]]
+        maps[row * words + (event >> 6)] |= np.uint64(1) << np.uint64(event & 63)
+    union = (base + bucket_count) * words
+    for index in range(bucket_count * words):
+        maps[union + words + index] = maps[union + index] | maps[base * words + index]
+
+
+@njit(nogil=True, cache=True)
+def load(kind, a, b, maps, map_lists, words, into):
+    """Write the events that a leaf's maps hold to `into[:words]`."""
+    if kind == ONE_MAP:
+        one = np.uintp(a) * words
+        for word in range(words):
+            into[word] = maps[one + word]
+    elif kind == DIFFERENCE:
+        one, other = np.uintp(a) * words, np.uintp(b) * words
+        for word in range(words):
+            into[word] = maps[one + word] & ~maps[other + word]
+    elif kind == ANY_MAP:
+        for word in range(words):
+            into[word] = 0
+        for index in range(np.uintp(a), np.uintp(a) + np.uintp(b)):
+            one = np.uintp(map_lists[index]) * words
+            for word in range(words):
+                into[word] |= maps[one + word]
+    else:
+        for word in range(words):
+            into[word] = ~np.uint64(0)
+
+
+@njit(nogil=True, cache=True)
+def match_maps(
+    codes, rows, maps, everything, terms, map_lists, steps, step_starts,
+    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive,
+    survivors, scratch, stack, at, out_events, out_owners,
+):  # fmt: skip
+    """Match a block of events against broad clauses, all events of the block at once.
+
+    A leaf's maps hold every event that it holds for, and perhaps a few more; what survives them all is checked exactly.
+    Returns (rows done, matches written); the output is full before the last row.
+
+    maps         uint64[:]    the maps one behind the other. Flat, and indexed by unsigned numbers: a view of each map would
+                              cost more than its work, and so would the test for negative indexes
+    terms        uint32[:,4]  for each leaf: what it is on bitmaps, two maps, and whether they are exact
+    steps        uint32[:,4]  for each step of a tree: what it does, what its leaf is on bitmaps, two maps
+    step_starts  uint32[:]    where the steps of each row's tree start; the last bit says whether they are exact
+    """
+    written = 0
+    words = np.uintp(survivors.size)
+    while at < rows.size:
+        row = np.uintp(rows[at])
+        owner = clauses[row, OWNER]
+        if not alive[owner]:
+            at += 1
+            continue
+        if written + 64 * survivors.size > out_events.size:
+            return at, written
+        for word in range(words):
+            survivors[word] = everything[word]
+        first_leaf, last_leaf = np.uintp(clauses[row, LEAVES]), np.uintp(clauses[row + np.uintp(1), LEAVES])
+        left = np.uint64(1)
+        leaf = first_leaf
+        while leaf < last_leaf and left != 0:
+            kind = terms[leaf, 0]
+            if kind == ONE_MAP:
+                one = np.uintp(terms[leaf, 1]) * words
+                left = np.uint64(0)
+                for word in range(words):
+                    held = survivors[word] & maps[one + word]
+                    survivors[word] = held
+                    left |= held
+            elif kind == DIFFERENCE:
+                one, other = np.uintp(terms[leaf, 1]) * words, np.uintp(terms[leaf, 2]) * words
+                left = np.uint64(0)
+                for word in range(words):
+                    held = survivors[word] & maps[one + word] & ~maps[other + word]
+                    survivors[word] = held
+                    left |= held
+            elif kind == ANY_MAP:
+                load(kind, terms[leaf, 1], terms[leaf, 2], maps, map_lists, words, scratch)
+                left = np.uint64(0)
+                for word in range(words):
+                    held = survivors[word] & scratch[word]
+                    survivors[word] = held
+                    left |= held
+            leaf += np.uintp(1)
+        tree = clauses[row, TREE]
+        is_tree_done = tree == NONE
+        step, last_step = np.uintp(step_starts[row] >> 1), np.uintp(step_starts[row + np.uintp(1)] >> 1)
+        if step < last_step and left != 0:
+            run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack)
+            left = np.uint64(0)
+            for word in range(words):
+                held = survivors[word] & stack[word]
+                survivors[word] = held
+                left |= held
+            is_tree_done = (step_starts[row] & np.uint32(1)) != 0
+        if left == 0:
+            at += 1
+            continue
+        ordinal = clauses[row, ORDINAL]
+        for word in range(words):
+            bits = survivors[word]
+            while bits:
+                lowest = bits & (~bits + np.uint64(1))
+                bits ^= lowest
+                event = np.uintp(64) * word + bit_number(lowest)
+                is_match = True
+                for leaf in range(first_leaf, last_leaf):
+                    if terms[leaf, 3] == 0:
+                        code = codes[leaves[leaf, AXIS], event]
+                        if leaves[leaf, KIND] == INTERVAL:
+                            is_match = np.uint32(code) - np.uint32(leaves[leaf, FIRST]) <= np.uint32(leaves[leaf, SPAN])
+                        else:
+                            is_match = holds(code, leaves[leaf, KIND], leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps)
+                        if not is_match:
+                            break
+                if not is_match or (not is_tree_done and not tree_holds(codes, event, tree, trees, bitmaps)):
+                    continue
+                if ordinal > 0 and is_repeated(
+                    codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
+                ):
+                    continue
+                out_events[written] = event
+                out_owners[written] = owner
+                written += 1
+        at += 1
+    return at, written
+
+
+@njit(nogil=True, cache=True)
+def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
+    """Evaluate a tree on bitmaps; the result is the first `words` words of the stack."""
+    top = np.uintp(0)  # where the next entry goes
+    while step < last_step:
+        action = steps[step, 0]
+        if action == START:
+            load(steps[step, 1], steps[step, 2], steps[step, 3], maps, map_lists, words, scratch)
+            for word in range(words):
+                stack[top + word] = scratch[word]
+            top += words
+        elif action == INTERSECT or action == UNITE:
+            load(steps[step, 1], steps[step, 2], steps[step, 3], maps, map_lists, words, scratch)
+            below = top - words
+            if action == INTERSECT:
+                for word in range(words):
+                    stack[below + word] &= scratch[word]
+            else:
+                for word in range(words):
+                    stack[below + word] |= scratch[word]
+        else:
+            top -= words
+            below = top - words
+            if action == INTERSECT_TOP:
+                for word in range(words):
+                    stack[below + word] &= stack[top + word]
+            else:
+                for word in range(words):
+                    stack[below + word] |= stack[top + word]
+        step += np.uintp(1)
+
+
+@njit(nogil=True, cache=True)
+def bit_number(bit):
+    """Return which bit is set, by a multiplication whose top six bits differ for each of the 64 (de Bruijn)."""
+    return _BIT_NUMBERS[(bit * np.uint64(0x03F79D71B4CB0A89)) >> np.uint64(58)]
+
+
+_BIT_NUMBERS = np.zeros(64, np.uint64)
+for _number in range(64):
+    _BIT_NUMBERS[((1 << _number) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _number
+
+
+# -- A single event
+
+
+@njit(nogil=True, cache=True)
+def match_event(
+    codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, key_clauses,
+    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners,
+):  # fmt: skip
+    """Match a single event, the only column of `codes`. Returns the number of matches, which may exceed the output's size.
+
+    axis_points, axis_ranges   int64[:]  the keys of axis a that are points are axis_points[a]:axis_ranges[a], in order of
+                                         their code; those that are ranges follow until axis_points[a + 1], in order of
+                                         their first code
+    scan_key                   int       the key of the clauses that no key finds, or -1
+    """
+    written = 0
+    for axis in range(axis_ranges.size):
+        code = codes[axis, 0]
+        if code == 0:
+            continue
+        low, high = axis_points[axis], axis_ranges[axis]
+        while low < high:
+            middle = (low + high) >> 1
+            if key_firsts[middle] < code:
+                low = middle + 1
+            else:
+                high = middle
+        if low < axis_ranges[axis] and key_firsts[low] == code:
+            written = match_key(
+                codes,
+                low,
+                written,
+                key_clauses,
+                clauses,
+                leaves,
+                trees,
+                bitmaps,
+                owner_clauses,
+                clause_list,
+                alive,
+                out_owners,
+            )
+        for key in range(axis_ranges[axis], axis_points[axis + 1]):
+            if key_firsts[key] > code:
+                break
+            if key_lasts[key] >= code:
+                written = match_key(
+                    codes, key, written, key_clauses, clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive,
+                    out_owners,
+                )  # fmt: skip
+    if scan_key >= 0:
+        written = match_key(
+            codes,
+            scan_key,
+            written,
+            key_clauses,
+            clauses,
+            leaves,
+            trees,
+            bitmaps,
+            owner_clauses,
+            clause_list,
+            alive,
+            out_owners,
+        )
+    return written
+
+
+@njit(nogil=True, cache=True)
+def match_key(
+    codes, key, written, key_clauses, clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners
+):
+    """Check the clauses of one key for a single event, and append the owners of those that hold."""
+    event = np.uintp(0)
+    for index in range(key_clauses[key], key_clauses[key + 1]):
+        clause = np.uintp(index)
+        owner = clauses[clause, OWNER]
+        if not alive[owner] or not clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
+            continue
+        ordinal = clauses[clause, ORDINAL]
+        if ordinal > 0 and is_repeated(
+            codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
+        ):
+            continue
+        if written < out_owners.size:
+            out_owners[written] = owner
+        written += 1
+    return written
+
+
+# -- From values to codes
+
+
+@njit(nogil=True, cache=True)
+def codes_by_table(values, base, table, codes):
+    """Look codes up: `table[value - base]`, its first and last entry standing for everything below and above."""
+    top = table.size - 1
+    for index in range(values.size):
+        value = values[index]
+        if value < base:
+            codes[index] = table[0]
+        elif value - base >= top:
+            codes[index] = table[top]
+        else:
+            codes[index] = table[value - base]
+
+
+@njit(nogil=True, cache=True)
+def ranks_of_texts(data, offsets, operand_data, operand_offsets, ranks):
+    """Rank UTF-8 texts among sorted operands: twice the number of smaller ones, plus one if one is equal."""
+    for index in range(ranks.size):
+        begin, end = offsets[index], offsets[index + 1]
+        low, high = 0, operand_offsets.size - 1
+        is_equal = 0
+        while low < high:
+            middle = (low + high) >> 1
+            order = order_of_texts(data, begin, end, operand_data, operand_offsets[middle], operand_offsets[middle + 1])
+            if order == 0:
+                low = middle
+                is_equal = 1
+                break
+            if order > 0:
+                low = middle + 1
+            else:
+                high = middle
+        ranks[index] = 2 * low + is_equal
+
+
+@njit(nogil=True, cache=True)
+def order_of_texts(one, one_begin, one_end, two, two_begin, two_end):
+    """Compare two slices of bytes: negative, zero or positive."""
+    length = min(one_end - one_begin, two_end - two_begin)
+    for index in range(length):
+        difference = np.int64(one[one_begin + index]) - np.int64(two[two_begin + index])
+        if difference != 0:
+            return difference
+    return (one_end - one_begin) - (two_end - two_begin)
+
+
+# -- Laying a segment out
+
+
+@njit(nogil=True, cache=True)
+def choose_access(clause_starts, clause_leaves, costs, chosen):
+    """Choose the cheapest leaf of each clause; -1 where none has a finite cost."""
+    for clause in range(chosen.size):
+        best = np.inf
+        chosen[clause] = -1
+        for index in range(clause_starts[clause], clause_starts[clause + 1]):
+            leaf = clause_leaves[index]
+            if costs[leaf] < best:
+                best = costs[leaf]
+                chosen[clause] = leaf
+
+
+@njit(nogil=True, cache=True)
+def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, shares, starts, placed):
+    """Write the leaves of each row's clause, the most selective first, but for the one by which it is found.
+
+    placed  uint32[:]  leaves, row after row; returns how many were written
+    """
+    written = 0
+    for row in range(rows.size):
+        clause = rows[row]
+        starts[row] = written
+        for index in range(clause_starts[clause], clause_starts[clause + 1]):
+            leaf = clause_leaves[index]
+            if leaf == chosen[clause] and not keeps_chosen[clause]:
+                continue
+            place = written
+            while place > starts[row] and shares[placed[place - 1]] > shares[leaf]:
+                placed[place] = placed[place - 1]
+                place -= 1
+            placed[place] = leaf
+            written += 1
+    starts[rows.size] = written
+    return written
+
+
+@njit(nogil=True, cache=True)
+def stop_early(leaf_starts, shares, enough, terms, survival):
+    """Leave the maps of a row's further leaves alone once so few events survive that checking them one by one is cheaper.
+
+    survival  float32[:]  afterwards the share of events that survives the maps of each row
+    """
+    for row in range(survival.size):
+        surviving = np.float32(1)
+        for leaf in range(leaf_starts[row], leaf_starts[row + 1]):
+            if surviving < enough:
+                terms[leaf, 0] = EVERY
+                terms[leaf, 3] = 0
+            elif terms[leaf, 0] != EVERY:
+                surviving *= shares[leaf]
+        survival[row] = surviving
+
+
+# -- Sorting matches by event
+
+
+@njit(nogil=True, cache=True)
+def group_by_event(events, owners, counts, grouped_events, grouped_owners):
+    """Sort matches by event, keeping their order otherwise. `counts` has one more entry than there are events."""
+    counts[:] = 0
+    for index in range(events.size):
+        counts[events[index] + 1] += 1
+    for event in range(1, counts.size):
+        counts[event] += counts[event - 1]
+    for index in range(events.size):
+        event = events[index]
+        place = counts[event]
+        counts[event] += 1
+        grouped_events[place] = event
+        grouped_owners[place] = owners[index]
+    for event in range(counts.size - 1, 0, -1):
+        counts[event] = counts[event - 1]
+    counts[0] = 0

@@ -1,0 +1,358 @@
+"""How is a draft laid out so that events find their clauses quickly?
+
+Every clause is found by one leaf, its *key*, the one that the fewest events pass. Clauses with the same key lie side by side, so a block
+of events that is sorted by an axis meets them as a slice of events against a run of clauses. The other leaves of a clause
+follow in the order of their selectivity. A clause whose key lets many events through is *broad*: in a block it is checked
+with bitmaps instead (`maps.py`). A clause without a key is broad too.
+
+Matching a block: codes for every axis, one counting sort for every axis that has keys, maps for every axis of broad clauses, then the
+kernels. A single event takes the same arrays through a binary search for the keys it passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.matching.block import draft as drafts
+from tamis.matching.block import kernels
+from tamis.matching.block.draft import Draft, Ints
+from tamis.matching.block.maps import Maps, planned
+from tamis.selectivity.shares import default_shares, observed_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.language.schema import Schema
+    from tamis.matching.columns import Events, Path
+
+_MOST_KEYS_OF_A_SET = 16
+_BROAD = 0.004
+"""The share of events from which on a clause is checked with bitmaps: some thirty events of a block."""
+_SCANNED = np.iinfo(np.int32).max
+"""Sorts behind every axis."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """An immutable set of subscriptions, compiled."""
+
+    draft: Draft
+    is_informed: bool
+    """Whether its layout follows observed events."""
+    program: tuple[npt.NDArray[Any], ...] = field(init=False)
+    """The arrays that the kernels take: leaves, trees, bitmaps, owners."""
+    key_axes: npt.NDArray[np.int32] = field(init=False)
+    key_firsts: npt.NDArray[np.uint32] = field(init=False)
+    key_lasts: npt.NDArray[np.uint32] = field(init=False)
+    key_clauses: Ints = field(init=False)
+    axis_points: Ints = field(init=False)
+    axis_ranges: Ints = field(init=False)
+    scan_key: int = field(init=False)
+    narrow_rows: Ints = field(init=False)
+    """Of each run of clauses that are not all broad: the sorted axis that finds it, where its events start and end among
+    the starts of all axes, and its clauses, the runs one behind the other."""
+    narrow_begins: Ints = field(init=False)
+    narrow_ends: Ints = field(init=False)
+    narrow_clauses: Ints = field(init=False)
+    is_broad: npt.NDArray[np.bool_] = field(init=False)
+    """By row."""
+    broad_rows: Ints = field(init=False)
+    maps: Maps = field(init=False)
+    sorted_axes: npt.NDArray[np.int32] = field(init=False)
+    start_offsets: Ints = field(init=False)
+
+    def __len__(self) -> int:
+        return len(self.draft.handles)
+
+    @property
+    def code_type(self) -> Any:
+        """The narrowest type that holds every code."""
+        widest = max((axis.code_count for axis in self.draft.axes), default=0)
+        return np.uint16 if widest < 1 << 16 else np.uint32
+
+    def memory(self) -> int:
+        """Return the bytes of its arrays, operands included."""
+        arrays = [*self.draft.arrays().values(), *self.program, self.key_firsts, self.key_lasts, self.key_clauses]
+        operands = sum(56 * len(axis.operands) for axis in self.draft.axes)
+        return int(sum(array.nbytes for array in arrays)) + operands
+
+    # -- Matching
+
+    def codes(self, events: Events, schema: Schema | None) -> npt.NDArray[Any]:
+        """Return the code of every event on every axis."""
+        codes = np.empty((max(1, len(self.draft.axes)), events.count), self.code_type)
+        for number, axis in enumerate(self.draft.axes):
+            codes[number] = axis.codes(events, schema)
+        return codes
+
+    def match_codes(
+        self, codes: npt.NDArray[Any], alive: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
+        """Match a block of events; return the events and owners of all matches."""
+        count = codes.shape[1]
+        sorted_count = len(self.start_offsets) - 1
+        orders = np.empty(max(1, sorted_count) * count, np.uint16)
+        starts = np.empty(int(self.start_offsets[-1]), np.int32)
+        for axis, row in enumerate(self.sorted_axes):
+            if row >= 0:
+                part = starts[self.start_offsets[row] : self.start_offsets[row + 1]]
+                kernels.sort_by_code(codes[axis], count, part, orders[row * count : (row + 1) * count])
+        out_events = np.empty(max(1 << 16, 4 * count), np.uint16)
+        out_owners = np.empty(len(out_events), np.uint32)
+        found: list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]] = []
+        survivors = np.empty(count + 1, np.uint16)  # one more, for the event that is tried last
+        key, clause = 0, int(self.narrow_clauses[0])
+        while key < len(self.narrow_rows):
+            key, clause, written = kernels.match_keys(
+                codes, orders, starts, self.narrow_rows * count, self.narrow_begins, self.narrow_ends, self.narrow_clauses,
+                *self.program, self.is_broad, alive, survivors, key, clause, out_events, out_owners,
+            )  # fmt: skip
+            found.append((out_events[:written].copy(), out_owners[:written].copy()))
+        if len(self.broad_rows):
+            maps = self.maps.filled(codes)
+            words = (count + 63) // 64
+            everything = np.packbits(np.arange(64 * words) < count, bitorder="little").view(np.uint64)
+            held, scratch = np.empty((2, words), np.uint64)
+            stack = np.empty((drafts.DEEPEST_STACK + 1) * words, np.uint64)
+            at = 0
+            while at < len(self.broad_rows):
+                at, written = kernels.match_maps(
+                    codes, self.broad_rows, maps, everything,
+                    self.maps.terms, self.maps.lists, self.maps.steps, self.maps.step_starts,
+                    *self.program, alive, held, scratch, stack, at, out_events, out_owners,
+                )  # fmt: skip
+                found.append((out_events[:written].copy(), out_owners[:written].copy()))
+        if not found:
+            return out_events[:0], out_owners[:0]
+        return np.concatenate([events for events, _ in found]), np.concatenate([owners for _, owners in found])
+
+    def match_event(
+        self,
+        event: Mapping[str, Any],
+        values_of: Mapping[Path, Any],
+        schema: Schema | None,
+        alive: npt.NDArray[np.bool_],
+    ) -> npt.NDArray[np.uint32]:
+        """Match one event; return the owners of all matches."""
+        codes = np.empty((max(1, len(self.draft.axes)), 1), self.code_type)
+        for number, axis in enumerate(self.draft.axes):
+            codes[number, 0] = axis.event_code(event, values_of, schema)
+        out = np.empty(1024, np.uint32)
+        while True:
+            written = kernels.match_event(
+                codes, self.axis_points, self.axis_ranges, self.scan_key,
+                self.key_firsts, self.key_lasts, self.key_clauses, *self.program, alive, out,
+            )  # fmt: skip
+            if written <= len(out):
+                return out[:written]
+            out = np.empty(written, np.uint32)
+
+
+def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None = None) -> Segment:
+    """Lay a draft out. A sample of events tells how often each leaf holds."""
+    segment = Segment(draft, sample is not None and sample.count > 0)
+    kinds, firsts, spans, bitmaps = _leaf_codes(draft)
+    sample_codes = None
+    if sample is not None and sample.count:
+        sample_codes = [axis.codes(sample, schema) for axis in draft.axes]
+        shares = observed_shares(draft, kinds, firsts, spans, sample_codes)
+    else:
+        shares = default_shares(draft)
+    chosen, rows, row_axes, row_firsts, row_lasts = _rows(draft, kinds, firsts, spans, shares)
+    is_range = row_lasts > row_firsts
+    order = np.lexsort((row_lasts, row_firsts, is_range, row_axes))
+    rows, row_axes, row_firsts, row_lasts = rows[order], row_axes[order], row_firsts[order], row_lasts[order]
+    is_broad = np.where(chosen < 0, 1.0, shares[chosen] if len(shares) else 1.0) > _BROAD
+    _set_keys(segment, row_axes, row_firsts, row_lasts, is_broad[rows])
+
+    clause_count = len(draft.clause_owners)
+    clauses_of = np.bincount(draft.clause_owners, minlength=len(draft.handles))
+    is_shared = clauses_of[draft.clause_owners] > 1 if clause_count else np.zeros(0, np.bool_)
+    leaf_starts = np.empty(len(rows) + 1, np.int64)
+    copies = np.bincount(rows, minlength=clause_count)
+    placed = np.empty(int((np.diff(draft.clause_starts) * copies).sum()) if clause_count else 0, np.uint32)
+    # A broad clause is checked whole, and so is each clause of a subscription that has several, to see whether an
+    # earlier one matched already.
+    written = kernels.lay_out_leaves(
+        rows, draft.clause_starts, draft.clause_leaves, chosen, is_shared | is_broad, shares, leaf_starts, placed
+    )
+    placed = placed[:written]
+    # A clause that is found by the members of a set has several rows; one of them will do for the bitmaps.
+    _, first_rows = np.unique(rows, return_index=True)
+    segment.broad_rows = np.sort(first_rows[is_broad[rows[first_rows]]])
+    segment.maps = planned(
+        draft, rows, leaf_starts, placed, segment.is_broad, shares, kinds, firsts, spans, sample_codes
+    )
+    row_of_clause = np.zeros(clause_count, np.uint32)
+    row_of_clause[rows] = np.arange(len(rows))
+    owner_clauses = np.concatenate([[0], np.cumsum(clauses_of)[:-1]]) if len(clauses_of) else np.zeros(0)
+    clauses = np.zeros((len(rows) + 1, 4), np.uint32)
+    clauses[:, kernels.LEAVES] = leaf_starts
+    trees_of_rows = draft.clause_trees[rows]
+    clauses[:-1, kernels.TREE] = np.where(trees_of_rows < 0, kernels.NONE, trees_of_rows)
+    clauses[:-1, kernels.OWNER] = draft.clause_owners[rows]
+    clauses[:-1, kernels.ORDINAL] = draft.clause_ordinals[rows]
+    leaves = np.stack([draft.leaf_axes.astype(np.uint32), kinds.astype(np.uint32), firsts, spans], axis=1)
+    jumps = np.stack([draft.tree_trues, draft.tree_falses], axis=1)
+    trees = np.concatenate([leaves[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
+    segment.program = (clauses, leaves[placed], trees, bitmaps, owner_clauses.astype(np.uint32), row_of_clause)
+    return segment
+
+
+def _leaf_codes(
+    draft: Draft,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """Return the kind, first code and span of every leaf, and the words of its sets."""
+    operations = draft.leaf_operations
+    a, b = draft.leaf_a.astype(np.int64), draft.leaf_b.astype(np.int64)
+    top = np.array([axis.code_count - 1 for axis in draft.axes] or [0], np.int64)[draft.leaf_axes]
+    at_a, at_b = 2 * a + 2, 2 * b + 2
+    first, last = np.ones(len(a), np.int64), top.copy()
+    for operation, low, high in (
+        (drafts.EQUAL, at_a, at_a),
+        (drafts.UNEQUAL, at_a, at_a),
+        (drafts.BELOW, None, at_a - 1),
+        (drafts.AT_MOST, None, at_a),
+        (drafts.ABOVE, at_a + 1, None),
+        (drafts.AT_LEAST, at_a, None),
+        (drafts.WITHIN, at_a, at_b),
+        (drafts.BEYOND, at_a, at_b),
+        (drafts.FROM_TO, at_a, at_b - 1),
+    ):
+        asked = operations == operation
+        if low is not None:
+            first[asked] = low[asked]
+        if high is not None:
+            last[asked] = high[asked]
+    is_truth = np.array([axis.key.kind == "truth" for axis in draft.axes] or [False])[draft.leaf_axes]
+    first[is_truth] = last[is_truth] = a[is_truth] + 1
+    kinds = np.zeros(len(a), np.uint8)
+    kinds[(operations == drafts.UNEQUAL) | (operations == drafts.BEYOND)] = kernels.OUTSIDE
+    # An interval that ends before it starts holds nothing, and everything lies outside of it.
+    is_void = last < first
+    never = np.int64(2**32 - 2)
+    first[is_void], last[is_void] = never, never
+    spans = (last - first).astype(np.uint32)
+    firsts = first.astype(np.uint32)
+    bitmaps = _sets(draft, kinds, firsts, spans)
+    return kinds, firsts, spans, bitmaps
+
+
+def _sets(
+    draft: Draft, kinds: npt.NDArray[np.uint8], firsts: npt.NDArray[np.uint32], spans: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint64]:
+    """Write each set as a bitmap, or as a list where that is shorter."""
+    words: list[npt.NDArray[np.uint64]] = [np.zeros(1, np.uint64)]
+    used = 1
+    is_set = np.flatnonzero((draft.leaf_operations == drafts.AMONG) | (draft.leaf_operations == drafts.NOT_AMONG))
+    counts = [axis.code_count for axis in draft.axes]
+    for leaf in is_set:
+        number = draft.leaf_a[leaf]
+        members = 2 * draft.set_operands[draft.set_starts[number] : draft.set_starts[number + 1]].astype(np.int64) + 2
+        is_in = draft.leaf_operations[leaf] == drafts.AMONG
+        code_count = counts[draft.leaf_axes[leaf]]
+        size = (code_count + 63) // 64
+        if size <= max(4, len(members)):
+            flags = np.full(64 * size, not is_in)
+            flags[members] = is_in
+            flags[0] = False
+            flags[code_count:] = False
+            words.append(np.packbits(flags, bitorder="little").view(np.uint64))
+            kinds[leaf] = kernels.MEMBER
+        else:
+            words.append(np.sort(members).astype(np.uint64))
+            kinds[leaf] = kernels.LISTED if is_in else kernels.UNLISTED
+        firsts[leaf], spans[leaf] = used, len(members)
+        used += len(words[-1])
+    return np.concatenate(words)
+
+
+def _rows(
+    draft: Draft,
+    kinds: npt.NDArray[np.uint8],
+    firsts: npt.NDArray[np.uint32],
+    spans: npt.NDArray[np.uint32],
+    shares: npt.NDArray[np.float32],
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Choose the leaf by which each clause is found; a set is found by each of its members."""
+    set_sizes = np.diff(draft.set_starts)
+    costs = shares.astype(np.float64).copy()
+    is_small_set = np.zeros(len(kinds), np.bool_)
+    among = draft.leaf_operations == drafts.AMONG
+    is_small_set[among] = set_sizes[draft.leaf_a[among]] <= _MOST_KEYS_OF_A_SET
+    costs[is_small_set] *= 1.5  # a clause that lies under several keys is read several times
+    costs[(kinds != kernels.INTERVAL) & ~is_small_set] = np.inf
+    chosen = np.empty(len(draft.clause_owners), np.int64)
+    kernels.choose_access(draft.clause_starts, draft.clause_leaves, costs, chosen)
+    clauses = np.arange(len(chosen))
+    is_scanned = chosen < 0
+    by_set = ~is_scanned & (is_small_set[chosen] if len(kinds) else False)
+    by_interval = ~is_scanned & ~by_set
+    leaf = chosen[by_interval]
+    parts = [
+        (
+            clauses[by_interval],
+            draft.leaf_axes[leaf].astype(np.int64),
+            firsts[leaf].astype(np.int64),
+            firsts[leaf].astype(np.int64) + spans[leaf],
+        ),
+        (
+            clauses[is_scanned],
+            np.full(int(is_scanned.sum()), _SCANNED, np.int64),
+            np.zeros(int(is_scanned.sum()), np.int64),
+            np.zeros(int(is_scanned.sum()), np.int64),
+        ),
+    ]
+    leaf = chosen[by_set]
+    if len(leaf):
+        numbers = draft.leaf_a[leaf]
+        sizes = set_sizes[numbers]
+        positions = np.repeat(draft.set_starts[numbers] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+        codes = 2 * draft.set_operands[positions + np.arange(len(positions))].astype(np.int64) + 2
+        parts.append(
+            (np.repeat(clauses[by_set], sizes), np.repeat(draft.leaf_axes[leaf].astype(np.int64), sizes), codes, codes)
+        )
+    rows, axes, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
+    # What never holds is found by no event.
+    is_possible = lows < 2**32 - 2
+    return chosen, rows[is_possible], axes[is_possible], lows[is_possible], highs[is_possible]
+
+
+def _set_keys(segment: Segment, axes: Ints, firsts: Ints, lasts: Ints, is_broad: npt.NDArray[np.bool_]) -> None:
+    """Gather the rows, which are sorted, by their keys."""
+    axis_count = len(segment.draft.axes)
+    if len(axes):
+        is_new = np.concatenate([[True], (np.diff(axes) != 0) | (np.diff(firsts) != 0) | (np.diff(lasts) != 0)])
+        at = np.flatnonzero(is_new)
+    else:
+        at = np.zeros(0, np.int64)
+    segment.key_clauses = np.concatenate([at, [len(axes)]]).astype(np.int64)
+    key_axes = axes[at]
+    segment.scan_key = len(at) - 1 if len(at) and key_axes[-1] == _SCANNED else -1
+    segment.key_axes = np.where(key_axes == _SCANNED, -1, key_axes).astype(np.int32)
+    segment.key_firsts = firsts[at].astype(np.uint32)
+    segment.key_lasts = lasts[at].astype(np.uint32)
+    # Clauses of one key may differ: it is one of a set's members for one, and a leaf of its own for another.
+    segment.is_broad = is_broad
+    is_narrow = ~np.logical_and.reduceat(is_broad, at) if len(at) else np.zeros(0, np.bool_)
+    known = key_axes[key_axes != _SCANNED]
+    segment.axis_points = np.searchsorted(known, np.arange(axis_count + 1)).astype(np.int64)
+    is_range = (segment.key_lasts > segment.key_firsts)[: len(known)]
+    points = np.bincount(known[~is_range], minlength=axis_count) if len(known) else np.zeros(axis_count, np.int64)
+    segment.axis_ranges = (segment.axis_points[:-1] + points[:axis_count]).astype(np.int64)
+    segment.sorted_axes = np.full(max(1, axis_count), -1, np.int32)
+    sorted_axes = np.unique(known[is_narrow[: len(known)]])
+    segment.sorted_axes[sorted_axes] = np.arange(len(sorted_axes))
+    sizes = [segment.draft.axes[axis].code_count + 1 for axis in sorted_axes]
+    segment.start_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    # Between two narrow keys the clauses of broad ones are passed over: they are part of the run before, and marked.
+    narrow = np.flatnonzero(is_narrow)
+    segment.narrow_rows = segment.sorted_axes[segment.key_axes[narrow]].astype(np.int64)
+    offsets = segment.start_offsets[segment.narrow_rows]
+    segment.narrow_begins = offsets + segment.key_firsts[narrow]
+    segment.narrow_ends = offsets + segment.key_lasts[narrow] + 1
+    segment.narrow_clauses = np.concatenate([segment.key_clauses[narrow], [len(axes)]]).astype(np.int64)

@@ -1,0 +1,245 @@
+"""How do events come in as columns?
+
+A batch is an Arrow table, a record batch, or a list of mappings; to the matchers it is a set of columns, each of one
+kind. Arrow's columns are taken as they are, without a Python loop over their values; texts stay dictionary-encoded.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import EventError
+from tamis.language.meaning import attribute_value
+
+Path: TypeAlias = tuple[str, ...]
+Batch: TypeAlias = "pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]"
+
+EPOCH = dt.datetime(1970, 1, 1)
+_DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Distinct texts, as UTF-8 bytes one behind the other."""
+
+    data: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, values: Sequence[str]) -> Texts:
+        """Lay out Python strings."""
+        encoded = [value.encode() for value in values]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(text) for text in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def tolist(self) -> list[str]:
+        """Return them as Python strings."""
+        data = self.data.tobytes()
+        return [data[begin:end].decode() for begin, end in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The values of one attribute.
+
+    kind       what `values` holds
+    int        int64, exact integers
+    double     float64
+    decimal    int64, in units of 10**-scale
+    time       int64, microseconds since 1970 in UTC
+    boolean    int64, 0 or 1
+    string     int32 positions in `texts`; -1 is NULL
+    object     a list of Python values, of any kind
+    """
+
+    kind: str
+    values: Any
+    valid: npt.NDArray[np.bool_] | None = None
+    """Which values are not NULL; None: all."""
+    texts: Texts | None = None
+    scale: int = 0
+
+
+class Events:
+    """A batch of events, read column by column, as far as somebody asks."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._columns: dict[Path, Column | None] = {}
+        self._table: Any = None
+        self._rows: Sequence[Mapping[str, Any]] | None = None
+        if isinstance(batch, pa.Table | pa.RecordBatch):
+            self._table = batch
+            self.count: int = batch.num_rows
+        elif isinstance(batch, Sequence) and not isinstance(batch, str | bytes):
+            for event in batch:
+                if not isinstance(event, Mapping):
+                    raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            self._rows = batch
+            self.count = len(batch)
+        else:
+            raise EventError(
+                f"events come as an Arrow table, a record batch or a list of mappings, not as {type(batch).__name__}"
+            )
+
+    def slice(self, start: int, count: int) -> Events:
+        """Return some of the events."""
+        if self._table is not None:
+            return Events(self._table.slice(start, count))
+        assert self._rows is not None
+        return Events(self._rows[start : start + count])
+
+    def column(self, path: Path) -> Column | None:
+        """Return the values of an attribute, or None where no event has it."""
+        if path not in self._columns:
+            self._columns[path] = self._read(path)
+        return self._columns[path]
+
+    def values(self, path: Path) -> list[Any]:
+        """Return the values of an attribute as Python objects."""
+        if self._rows is not None:
+            return [attribute_value(event, path) for event in self._rows]
+        array = self._array(path)
+        return [None] * self.count if array is None else _python_values(array)
+
+    def mappings(self) -> Sequence[Mapping[str, Any]]:
+        """Return the events as mappings."""
+        if self._rows is not None:
+            return self._rows
+        names = list(dict.fromkeys(self._table.schema.names))
+        columns = [self.values((name,)) for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * self.count
+
+    def _read(self, path: Path) -> Column | None:
+        if self._rows is not None:
+            return _from_python([attribute_value(event, path) for event in self._rows])
+        array = self._array(path)
+        return None if array is None else from_arrow(array)
+
+    def _array(self, path: Path) -> Any:
+        names = self._table.schema.names
+        if path[0] not in names:
+            return None
+        found = self._table.column(names.index(path[0]))  # the first of two columns of one name
+        if isinstance(found, pa.ChunkedArray):
+            found = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+            if isinstance(found, pa.ChunkedArray):  # combine_chunks of no chunks at all
+                found = pa.concat_arrays(found.chunks) if found.num_chunks else pa.array([], found.type)
+        for name in path[1:]:
+            if not pa.types.is_struct(found.type):
+                return None
+            index = found.type.get_field_index(name)
+            if index < 0:
+                return None
+            found = found.flatten()[index]  # flatten, because a NULL record makes its attributes NULL
+        return found
+
+
+def _python_values(array: Any) -> list[Any]:
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us"), safe=False)
+    try:
+        return [attribute_value({"": value}, ("",)) for value in array.to_pylist()]
+    except (ValueError, OverflowError):  # dates beyond Python's years
+        return [None] * len(array)
+
+
+def from_arrow(array: Any) -> Column | None:
+    """Read an Arrow array; None for a type of which the language has no values."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        if _is_text(kind.value_type):
+            return _texts(array)
+        array = array.dictionary_decode()
+        kind = array.type
+    if _is_text(kind):
+        return _texts(pc.dictionary_encode(array))
+    if pa.types.is_integer(kind):
+        if pa.types.is_uint64(kind) and (pc.max(array).as_py() or 0) > 2**63 - 1:
+            return Column("object", _python_values(array))
+        return Column("int", _filled(array.cast(pa.int64()), 0), _valid(array))
+    if pa.types.is_floating(kind):
+        return Column("double", _filled(array.cast(pa.float64()), 0.0), _valid(array))
+    if pa.types.is_boolean(kind):
+        return Column("boolean", _filled(array.cast(pa.int8()), 0).astype(np.int64), _valid(array))
+    if pa.types.is_timestamp(kind):
+        micros = pc.cast(array, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
+        return Column("time", _filled(micros, 0), _valid(array))
+    if pa.types.is_date(kind):
+        days = array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+        return Column("time", _filled(days, 0) * _DAY_US, _valid(array))
+    if pa.types.is_decimal128(kind) and kind.precision <= 18:
+        # Little-endian: the low word of a 128-bit integer of so few digits is the integer itself.
+        words = np.frombuffer(array.buffers()[1], np.int64) if len(array) else np.zeros(0, np.int64)
+        values = words[2 * array.offset : 2 * (array.offset + len(array)) : 2]
+        return Column("decimal", values, _valid(array), scale=kind.scale)
+    if pa.types.is_null(kind):
+        return None
+    values_list = _python_values(array)
+    return None if all(value is None for value in values_list) else Column("object", values_list)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _valid(array: Any) -> npt.NDArray[np.bool_] | None:
+    return None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
+
+
+def _filled(array: Any, value: Any) -> Any:
+    if array.null_count:
+        array = pc.fill_null(array, value)
+    return array.to_numpy(zero_copy_only=False)
+
+
+def _texts(array: Any) -> Column:
+    positions = _filled(array.indices.cast(pa.int32()), -1)
+    dictionary = array.dictionary
+    if dictionary.null_count:  # a NULL may also hide in the dictionary
+        is_null = pc.is_null(dictionary).to_numpy(zero_copy_only=False)
+        positions = np.where(is_null[positions] & (positions >= 0), -1, positions).astype(np.int32)
+        dictionary = pc.fill_null(dictionary, "")
+    dictionary = dictionary.cast(pa.large_string())
+    _, offsets, data = dictionary.buffers()
+    begin = dictionary.offset
+    count = len(dictionary)
+    ends = np.frombuffer(offsets, np.int64)[begin : begin + count + 1] if count else np.zeros(1, np.int64)
+    characters = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return Column("string", positions, texts=Texts(characters, ends))
+
+
+def _from_python(values: list[Any]) -> Column | None:
+    """Find the kind of Python values; what is of several kinds stays as it is."""
+    kinds = {type(value) for value in values} - {type(None)}
+    if not kinds:
+        return None
+    if kinds == {str}:
+        known: dict[str, int] = {}
+        positions = [-1 if value is None else known.setdefault(value, len(known)) for value in values]
+        return Column("string", np.array(positions, np.int32), texts=Texts.of(list(known)))
+    valid = None if None not in values else np.array([value is not None for value in values])
+    if kinds == {int}:
+        return Column("int", np.array([value or 0 for value in values], np.int64), valid)
+    if kinds == {float}:
+        return Column("double", np.array([0.0 if value is None else value for value in values]), valid)
+    if kinds == {bool}:
+        return Column("boolean", np.array([bool(value) for value in values], np.int64), valid)
+    return Column("object", values)
+
+
+def micros(value: dt.date) -> int:
+    """Return a date or timestamp as microseconds since 1970."""
+    instant = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
+    return (instant - EPOCH) // dt.timedelta(microseconds=1)

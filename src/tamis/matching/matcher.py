@@ -1,0 +1,244 @@
+"""How do people register subscriptions and match events?
+
+`Matcher` is the same for every algorithm: it keeps ids, priorities and what was registered, hands out handles, and turns the
+matches of an algorithm into ids, lists and Arrow tables. Many threads may match while others register; a match sees the
+subscriptions of one moment.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.errors import EventError, TamisError
+from tamis.language.checking import check
+from tamis.language.explanation import Explanation, explain
+from tamis.language.expressions import Expression, is_condition
+from tamis.language.parser import parse
+from tamis.matching.algorithms import ALGORITHMS
+from tamis.matching.columns import Batch, Events
+from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+    from tamis.matching.base import Handles, Snapshot
+
+Condition: TypeAlias = "str | Expression"
+Entry: TypeAlias = "tuple[Hashable, Condition] | tuple[Hashable, Condition, int]"
+Subscriptions: TypeAlias = "Mapping[Any, Condition] | Iterable[Entry] | pa.Table"
+
+
+class Matcher:
+    """Standing questions, and which of them an event answers.
+
+    >>> matcher = Matcher()
+    >>> matcher.add("cheap", "price < 20")
+    >>> matcher.add("signed", "signed AND bids <= 3", priority=1)
+    >>> matcher.match({"price": 12, "signed": True, "bids": 2})
+    ['signed', 'cheap']
+    >>> matcher.match_batch([{"price": 12}, {"price": 25}, {"price": 3}]).to_pydict()
+    {'event': [0, 2], 'subscription': ['cheap', 'cheap']}
+    """
+
+    def __init__(self, algorithm: str = "block", schema: Schema | None = None) -> None:
+        if algorithm not in ALGORITHMS:
+            raise UnknownAlgorithmError(algorithm, tuple(ALGORITHMS))
+        self.algorithm = algorithm
+        self.schema = schema
+        self._engine = ALGORITHMS[algorithm](schema)
+        self._lock = threading.RLock()
+        self._handles: dict[Hashable, int] = {}
+        self._ids: list[Any] = []
+        self._sources: list[Condition | None] = []
+        self._priorities = np.zeros(0, np.int64)
+        self._id_array: npt.NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def __contains__(self, subscription_id: Hashable) -> bool:
+        return subscription_id in self._handles
+
+    # -- Registration
+
+    def add(self, subscription_id: Hashable, condition: Condition, *, priority: int = 0) -> None:
+        """Register a subscription: a text, or an expression."""
+        self.add_many([(subscription_id, condition, priority)])
+
+    def add_many(self, subscriptions: Subscriptions) -> None:
+        """Register many subscriptions at once; all of them, or none if one is bad.
+
+        They come as a mapping from ids to conditions, as tuples of id and condition (and priority), or as an Arrow table
+        with the columns `subscription_id`, `condition` and, if you like, `priority`.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({1: "price < 20", 2: "price < 30"})
+        >>> matcher.match({"price": 25})
+        [2]
+        """
+        entries = list(_entries(subscriptions))
+        expressions = [self._expression(entry) for entry in entries]
+        with self._lock:
+            new: dict[Hashable, int] = {}
+            first = len(self._ids)
+            for offset, entry in enumerate(entries):
+                if entry[0] in self._handles or entry[0] in new:
+                    raise DuplicateIdError(entry[0])
+                new[entry[0]] = first + offset
+            self._engine.add(list(new.values()), expressions)
+            self._handles |= new
+            self._ids += new
+            self._sources += [entry[1] for entry in entries]
+            if len(self._priorities) < len(self._ids):
+                grown = np.zeros(max(1024, 2 * len(self._ids)), np.int64)
+                grown[: len(self._priorities)] = self._priorities
+                self._priorities = grown
+            self._priorities[first : len(self._ids)] = [entry[2] if len(entry) > 2 else 0 for entry in entries]
+            self._id_array = None
+
+    def _expression(self, entry: Any) -> Expression:
+        condition = entry[1]
+        try:
+            if isinstance(condition, str):
+                return parse(condition, self.schema)
+            if not isinstance(condition, Expression) or not is_condition(condition):
+                raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
+            if self.schema is not None:
+                check(condition, self.schema)
+            return condition
+        except TamisError as error:
+            error.add_note(f"in the subscription {entry[0]!r}")
+            raise
+
+    def remove(self, subscription_id: Hashable) -> None:
+        """Remove a subscription."""
+        with self._lock:
+            handle = self._handles.pop(subscription_id, None)
+            if handle is None:
+                raise UnknownIdError(subscription_id)
+            self._engine.remove(handle)
+            self._sources[handle] = None
+
+    # -- Matching
+
+    def match(self, event: Mapping[str, Any], *, among: Iterable[Hashable] | None = None) -> list[Any]:
+        """Return the ids of the subscriptions that match, the highest priority first, then in order of registration.
+
+        With `among`, only these subscriptions are asked.
+        """
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+        snapshot, asked = self._snapshot(among, is_batch=False)
+        handles = np.sort(snapshot.match_event(event, asked))
+        order = np.argsort(-self._priorities[handles], kind="stable")
+        return [self._ids[handle] for handle in handles[order]]
+
+    def match_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Table:
+        """Return the matches of a batch: a table of `event` (the row's number) and `subscription` (the id), by event."""
+        numbers, handles = self._pairs(events, among, threads)
+        return pa.table({"event": pa.array(numbers, pa.int64()), "subscription": self._arrow_ids(handles)})
+
+    def count_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
+        """Return how many subscriptions match each event."""
+        numbers, _ = self._pairs(events, among, threads)
+        return pa.array(np.bincount(numbers, minlength=Events(events).count), pa.int64())
+
+    def list_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.ListArray:
+        """Return, for each event, the ids that match, the highest priority first, then in order of registration."""
+        numbers, handles = self._pairs(events, among, threads)
+        order = np.lexsort((handles, -self._priorities[handles], numbers))
+        counts = np.bincount(numbers, minlength=Events(events).count)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), self._arrow_ids(handles[order]))
+
+    def any_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
+        """Return, for each event, whether any subscription matches."""
+        numbers, _ = self._pairs(events, among, threads)
+        return pa.array(np.bincount(numbers, minlength=Events(events).count) > 0)
+
+    def _pairs(self, batch: Batch, among: Iterable[Hashable] | None, threads: int) -> tuple[Handles, Handles]:
+        events = Events(batch)
+        observe = getattr(self._engine, "observe", None)
+        if observe is not None:
+            observe(events)
+        snapshot, asked = self._snapshot(among, is_batch=True)
+        return snapshot.match_events(events, asked, threads)
+
+    def _snapshot(self, among: Iterable[Hashable] | None, *, is_batch: bool) -> tuple[Snapshot, Handles | None]:
+        with self._lock:
+            asked = None
+            if among is not None:
+                try:
+                    asked = np.array(sorted(self._handles[each] for each in among), np.int64)
+                except KeyError as missing:
+                    raise UnknownIdError(missing.args[0]) from None
+            take = getattr(self._engine, "compiled_snapshot", self._engine.snapshot)
+            return (take() if is_batch else self._engine.snapshot()), asked
+
+    def _arrow_ids(self, handles: Handles) -> pa.Array:
+        with self._lock:
+            if self._id_array is None or len(self._id_array) < len(self._ids):
+                kinds = {type(each) for each in self._ids}
+                self._id_array = np.array(self._ids, np.int64 if kinds == {int} else object)
+            ids = self._id_array
+        if ids.dtype != object:
+            return pa.array(ids[handles])
+        try:
+            found: pa.Array = pa.array(ids[handles].tolist(), None if len(handles) else pa.string())
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise BadTableError("ids of several types have no column; use match, or ids of one type") from None
+        return found
+
+    # -- Looking inside
+
+    def explain(self, subscription_id: Hashable, event: Mapping[str, Any]) -> Explanation:
+        """Say why a subscription matches an event, or does not."""
+        return explain(self.expression(subscription_id), event, self.schema)
+
+    def expression(self, subscription_id: Hashable) -> Expression:
+        """Return the expression of a subscription."""
+        with self._lock:
+            handle = self._handles.get(subscription_id)
+            source = None if handle is None else self._sources[handle]
+        if source is None:
+            raise UnknownIdError(subscription_id)
+        return parse(source) if isinstance(source, str) else source
+
+    def learn(self, events: Batch) -> None:
+        """Look at a sample of events, so that what they rarely match is asked first.
+
+        Without it the matcher takes the first batch of some size as its sample.
+        """
+        self._engine.learn(Events(events))
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what an operator may want to see."""
+        with self._lock:
+            return {"algorithm": self.algorithm, "subscriptions": len(self), **self._engine.statistics()}
+
+    def memory(self) -> int:
+        """Return how many bytes the matcher takes, roughly: its arrays, the ids and the texts."""
+        with self._lock:
+            texts = sum(sys.getsizeof(source) for source in self._sources if isinstance(source, str))
+            ids = sys.getsizeof(self._handles) + sys.getsizeof(self._ids) + sys.getsizeof(self._sources)
+            ids += sum(map(sys.getsizeof, self._handles))
+            return self._engine.memory() + texts + ids + self._priorities.nbytes
+
+
+def _entries(subscriptions: Subscriptions) -> Iterable[Any]:
+    if isinstance(subscriptions, Mapping):
+        return subscriptions.items()
+    if isinstance(subscriptions, pa.Table | pa.RecordBatch):
+        names = subscriptions.schema.names
+        for needed in ("subscription_id", "condition"):
+            if needed not in names:
+                raise BadTableError(f"the table has no column {needed!r}, only {', '.join(names)}")
+        columns = ["subscription_id", "condition", *(["priority"] if "priority" in names else [])]
+        return zip(*(subscriptions.column(name).to_pylist() for name in columns), strict=True)
+    return subscriptions

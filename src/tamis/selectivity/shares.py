@@ -1,0 +1,90 @@
+"""Which share of the events passes a leaf?
+
+With a sample the answer is counted: each axis has a histogram of the sample's codes, and an interval of codes is a difference of
+two running sums. Without one, operands are taken for values: who asks about an attribute asks about values that occur, so the
+share of operands in an interval stands for the share of events.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Shares = npt.NDArray[np.float32]
+
+_OUTSIDE, _MEMBER, _LISTED, _UNLISTED = 1, 2, 3, 4  # as in the kernels of the block matcher
+
+
+class Leaves(Protocol):
+    """What is needed to know of leaves: their axes, operations, and the members of their sets."""
+
+    axes: Any
+    leaf_axes: Any
+    leaf_operations: Any
+    leaf_a: Any
+    leaf_b: Any
+    set_starts: Any
+    set_operands: Any
+
+
+def default_shares(leaves: Leaves) -> Shares:
+    """Estimate from the operands alone."""
+    from_rank = np.array([0.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0])
+    sizes = np.array([len(axis.operands) for axis in leaves.axes] or [1], np.float64)[leaves.leaf_axes] + 1
+    a, b = leaves.leaf_a.astype(np.float64), leaves.leaf_b.astype(np.float64)
+    operations = leaves.leaf_operations
+    shares = from_rank[operations]
+    point = np.minimum(0.5, 1.0 / sizes)
+    within = np.clip((b - a + 0.5) / sizes, point, 1.0)
+    counts = np.diff(leaves.set_starts)
+    is_set = (operations == 9) | (operations == 10)
+    members = np.zeros(len(a))
+    members[is_set] = counts[leaves.leaf_a[is_set]]
+    for operation, estimate in (
+        (0, point),
+        (1, 1 - point),
+        (2, (a + 0.5) / sizes),
+        (3, (a + 1) / sizes),
+        (4, 1 - (a + 1) / sizes),
+        (5, 1 - (a + 0.5) / sizes),
+        (6, within),
+        (7, 1 - within),
+        (8, within),
+        (9, np.minimum(0.9, members / sizes)),
+        (10, np.maximum(0.1, 1 - members / sizes)),
+    ):
+        asked = operations == operation
+        shares[asked] = estimate[asked]
+    return np.clip(shares, 1e-6, 1.0).astype(np.float32)
+
+
+def observed_shares(
+    leaves: Leaves,
+    kinds: npt.NDArray[np.uint8],
+    firsts: npt.NDArray[np.uint32],
+    spans: npt.NDArray[np.uint32],
+    sample_codes: list[npt.NDArray[np.uint32]],
+) -> Shares:
+    """Count in a sample: the codes of its events on every axis."""
+    sums = [np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=axis.code_count))])
+            for axis, codes in zip(leaves.axes, sample_codes, strict=True)]  # fmt: skip
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in sums])]).astype(np.int64)
+    flat = np.concatenate([*sums, np.zeros(1, np.int64)])
+    base = offsets[leaves.leaf_axes]
+    tops = np.array([len(each) - 1 for each in sums] or [0], np.int64)[leaves.leaf_axes]
+    low = np.minimum(firsts.astype(np.int64), tops)
+    high = np.minimum(firsts.astype(np.int64) + spans + 1, tops)
+    passed = flat[base + high] - flat[base + low]
+    total = len(sample_codes[0]) if sample_codes else 1
+    known = flat[base + tops] - flat[base + 1]  # the events that have a value at all
+    for leaf in np.flatnonzero(kinds >= _MEMBER):
+        number = leaves.leaf_a[leaf]
+        codes = 2 * leaves.set_operands[leaves.set_starts[number] : leaves.set_starts[number + 1]].astype(np.int64) + 2
+        passed[leaf] = (flat[base[leaf] + codes + 1] - flat[base[leaf] + codes]).sum()
+    is_negative = (kinds == _OUTSIDE) | (kinds == _UNLISTED) | ((kinds == _MEMBER) & (leaves.leaf_operations == 10))
+    passed[is_negative] = known[is_negative] - passed[is_negative]
+    # Half an event for what the sample did not show: rare is better than never seen.
+    rare = default_shares(leaves) * 0.5
+    return np.clip((passed + np.minimum(rare, 0.5)) / total, 1e-7, 1.0).astype(np.float32)

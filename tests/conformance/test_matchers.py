@@ -1,0 +1,104 @@
+"""What every matching algorithm promises: the reference meaning, whatever is registered, removed and matched in between.
+
+The suite finds the algorithms by itself, so a new one is tested the day it is registered.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis.matching import DuplicateIdError, Matcher, UnknownIdError
+from tamis.matching.algorithms import ALGORITHMS
+from tests.strategies import conditions, conditions_over, events, simple_predicates
+
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+subscription_lists = st.lists(st.one_of(conditions, conditions_over(simple_predicates)), max_size=12)
+event_lists = st.lists(events(), max_size=8)
+SCHEMA = tamis.Schema({"a": "string"}, hierarchy={"Quote": None, "StockQuote": "Quote", "Other": None})
+
+
+def matching(algorithm, subscriptions):
+    matcher = Matcher(algorithm)
+    matcher.add_many(dict(enumerate(subscriptions)))
+    return matcher
+
+
+def expected(subscriptions, event):
+    return [number for number, expression in enumerate(subscriptions) if tamis.holds(expression, event)]
+
+
+@every_algorithm
+@given(subscriptions=subscription_lists, event=events())
+def test_a_single_event_matches_what_the_definition_matches(algorithm, subscriptions, event):
+    assert matching(algorithm, subscriptions).match(event) == expected(subscriptions, event)
+
+
+@every_algorithm
+@given(subscriptions=subscription_lists, batch=event_lists, repeat=st.sampled_from([1, 8]))
+def test_a_batch_matches_what_the_definition_matches(algorithm, subscriptions, batch, repeat):
+    batch = batch * repeat  # so many that they are matched as a block
+    found = matching(algorithm, subscriptions).match_batch(batch).to_pydict()
+    assert sorted(zip(found["event"], found["subscription"], strict=True)) == [
+        (number, each) for number, event in enumerate(batch) for each in expected(subscriptions, event)
+    ]
+    assert found["event"] == sorted(found["event"])
+
+
+@every_algorithm
+@given(data=st.data())
+@settings(max_examples=60)
+def test_any_interleaving_of_add_remove_and_match(algorithm, data):
+    matcher = Matcher(algorithm)
+    if algorithm == "block":
+        matcher._engine.merge_always = data.draw(st.booleans(), label="merge at every step")
+    registered: dict[int, tamis.Expression] = {}
+    priorities: dict[int, int] = {}
+    number = 0
+    for _ in range(data.draw(st.integers(1, 12), label="steps")):
+        step = data.draw(st.sampled_from(["add", "add", "remove", "match", "batch", "learn", "again"]), label="step")
+        if step == "add":
+            for expression in data.draw(st.lists(conditions, min_size=1, max_size=20), label="added"):
+                priority = data.draw(st.integers(-1, 1), label="priority")
+                matcher.add(number, expression, priority=priority)
+                registered[number], priorities[number] = expression, priority
+                number += 1
+        elif step == "remove" and registered:
+            chosen = data.draw(st.sampled_from(sorted(registered)), label="removed")
+            matcher.remove(chosen)
+            del registered[chosen]
+            with pytest.raises(UnknownIdError):
+                matcher.remove(chosen)
+        elif step == "again" and registered:
+            with pytest.raises(DuplicateIdError):
+                matcher.add(data.draw(st.sampled_from(sorted(registered))), "a = 1")
+        elif step == "match":
+            event = data.draw(events(), label="event")
+            wanted = [key for key, expression in registered.items() if tamis.holds(expression, event)]
+            assert matcher.match(event) == sorted(wanted, key=lambda key: (-priorities[key], key))
+        else:
+            batch = data.draw(event_lists, label="batch") * 6
+            if step == "learn":
+                matcher.learn(batch)
+            found = matcher.match_batch(batch).to_pydict()
+            assert sorted(zip(found["event"], found["subscription"], strict=True)) == [
+                (index, key)
+                for index, event in enumerate(batch)
+                for key, expression in registered.items()
+                if tamis.holds(expression, event)
+            ]
+        assert len(matcher) == len(registered)
+
+
+@every_algorithm
+def test_no_subscriptions_and_no_events(algorithm):
+    matcher = Matcher(algorithm)
+    assert matcher.match({"a": 1}) == []
+    assert matcher.match_batch([{"a": 1}] * 100).num_rows == 0
+    matcher.add("x", "a = 1")
+    assert matcher.match_batch([]).num_rows == 0
+    assert matcher.match_batch(pa.table({"a": pa.array([], pa.int64())})).num_rows == 0
+    assert matcher.match_batch(pa.table({"b": [1, 2]})).num_rows == 0
