@@ -57,7 +57,8 @@ def default_shares(leaves: Leaves) -> Shares:
     ):
         asked = operations == operation
         shares[asked] = estimate[asked]
-    return np.clip(shares, 1e-6, 1.0).astype(np.float32)
+    clipped: Shares = np.clip(shares, 1e-6, 1.0).astype(np.float32)
+    return clipped
 
 
 def observed_shares(
@@ -79,12 +80,22 @@ def observed_shares(
     passed = flat[base + high] - flat[base + low]
     total = len(sample_codes[0]) if sample_codes else 1
     known = flat[base + tops] - flat[base + 1]  # the events that have a value at all
-    for leaf in np.flatnonzero(kinds >= _MEMBER):
-        number = leaves.leaf_a[leaf]
-        codes = 2 * leaves.set_operands[leaves.set_starts[number] : leaves.set_starts[number + 1]].astype(np.int64) + 2
-        passed[leaf] = (flat[base[leaf] + codes + 1] - flat[base[leaf] + codes]).sum()
+    in_sets = np.flatnonzero(kinds >= _MEMBER)
+    sizes = np.diff(leaves.set_starts)
+    numbers = leaves.leaf_a[in_sets]
+    members = _members_of(numbers, leaves.set_starts, sizes)
+    at = np.repeat(base[in_sets], sizes[numbers]) + 2 * leaves.set_operands[members].astype(np.int64) + 2
+    owners = np.repeat(np.arange(len(in_sets)), sizes[numbers])
+    passed[in_sets] = np.bincount(owners, flat[at + 1] - flat[at], minlength=len(in_sets))
     is_negative = (kinds == _OUTSIDE) | (kinds == _UNLISTED) | ((kinds == _MEMBER) & (leaves.leaf_operations == 10))
     passed[is_negative] = known[is_negative] - passed[is_negative]
     # Half an event for what the sample did not show: rare is better than never seen.
     rare = default_shares(leaves) * 0.5
-    return np.clip((passed + np.minimum(rare, 0.5)) / total, 1e-7, 1.0).astype(np.float32)
+    shares: Shares = np.clip((passed + np.minimum(rare, 0.5)) / total, 1e-7, 1.0).astype(np.float32)
+    return shares
+
+
+def _members_of(numbers: Any, starts: Any, sizes: Any) -> Any:
+    """Return the positions of the members of some sets, one set behind the other."""
+    counts = sizes[numbers]
+    return np.repeat(starts[numbers] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from tamis.language.expressions import Attribute, Expression, postorder
 from tamis.language.meaning import as_truth, value
-from tamis.language.values import instant, is_number, kind_of
+from tamis.language.values import instant, is_number
 from tamis.matching.block import kernels
 from tamis.matching.columns import Column, Events, Path, Texts, micros
 
@@ -55,13 +55,13 @@ def paths_of(term: Expression) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(node.path for node in postorder(term) if isinstance(node, Attribute)))
 
 
-def sortable(kind: str, operand: Any) -> Any:
-    """Return what an operand is sorted by: numbers as doubles, times as microseconds."""
+def sorting_keys(kind: str, operands: list[Any]) -> npt.NDArray[Any]:
+    """Return what operands are sorted by: numbers as doubles, times as microseconds, Booleans as 0 and 1."""
     if kind in (NUMBER, DOUBLE):
-        return float(operand) + 0.0
+        return np.array(operands, np.float64) + 0.0  # the two zeros are one operand
     if kind == TIME:
-        return micros(operand)
-    return int(operand) if kind == BOOLEAN else operand
+        return np.array([micros(operand) for operand in operands], np.int64)
+    return np.array(operands, np.int64)
 
 
 def is_told_apart(operand: Any) -> bool:
@@ -127,7 +127,8 @@ class Axis:
         ranks = np.empty(len(column.texts), np.uint32)
         kernels.ranks_of_texts(column.texts.data, column.texts.offsets, operands.data, operands.offsets, ranks)
         table[:-1] = ranks + 1
-        return table[column.values]
+        codes: Codes = table[column.values]
+        return codes
 
     def _double_codes(self, values: npt.NDArray[np.float64]) -> Codes:
         operands = self._cached("doubles", lambda: np.array([float(operand) + 0.0 for operand in self.operands]))
@@ -147,7 +148,7 @@ class Axis:
         """Return, for each operand, the least integer that is not below it and the least that is above it."""
         kind, scale = domain
         if kind != "exact":
-            return [bound for operand in self.operands for bound in _around(sortable(kind, operand), 0)]
+            return [bound for key in sorting_keys(kind, self.operands).tolist() for bound in (key, key + 1)]
         return [bound for operand in self.operands for bound in _around(operand, scale)]
 
     def _by_distinct_value(self, events: Events, code: Callable[[Mapping[str, Any]], int]) -> Codes:
@@ -286,9 +287,16 @@ def _integer_lookup(thresholds: list[int]) -> tuple[int, Codes | None, npt.NDArr
 
 def axis_kind(operand: Any) -> str:
     """Return the kind of axis that an operand of a comparison belongs to, TRUTH where it fits on none."""
-    kind = kind_of(operand)
-    if kind == "number":
-        if isinstance(operand, float):
-            return DOUBLE
-        return NUMBER if is_told_apart(operand) else TRUTH
-    return {"string": STRING, "time": TIME, "boolean": BOOLEAN}.get(kind, TRUTH)
+    kind = _AXIS_KINDS.get(type(operand), TRUTH)
+    return TRUTH if kind == NUMBER and not is_told_apart(operand) else kind
+
+
+_AXIS_KINDS = {
+    int: NUMBER,
+    Decimal: NUMBER,
+    float: DOUBLE,
+    str: STRING,
+    bool: BOOLEAN,
+    dt.date: TIME,
+    dt.datetime: TIME,
+}

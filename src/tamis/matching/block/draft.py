@@ -45,7 +45,7 @@ from tamis.language.expressions import (
 from tamis.language.patterns import ANY_TEXT, like_pieces
 from tamis.language.rewrites import flatten, fold_constants, nnf
 from tamis.language.rewrites.negation import COMPLEMENTS
-from tamis.matching.block.axes import STRING, TRUTH, Axis, AxisKey, axis_kind, sortable
+from tamis.matching.block.axes import STRING, TRUTH, Axis, AxisKey, axis_kind, sorting_keys
 from tamis.matching.block.kernels import (
     ACCEPT,
     INTERSECT,
@@ -55,6 +55,7 @@ from tamis.matching.block.kernels import (
     START,
     UNITE,
     UNITE_TOP,
+    sort_sets,
 )
 
 # What a leaf asks about operands a and b of its axis.
@@ -63,8 +64,9 @@ _OPERATORS = {"=": EQUAL, "<=>": EQUAL, "<>": UNEQUAL, "<": BELOW, "<=": AT_MOST
 _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 # How often a leaf holds, as long as nothing is known: only the order matters.
-DEFAULT_SHARES = np.array([0.01, 0.95, 0.4, 0.4, 0.4, 0.4, 0.2, 0.8, 0.05, 0.05, 0.9, 0.0], np.float32)
+DEFAULT_SHARES = (0.01, 0.95, 0.4, 0.4, 0.4, 0.4, 0.2, 0.8, 0.05, 0.05, 0.9, 0.0)
 
+_TERMS = frozenset({Attribute, Call})
 _MOST_CLAUSES = 32
 _DEEPEST_TREE = 100
 DEEPEST_STACK = 8
@@ -137,15 +139,16 @@ class Drafting:
     """A draft under construction. `add` is on the path of every registration, so it looks for the simple case first."""
 
     def __init__(self) -> None:
-        self._known: dict[Expression, int] = {}
         self._axis_numbers: dict[AxisKey, int] = {}
-        self._attribute_axes: dict[tuple[Expression, str], int] = {}
+        # By the identity of the term, which the parser shares between texts; `_terms` keeps them alive.
+        self._known_axes: dict[tuple[int, str], int] = {}
+        self._terms: list[Expression] = []
         self._operands: list[list[Any]] = []
-        self._leaf_axes: list[int] = []
-        self._leaf_operations: list[int] = []
-        self._leaf_a: list[int] = []
-        self._leaf_b: list[int] = []
-        self._sets: list[tuple[int, list[int]]] = []
+        self._leaves: list[int] = []  # axis, operation, a and b of each leaf
+        self._leaf_count = 0
+        self._set_axes: list[int] = []
+        self._set_ends: list[int] = []
+        self._set_operands: list[int] = []
         self._handles: list[int] = []
         self._clause_leaves: list[int] = []
         self._clause_ends: list[int] = []
@@ -164,13 +167,9 @@ class Drafting:
 
     def add(self, handle: int, expression: Expression) -> None:
         """Take a subscription."""
-        known = self._known
-        operands = expression.operands if type(expression) is And else (expression,)
         leaves = []
-        for operand in operands:
-            leaf = known.get(operand)
-            if leaf is None:
-                leaf = known[operand] = self._leaf(operand)
+        for operand in expression.operands if type(expression) is And else (expression,):
+            leaf = self._leaf(operand)
             if leaf < 0:
                 self._add_general(handle, expression)
                 return
@@ -185,26 +184,27 @@ class Drafting:
 
     # -- Leaves
 
-    def _leaf(self, node: Expression) -> int:
+    def _leaf(self, node: Any) -> int:
         """Return the leaf of a predicate, -1 for a connective or constant."""
         kind = type(node)
         if kind is Compare:
-            if type(node.right) is Literal and type(node.left) is not Literal:  # type: ignore[attr-defined]
-                return self._compared(node, node.operator, node.left, node.right.value)  # type: ignore[attr-defined]
-            if type(node.left) is Literal and type(node.right) is not Literal:  # type: ignore[attr-defined]
-                return self._compared(node, _MIRRORED[node.operator], node.right, node.left.value)  # type: ignore[attr-defined]
+            left, right = node.left, node.right
+            if type(right) is Literal and type(left) is not Literal:
+                return self._compared(node, node.operator, left, right.value)
+            if type(left) is Literal and type(right) is not Literal:
+                return self._compared(node, _MIRRORED[node.operator], right, left.value)
             return self._truth(node, True)
+        if kind is Between and type(node.low) is Literal and type(node.high) is Literal:
+            return self._between(node, node.value, node.low.value, node.high.value, WITHIN)
+        if kind is In:
+            return self._among(node, node.value, node.values, AMONG)
         match node:
-            case Between(term, Literal(low), Literal(high)):
-                return self._between(node, term, low, high, WITHIN)
-            case In(term, members):
-                return self._among(node, term, members, AMONG)
             case Not(Between(term, Literal(low), Literal(high)) as inner):
                 return self._between(inner, term, low, high, BEYOND)
             case Not(In(term, members) as inner):
                 return self._among(inner, term, members, NOT_AMONG)
-            case Not(Compare(operator, _, _) as inner) if operator in COMPLEMENTS:
-                return self._leaf(Compare(COMPLEMENTS[operator], inner.left, inner.right))
+            case Not(Compare(operator, left, right)) if operator in COMPLEMENTS:
+                return self._leaf(Compare(COMPLEMENTS[operator], left, right))
             case Not(Attribute() as flag):
                 return self._compared(node, "=", flag, False)
             case Attribute():
@@ -222,25 +222,36 @@ class Drafting:
 
     def _compared(self, node: Expression, operator: str, term: Expression, operand: Any) -> int:
         kind = axis_kind(operand)
-        if kind == TRUTH or type(term) not in (Attribute, Call):
+        if kind == TRUTH or type(term) not in _TERMS:
             return self._truth(node, True)
-        axis = self._axis(term, kind)
+        axis = self._known_axes.get((id(term), kind))
+        if axis is None:
+            axis = self._axis(term, kind)
         operands = self._operands[axis]
+        self._leaves += (axis, _OPERATORS[operator], len(operands), 0)
         operands.append(operand)
-        return self._new_leaf(axis, _OPERATORS[operator], len(operands) - 1)
+        self._leaf_count += 1
+        return self._leaf_count - 1
 
     def _between(self, node: Expression, term: Expression, low: Any, high: Any, operation: int) -> int:
         kind = axis_kind(low)
-        if kind == TRUTH or kind != axis_kind(high) or type(term) not in (Attribute, Call):
+        if kind == TRUTH or kind != axis_kind(high) or type(term) not in _TERMS:
             return self._truth(node, operation == WITHIN)
-        axis = self._axis(term, kind)
+        axis = self._known_axes.get((id(term), kind))
+        if axis is None:
+            axis = self._axis(term, kind)
         operands = self._operands[axis]
+        first = len(operands)
+        self._leaves += (axis, operation, first, first + 1)
         operands += (low, high)
-        return self._new_leaf(axis, operation, len(operands) - 2, len(operands) - 1)
+        self._leaf_count += 1
+        return self._leaf_count - 1
 
     def _among(self, node: Expression, term: Expression, members: tuple[Any, ...], operation: int) -> int:
-        kinds = {axis_kind(member) for member in members if member is not None}
-        if len(kinds) != 1 or TRUTH in kinds or type(term) not in (Attribute, Call):
+        kinds = (
+            set(map(axis_kind, members)) if None not in members else {axis_kind(m) for m in members if m is not None}
+        )
+        if len(kinds) != 1 or TRUTH in kinds or type(term) not in _TERMS:
             return self._truth(node, operation == AMONG)
         if None in members:
             if operation == NOT_AMONG:  # never true: it is unknown wherever it is not false
@@ -250,8 +261,10 @@ class Drafting:
         operands = self._operands[axis]
         first = len(operands)
         operands += members
-        self._sets.append((axis, list(range(first, len(operands)))))
-        return self._new_leaf(axis, operation, len(self._sets) - 1)
+        self._set_operands += range(first, len(operands))
+        self._set_ends.append(len(self._set_operands))
+        self._set_axes.append(axis)
+        return self._new_leaf(axis, operation, len(self._set_axes) - 1)
 
     def _like(self, node: Expression, term: Expression, pattern: str, escape: str) -> int:
         match like_pieces(pattern, escape):
@@ -267,7 +280,7 @@ class Drafting:
     def _prefix(self, term: Expression, prefix: str) -> int:
         """`startswith` as an interval: from the prefix up to the least text above all that start with it."""
         above = _least_text_above(prefix)
-        if type(term) not in (Attribute, Call) or above is None or not prefix:
+        if type(term) not in _TERMS or above is None:
             return self._truth(Test("startswith", (term, Literal(prefix))), True)
         axis = self._axis(term, STRING)
         operands = self._operands[axis]
@@ -281,25 +294,19 @@ class Drafting:
         return self._new_leaf(axis, EQUAL, int(wanted))
 
     def _axis(self, term: Expression, kind: str) -> int:
-        number = self._attribute_axes.get((term, kind))
+        number = self._known_axes.get((id(term), kind))
         if number is None:
-            number = self._attribute_axes[term, kind] = len(self._operands)
-            self._axis_numbers[AxisKey(term, kind)] = number
-            self._operands.append([])
+            number = self._axis_numbers.setdefault(AxisKey(term, kind), len(self._operands))
+            if number == len(self._operands):
+                self._operands.append([])
+            self._known_axes[id(term), kind] = number
+            self._terms.append(term)
         return number
 
     def _new_leaf(self, axis: int, operation: int, a: int, b: int = 0) -> int:
-        self._leaf_axes.append(axis)
-        self._leaf_operations.append(operation)
-        self._leaf_a.append(a)
-        self._leaf_b.append(b)
-        return len(self._leaf_axes) - 1
-
-    def _leaf_of(self, node: Expression) -> int:
-        leaf = self._known.get(node)
-        if leaf is None:
-            leaf = self._known[node] = self._leaf(node)
-        return leaf
+        self._leaves += (axis, operation, a, b)
+        self._leaf_count += 1
+        return self._leaf_count - 1
 
     # -- General Boolean expressions
 
@@ -331,14 +338,14 @@ class Drafting:
 
     def _whole(self, expression: Expression) -> _Node:
         """A tree too deep to take apart: its truth is computed per row."""
-        return _Node(_LEAF, float(DEFAULT_SHARES[EQUAL]), self._truth(expression, True))
+        return _Node(_LEAF, DEFAULT_SHARES[WITHIN], self._truth(expression, True))
 
     def _node(self, node: Expression, depth: int) -> _Node | None:
         """Return the tree of AND, OR and `at_least` over leaves; None where the expression is not of that form yet."""
         kind = type(node)
         if kind not in (And, Or, AtLeast):
-            leaf = self._leaf_of(node)
-            return None if leaf < 0 else _Node(_LEAF, float(DEFAULT_SHARES[self._leaf_operations[leaf]]), leaf)
+            leaf = self._leaf(node)
+            return None if leaf < 0 else _Node(_LEAF, DEFAULT_SHARES[self._leaves[4 * leaf + 1]], leaf)
         if depth > _DEEPEST_TREE:
             return self._whole(node)
         children = []
@@ -430,15 +437,21 @@ class Drafting:
             unique, place = _sorted_operands(key.kind, operands)
             axes.append(Axis(key, unique))
             places.append(place)
-        leaf_axes = np.array(self._leaf_axes, np.uint16)
-        operations = np.array(self._leaf_operations, np.uint8)
-        a, b = np.array(self._leaf_a, np.int32), np.array(self._leaf_b, np.int32)
+        leaves = np.array(self._leaves, np.int64).reshape(-1, 4)
+        leaf_axes, operations = leaves[:, 0].astype(np.uint16), leaves[:, 1].astype(np.uint8)
+        a, b = leaves[:, 2], leaves[:, 3]
         offsets = np.concatenate([[0], np.cumsum([len(place) for place in places])]).astype(np.int64)
         flat = np.concatenate([*places, np.zeros(1, np.int64)])
         is_set = (operations == AMONG) | (operations == NOT_AMONG)
         moved_a = flat[np.minimum(offsets[leaf_axes] + a, len(flat) - 1)].astype(np.int32)
         moved_b = flat[np.minimum(offsets[leaf_axes] + b, len(flat) - 1)].astype(np.int32)
-        members = [np.unique(places[axis][indexes]) for axis, indexes in self._sets]
+        set_ends = np.array([0, *self._set_ends], np.int64)
+        owners = np.repeat(np.array(self._set_axes, np.int64), np.diff(set_ends))
+        members = (
+            flat[offsets[owners] + np.array(self._set_operands, np.int64)] if len(owners) else np.zeros(0, np.int64)
+        )
+        set_starts, sorted_members = np.empty(len(set_ends), np.int64), np.empty(len(members), np.int32)
+        member_count = sort_sets(set_ends, members, set_starts, sorted_members)
         return Draft(
             axes,
             np.array(self._handles, np.int64),
@@ -446,8 +459,8 @@ class Drafting:
             operations,
             np.where(is_set, a, moved_a).astype(np.int32),
             moved_b,
-            np.concatenate([[0], np.cumsum([len(each) for each in members])]).astype(np.int64),
-            np.concatenate([*members, np.zeros(0, np.int64)]).astype(np.int32),
+            set_starts,
+            sorted_members[:member_count],
             np.array([0, *self._clause_ends], np.int64),
             np.array(self._clause_leaves, np.uint32),
             np.array(self._clause_owners, np.uint32),
@@ -534,12 +547,12 @@ def _sorted_operands(kind: str, operands: list[Any]) -> tuple[list[Any], Ints]:
     if kind == STRING:
         unique = sorted(set(operands))
         place = {operand: index for index, operand in enumerate(unique)}
-        return unique, np.fromiter((place[operand] for operand in operands), np.int64, len(operands))
+        return unique, np.fromiter(map(place.__getitem__, operands), np.int64, len(operands))
     if kind == TRUTH:
-        return [False, True], np.array([0, 1], np.int64)
-    keys = np.array([sortable(kind, operand) for operand in operands])
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True, equal_nan=True)
-    return [operands[index] for index in first], place.astype(np.int64)
+        return [False, True], np.tile(np.array([0, 1], np.int64), len(operands) // 2)
+    keys = sorting_keys(kind, operands)
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True, equal_nan=True)
+    return [operands[index] for index in first], places.astype(np.int64)
 
 
 def joined(drafts: list[Draft], alive: list[npt.NDArray[np.bool_]]) -> Draft:
@@ -555,11 +568,7 @@ def joined(drafts: list[Draft], alive: list[npt.NDArray[np.bool_]]) -> Draft:
     axes: list[Axis] = []
     places: list[Ints] = []
     for key, operands in zip(numbers, pooled, strict=True):
-        unique, place = (
-            _sorted_operands(key.kind, operands)
-            if key.kind != TRUTH
-            else ([False, True], np.tile([0, 1], len(operands) // 2))
-        )
+        unique, place = _sorted_operands(key.kind, operands)
         axes.append(Axis(key, unique))
         places.append(place)
     used = [0] * len(numbers)

@@ -31,7 +31,7 @@ NONE = ACCEPT = 2**32 - 1
 REJECT = 2**32 - 2
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def holds(code, kind, first, span, bitmaps):
     """Does a leaf hold for a code?"""
     if kind == INTERVAL:
@@ -53,7 +53,7 @@ def holds(code, kind, first, span, bitmaps):
     return is_listed == (kind == LISTED)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def tree_holds(codes, event, start, trees, bitmaps):
     """Follow the jumps of a tree's program from leaf to leaf until it accepts or rejects."""
     at = np.uint32(0)
@@ -67,7 +67,7 @@ def tree_holds(codes, event, start, trees, bitmaps):
     return at == ACCEPT
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
     """Do all leaves and the tree of a clause hold for one event?"""
     for leaf in range(clauses[clause, LEAVES], clauses[clause + np.uintp(1), LEAVES]):
@@ -78,12 +78,13 @@ def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
     return tree == NONE or tree_holds(codes, event, tree, trees, bitmaps)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def is_repeated(codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps):
     """Was this match found through an earlier clause of the same subscription already?"""
     first = owner_clauses[owner]
     for earlier in range(first, first + ordinal):
-        if clause_holds(codes, event, clause_list[earlier], clauses, leaves, trees, bitmaps):
+        clause = clause_list[earlier]
+        if clause != NONE and clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
             return True
     return False
 
@@ -206,7 +207,7 @@ def fill_maps(codes, count, buckets, base, bucket_count, words, maps):
         maps[union + words + index] = maps[union + index] | maps[base * words + index]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def load(kind, a, b, maps, map_lists, words, into):
     """Write the events that a leaf's maps hold to `into[:words]`."""
     if kind == ONE_MAP:
@@ -232,13 +233,14 @@ def load(kind, a, b, maps, map_lists, words, into):
 @njit(nogil=True, cache=True)
 def match_maps(
     codes, rows, maps, everything, terms, map_lists, steps, step_starts,
-    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive,
-    survivors, scratch, stack, at, out_events, out_owners,
+    clauses, leaves, trees, bitmaps, alive,
+    survivors, scratch, stack, unmatched, at, out_events, out_owners,
 ):  # fmt: skip
     """Match a block of events against broad clauses, all events of the block at once.
 
     A leaf's maps hold every event that it holds for, and perhaps a few more; what survives them all is checked exactly.
-    Returns (rows done, matches written); the output is full before the last row.
+    The clauses of a subscription that has several lie side by side; what one of them matched the next ones leave out.
+    Returns (rows done, matches written); the output is full before the last row of a subscription.
 
     maps         uint64[:]    the maps one behind the other. Flat, and indexed by unsigned numbers: a view of each map would
                               cost more than its work, and so would the test for negative indexes
@@ -247,6 +249,7 @@ def match_maps(
     step_starts  uint32[:]    where the steps of each row's tree start; the last bit says whether they are exact
     """
     written = 0
+    last_owner = np.uint32(NONE)
     words = np.uintp(survivors.size)
     while at < rows.size:
         row = np.uintp(rows[at])
@@ -254,10 +257,15 @@ def match_maps(
         if not alive[owner]:
             at += 1
             continue
-        if written + 64 * survivors.size > out_events.size:
-            return at, written
+        if owner != last_owner:
+            # Room for all its clauses together, because each event is matched once at most.
+            if written + 64 * survivors.size > out_events.size:
+                return at, written
+            last_owner = owner
+            for word in range(words):
+                unmatched[word] = everything[word]
         for word in range(words):
-            survivors[word] = everything[word]
+            survivors[word] = unmatched[word]
         first_leaf, last_leaf = np.uintp(clauses[row, LEAVES]), np.uintp(clauses[row + np.uintp(1), LEAVES])
         left = np.uint64(1)
         leaf = first_leaf
@@ -299,7 +307,6 @@ def match_maps(
         if left == 0:
             at += 1
             continue
-        ordinal = clauses[row, ORDINAL]
         for word in range(words):
             bits = survivors[word]
             while bits:
@@ -318,10 +325,7 @@ def match_maps(
                             break
                 if not is_match or (not is_tree_done and not tree_holds(codes, event, tree, trees, bitmaps)):
                     continue
-                if ordinal > 0 and is_repeated(
-                    codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
-                ):
-                    continue
+                unmatched[word] ^= lowest
                 out_events[written] = event
                 out_owners[written] = owner
                 written += 1
@@ -329,7 +333,7 @@ def match_maps(
     return at, written
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
     """Evaluate a tree on bitmaps; the result is the first `words` words of the stack."""
     top = np.uintp(0)  # where the next entry goes
@@ -361,7 +365,7 @@ def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
         step += np.uintp(1)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def bit_number(bit):
     """Return which bit is set, by a multiplication whose top six bits differ for each of the 64 (de Bruijn)."""
     return _BIT_NUMBERS[(bit * np.uint64(0x03F79D71B4CB0A89)) >> np.uint64(58)]
@@ -440,7 +444,7 @@ def match_event(
     return written
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def match_key(
     codes, key, written, key_clauses, clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners
 ):
@@ -548,6 +552,77 @@ def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, sha
             placed[place] = leaf
             written += 1
     starts[rows.size] = written
+    return written
+
+
+@njit(nogil=True, cache=True)
+def sort_sets(starts, members, sorted_starts, sorted_members):
+    """Sort the members of each set, and keep each once; returns how many were written."""
+    written = 0
+    for number in range(starts.size - 1):
+        sorted_starts[number] = written
+        for index in range(starts[number], starts[number + 1]):
+            member = members[index]
+            place = written
+            while place > sorted_starts[number] and sorted_members[place - 1] > member:
+                place -= 1
+            if place > sorted_starts[number] and sorted_members[place - 1] == member:
+                continue
+            for later in range(written, place, -1):
+                sorted_members[later] = sorted_members[later - 1]
+            sorted_members[place] = member
+            written += 1
+    sorted_starts[starts.size - 1] = written
+    return written
+
+
+@njit(nogil=True, cache=True)
+def write_sets(set_leaves, set_numbers, set_starts, set_operands, code_counts, is_in, places, kinds, words):
+    """Write each set of codes as a bitmap or as a list of its members, where its leaf's place says.
+
+    places  int64[:]   where the words of each leaf's set start
+    kinds   uint8[:]   MEMBER, LISTED or UNLISTED
+    words   uint64[:]  zeros
+    """
+    for index in range(set_leaves.size):
+        number, place = set_numbers[index], places[index]
+        if kinds[index] == MEMBER:
+            if not is_in[index]:
+                for code in range(1, code_counts[index]):
+                    words[place + (code >> 6)] |= np.uint64(1) << np.uint64(code & 63)
+            for member in range(set_starts[number], set_starts[number + 1]):
+                code = 2 * np.int64(set_operands[member]) + 2
+                words[place + (code >> 6)] ^= np.uint64(1) << np.uint64(code & 63)
+        else:
+            for member in range(set_starts[number], set_starts[number + 1]):
+                words[place] = np.uint64(2 * np.int64(set_operands[member]) + 2)
+                place += 1
+
+
+@njit(nogil=True, cache=True)
+def list_buckets(set_numbers, set_starts, set_operands, buckets, bucket_sizes, base, longest, starts, lists, is_exact):
+    """Write the maps of each set: those of the buckets that hold its members. Returns how many were written.
+
+    starts    int64[:]  where the list of each set starts; a set with more than `longest` buckets has an empty one
+    is_exact  bool[:]   whether each of its buckets holds a single code
+    """
+    written = 0
+    for index in range(set_numbers.size):
+        starts[index] = written
+        is_exact[index] = True
+        last = -1
+        number = set_numbers[index]
+        for member in range(set_starts[number], set_starts[number + 1]):
+            bucket = np.int64(buckets[2 * np.int64(set_operands[member]) + 2])
+            if bucket != last:
+                if written - starts[index] == longest:
+                    written = starts[index]
+                    break
+                lists[written] = base + bucket
+                written += 1
+                last = bucket
+            is_exact[index] &= bucket_sizes[bucket] == 1
+    starts[set_numbers.size] = written
     return written
 
 

@@ -23,7 +23,7 @@ _MOST_EXACT = 160
 """Up to so many codes an axis has a bucket for each."""
 _BUCKETS = 64
 _LONGEST_LIST = 16
-_FEW = 0.002
+_FEW = 0.001
 """The share of a block's events below which survivors are checked one by one."""
 
 
@@ -91,7 +91,8 @@ def planned(
     leaf_kinds = np.zeros(len(kinds), np.uint8)
     leaf_a, leaf_b = np.zeros(len(kinds), np.uint32), np.zeros(len(kinds), np.uint32)
     exacts = np.zeros(len(kinds), np.bool_)
-    lists: list[int] = []
+    lists: list[npt.NDArray[np.uint32]] = [np.zeros(1, np.uint32)]
+    listed = 1
     for number, axis in enumerate(axes):
         mine = leaves[draft.leaf_axes[leaves] == axis]
         bucket_of, base, count = buckets[number], bases[number], counts[number]
@@ -107,14 +108,21 @@ def planned(
         exacts[plain] = (starts[first] == low) & (starts[last + 1] == high + 1)
         void = mine[(kinds[mine] == kernels.INTERVAL) & (firsts[mine] >= len(bucket_of))]
         leaf_kinds[void], leaf_a[void], exacts[void] = kernels.ONE_MAP, base + count, True  # the union of nothing
-        for leaf in mine[kinds[mine] != kernels.INTERVAL]:
-            number_of_set = draft.leaf_a[leaf]
-            members = draft.set_operands[draft.set_starts[number_of_set] : draft.set_starts[number_of_set + 1]]
-            held = np.unique(bucket_of[2 * members.astype(np.int64) + 2])
-            if len(held) <= _LONGEST_LIST:
-                leaf_kinds[leaf], leaf_a[leaf], leaf_b[leaf] = kernels.ANY_MAP, len(lists), len(held)
-                lists += (base + held.astype(np.int64)).tolist()
-                exacts[leaf] = bool((np.diff(starts)[held] == 1).all())
+        sets = mine[kinds[mine] != kernels.INTERVAL]
+        list_starts = np.empty(len(sets) + 1, np.int64)
+        found = np.empty(_LONGEST_LIST * len(sets), np.uint32)
+        is_exact = np.empty(len(sets), np.bool_)
+        written = kernels.list_buckets(
+            draft.leaf_a[sets].astype(np.int64), draft.set_starts, draft.set_operands, bucket_of, np.diff(starts), base,
+            _LONGEST_LIST, list_starts, found, is_exact,
+        )  # fmt: skip
+        has_list = np.diff(list_starts) > 0
+        leaf_kinds[sets] = np.where(has_list, kernels.ANY_MAP, kernels.EVERY)
+        leaf_a[sets] = listed + list_starts[:-1]
+        leaf_b[sets] = np.diff(list_starts)
+        exacts[sets] = is_exact & has_list
+        lists.append(found[:written])
+        listed += written
     table = np.stack([leaf_kinds, leaf_a, leaf_b, exacts]).astype(np.uint32).T
     terms = table[placed]
     survival = np.empty(len(rows), np.float32)
@@ -141,7 +149,7 @@ def planned(
         buckets,
         used,
         terms,
-        np.array(lists or [0], np.uint32),
+        np.concatenate(lists),
         steps[keep_steps],
         (2 * starts + flags).astype(np.uint32),
     )

@@ -116,14 +116,14 @@ class Segment:
             maps = self.maps.filled(codes)
             words = (count + 63) // 64
             everything = np.packbits(np.arange(64 * words) < count, bitorder="little").view(np.uint64)
-            held, scratch = np.empty((2, words), np.uint64)
+            held, scratch, unmatched = np.empty((3, words), np.uint64)
             stack = np.empty((drafts.DEEPEST_STACK + 1) * words, np.uint64)
             at = 0
             while at < len(self.broad_rows):
                 at, written = kernels.match_maps(
                     codes, self.broad_rows, maps, everything,
                     self.maps.terms, self.maps.lists, self.maps.steps, self.maps.step_starts,
-                    *self.program, alive, held, scratch, stack, at, out_events, out_owners,
+                    *self.program[:4], alive, held, scratch, stack, unmatched, at, out_events, out_owners,
                 )  # fmt: skip
                 found.append((out_events[:written].copy(), out_owners[:written].copy()))
         if not found:
@@ -167,6 +167,8 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     order = np.lexsort((row_lasts, row_firsts, is_range, row_axes))
     rows, row_axes, row_firsts, row_lasts = rows[order], row_axes[order], row_firsts[order], row_lasts[order]
     is_broad = np.where(chosen < 0, 1.0, shares[chosen] if len(shares) else 1.0) > _BROAD
+    # All clauses of a subscription are found in the same way, so that what one matched the others can leave out.
+    is_broad = np.isin(draft.clause_owners, draft.clause_owners[is_broad])
     _set_keys(segment, row_axes, row_firsts, row_lasts, is_broad[rows])
 
     clause_count = len(draft.clause_owners)
@@ -182,12 +184,16 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     )
     placed = placed[:written]
     # A clause that is found by the members of a set has several rows; one of them will do for the bitmaps.
-    _, first_rows = np.unique(rows, return_index=True)
-    segment.broad_rows = np.sort(first_rows[is_broad[rows[first_rows]]])
+    # Clauses lie in the order of their keys, but for those of a subscription that has several: these stay together.
+    broad_clauses, first_rows = np.unique(rows, return_index=True)
+    first_rows = first_rows[is_broad[broad_clauses]]
+    broad_clauses = broad_clauses[is_broad[broad_clauses]]
+    together = is_shared[broad_clauses]
+    segment.broad_rows = np.concatenate([np.sort(first_rows[~together]), first_rows[together]])
     segment.maps = planned(
         draft, rows, leaf_starts, placed, segment.is_broad, shares, kinds, firsts, spans, sample_codes
     )
-    row_of_clause = np.zeros(clause_count, np.uint32)
+    row_of_clause = np.full(clause_count, kernels.NONE, np.uint32)  # a clause that never holds has no row
     row_of_clause[rows] = np.arange(len(rows))
     owner_clauses = np.concatenate([[0], np.cumsum(clauses_of)[:-1]]) if len(clauses_of) else np.zeros(0)
     clauses = np.zeros((len(rows) + 1, 4), np.uint32)
@@ -246,29 +252,24 @@ def _sets(
     draft: Draft, kinds: npt.NDArray[np.uint8], firsts: npt.NDArray[np.uint32], spans: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint64]:
     """Write each set as a bitmap, or as a list where that is shorter."""
-    words: list[npt.NDArray[np.uint64]] = [np.zeros(1, np.uint64)]
-    used = 1
-    is_set = np.flatnonzero((draft.leaf_operations == drafts.AMONG) | (draft.leaf_operations == drafts.NOT_AMONG))
-    counts = [axis.code_count for axis in draft.axes]
-    for leaf in is_set:
-        number = draft.leaf_a[leaf]
-        members = 2 * draft.set_operands[draft.set_starts[number] : draft.set_starts[number + 1]].astype(np.int64) + 2
-        is_in = draft.leaf_operations[leaf] == drafts.AMONG
-        code_count = counts[draft.leaf_axes[leaf]]
-        size = (code_count + 63) // 64
-        if size <= max(4, len(members)):
-            flags = np.full(64 * size, not is_in)
-            flags[members] = is_in
-            flags[0] = False
-            flags[code_count:] = False
-            words.append(np.packbits(flags, bitorder="little").view(np.uint64))
-            kinds[leaf] = kernels.MEMBER
-        else:
-            words.append(np.sort(members).astype(np.uint64))
-            kinds[leaf] = kernels.LISTED if is_in else kernels.UNLISTED
-        firsts[leaf], spans[leaf] = used, len(members)
-        used += len(words[-1])
-    return np.concatenate(words)
+    leaves = np.flatnonzero((draft.leaf_operations == drafts.AMONG) | (draft.leaf_operations == drafts.NOT_AMONG))
+    if not len(leaves):
+        return np.zeros(1, np.uint64)
+    is_in = draft.leaf_operations[leaves] == drafts.AMONG
+    numbers = draft.leaf_a[leaves].astype(np.int64)
+    sizes = np.diff(draft.set_starts)[numbers]
+    code_counts = np.array([axis.code_count for axis in draft.axes], np.int64)[draft.leaf_axes[leaves]]
+    map_sizes = (code_counts + 63) // 64
+    is_map = map_sizes <= np.maximum(4, sizes)
+    kinds[leaves] = np.where(is_map, kernels.MEMBER, np.where(is_in, kernels.LISTED, kernels.UNLISTED))
+    lengths = np.where(is_map, map_sizes, sizes)
+    places = np.cumsum(lengths) - lengths
+    words = np.zeros(max(1, int(lengths.sum())), np.uint64)
+    kernels.write_sets(
+        leaves, numbers, draft.set_starts, draft.set_operands, code_counts, is_in, places, kinds[leaves], words
+    )
+    firsts[leaves], spans[leaves] = places, sizes
+    return words
 
 
 def _rows(
