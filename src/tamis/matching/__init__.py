@@ -1,7 +1,8 @@
 """Which subscriptions match an event?
 
-One protocol (`Matcher`) in front of several algorithms (`base.Algorithm`). The flagship is `block`, which matches many events
-at once; `naive` asks every subscription with the reference meaning, and is what the others are tested against.
+One protocol (`Matcher`) in front of several algorithms (`base.Algorithm`). The flagship is `block`, which matches
+many events at once; `naive` asks every subscription with the reference meaning, and is what the others are tested
+against.
 """
 
 from tamis.matching.errors import (

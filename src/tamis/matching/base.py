@@ -1,20 +1,21 @@
 """What does every matching algorithm promise?
 
-An algorithm knows subscriptions by *handles*, whole numbers that only grow. `Matcher` gives them out, and keeps what
-all algorithms need alike: ids, priorities, the texts. An algorithm registers, removes, and gives a *snapshot*: an
-immutable view that any number of threads may match against while others register.
+An algorithm knows subscriptions by *handles*, whole numbers that only grow. `Matcher` gives them out, and keeps
+what all algorithms need alike: ids, priorities, the texts. An algorithm registers, removes, and gives a
+*snapshot*: an immutable view that any number of threads may match against while others register.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events

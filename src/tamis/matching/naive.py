@@ -6,7 +6,6 @@ The reference meaning behind the protocol of all matchers: slow, plainly right, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,8 @@ from tamis.language.meaning import holds
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events
 

@@ -1,8 +1,8 @@
 """Which share of the events passes a leaf?
 
-With a sample the answer is counted: each axis has a histogram of the sample's codes, and an interval of codes is a difference of
-two running sums. Without one, operands are taken for values: who asks about an attribute asks about values that occur, so the
-share of operands in an interval stands for the share of events.
+With a sample the answer is counted: each axis has a histogram of the sample's codes, and an interval of codes is a
+difference of two running sums. Without one, operands are taken for values: who asks about an attribute asks about
+values that occur, so the share of operands in an interval stands for the share of events.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """How does an event's value become a small integer?
 
-An *axis* is a term (an attribute, or a function of attributes) and a kind of value, with the operands that the registered
-predicates compare it with, in order. An event's value is replaced by its *code*: 0 for NULL and for values of another kind, else one
-plus its rank, which is twice the number of smaller operands, plus one if an operand is equal. Every comparison with
-an operand is then an interval of codes, whatever the type of the value was.
+An *axis* is a term (an attribute, or a function of attributes) and a kind of value, with the operands that the
+registered predicates compare it with, in order. An event's value is replaced by its *code*: 0 for NULL and for
+values of another kind, else one plus its rank, which is twice the number of smaller operands, plus one if an
+operand is equal. Every comparison with an operand is then an interval of codes, whatever the type of the value
+was.
 
-Numbers have two axes. Beside an integer or decimal operand an event's integers and decimals compare exactly; beside a double
-operand every number is a double first. An exact operand that is not told from others as a double (an integer
-beyond 2**53, a decimal of more than 15 digits) takes part as a *truth* axis instead.
+Numbers have two axes. Beside an integer or decimal operand an event's integers and decimals compare exactly;
+beside a double operand every number is a double first. An exact operand that is not told from others as a double
+(an integer beyond 2**53, a decimal of more than 15 digits) takes part as a *truth* axis instead.
 
-A truth axis stands for a predicate that is no interval: a pattern, an array function, a comparison of two attributes. It has the
-codes 0 unknown, 1 false, 2 true, and is computed once per distinct value, or once per row.
+A truth axis stands for a predicate that is no interval: a pattern, an array function, a comparison of two
+attributes. It has the codes 0 unknown, 1 false, 2 true, and is computed once per distinct value, or once per row.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,8 @@ from tamis.matching.block import kernels
 from tamis.matching.columns import Column, Events, Path, Texts, micros
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from tamis.language.schema import Schema
 
 Codes = npt.NDArray[np.uint32]
@@ -40,6 +42,8 @@ Codes = npt.NDArray[np.uint32]
 NUMBER, DOUBLE, STRING, TIME, BOOLEAN, TRUTH = "number", "double", "string", "time", "boolean", "truth"
 _TRUTH_CODES = {None: 0, False: 1, True: 2}
 _LARGEST_TABLE = 1 << 20
+_REMEMBERED_TYPES = {NUMBER: int, STRING: str}
+_MOST_REMEMBERED = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Axis:
     """Python values in order; NaN last."""
     paths: tuple[Path, ...] = field(init=False)
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _known: dict[Any, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.paths = paths_of(self.key.term)
@@ -162,7 +167,9 @@ class Axis:
             if column.kind == "string":
                 assert column.texts is not None
                 table = [code(_nested(self.paths, [text])) for text in column.texts.tolist()]
-                return np.array([*table, code({})], np.uint32)[column.values]
+                by_text: Codes = np.array([*table, code({})], np.uint32)
+                by_row: Codes = by_text[column.values]
+                return by_row
         rows = zip(*(events.values(path) for path in self.paths), strict=True)
         known: dict[Any, int] = {}
         codes = np.empty(events.count, np.uint32)
@@ -187,10 +194,20 @@ class Axis:
         return self.code(value(self.key.term, event, schema))
 
     def code(self, found: Any) -> int:
-        """Return the code of a value."""
+        """Return the code of a value. Those of texts and integers are remembered: values come again."""
         if found is None:
             return 0
         kind = self.key.kind
+        if type(found) is _REMEMBERED_TYPES.get(kind):
+            code = self._known.get(found)
+            if code is None:
+                if len(self._known) >= _MOST_REMEMBERED:
+                    self._known.clear()
+                code = self._known[found] = self._code(found, kind)
+            return code
+        return self._code(found, kind)
+
+    def _code(self, found: Any, kind: str) -> int:
         if kind == STRING:
             if not isinstance(found, str):
                 return 0

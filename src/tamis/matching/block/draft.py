@@ -1,17 +1,19 @@
 """What do the subscriptions of a segment ask, before anybody decides how to find out?
 
-A draft is a list of *clauses*: a subscription matches where one of its clauses holds, and a clause holds where all its leaves and its
-tree do. A leaf asks where a value lies on an axis. A tree is written twice: as a program of leaves with jumps (where to go on if
-the leaf holds, and where if not), for one event at a time, and as steps in postfix order, for many events at once.
+A draft is a list of *clauses*: a subscription matches where one of its clauses holds, and a clause holds where all
+its leaves and its tree do. A leaf asks where a value lies on an axis. A tree is written twice: as a program of
+leaves with jumps (where to go on if the leaf holds, and where if not), for one event at a time, and as steps in
+postfix order, for many events at once.
 
-Which clauses a subscription has follows from its access set. A leaf is its own access set; an AND has that of its cheapest child;
-an OR, that of all its children together; `at_least(k, ...)` of n, those of its cheapest n - k + 1. Every clause
-thus has a leaf that must hold, by which it can be found.
+Which clauses a subscription has follows from its access set. A leaf is its own access set; an AND has that of its
+cheapest child; an OR, that of all its children together; `at_least(k, ...)` of n, those of its cheapest n - k + 1.
+Every clause thus has a leaf that must hold, by which it can be found.
 
-Everything is kept in flat arrays over the segment's own axes and operands, so that drafts can be joined without going back to the
-expressions.
+Everything is kept in flat arrays over the segment's own axes and operands, so that drafts can be joined without
+going back to the expressions.
 
-Source: the access predicate is Hanson's and Fabret's, generalised to trees (docs/bibliography.md, Bittner 2008, section 2.3).
+Source: the access predicate is Hanson's and Fabret's, generalised to trees (docs/bibliography.md, Bittner 2008,
+  section 2.3).
 """
 
 from __future__ import annotations

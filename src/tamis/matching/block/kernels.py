@@ -1,13 +1,13 @@
 """The compiled loops of the block matcher: arrays in, arrays out.
 
-Throughout, an event's value on an axis is a *code*: 0 for NULL or a value of another kind, otherwise its rank among the
-axis's operands plus one. A segment's clauses are rows of four tables of unsigned 32-bit numbers (one row is one cache line or less,
-and few arguments make calls between kernels cheap):
+Throughout, an event's value on an axis is a *code*: 0 for NULL or a value of another kind, otherwise its rank
+among the axis's operands plus one. A segment's clauses are rows of four tables of unsigned 32-bit numbers (one row
+is one cache line or less, and few arguments make calls between kernels cheap):
 
     leaves     AXIS KIND FIRST SPAN                    a leaf: does the code lie in a set of codes?
     trees      AXIS KIND FIRST SPAN ON_TRUE ON_FALSE   a leaf of a tree, and where to go on from it
-    clauses    LEAVES TREE OWNER ORDINAL               where its leaves start (they end where the next clause's start), where
-                                                       its tree starts, whose it is, and which of that owner's clauses
+    clauses    LEAVES TREE OWNER ORDINAL               where its leaves start (they end where the next clause's start),
+                                                       where its tree starts, whose it is, and which of the owner's
     bitmaps                                            64-bit words: the members of sets
 
 There are five kinds of leaf:
@@ -31,7 +31,7 @@ NONE = ACCEPT = 2**32 - 1
 REJECT = 2**32 - 2
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def holds(code, kind, first, span, bitmaps):
     """Does a leaf hold for a code?"""
     if kind == INTERVAL:
@@ -53,7 +53,7 @@ def holds(code, kind, first, span, bitmaps):
     return is_listed == (kind == LISTED)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def tree_holds(codes, event, start, trees, bitmaps):
     """Follow the jumps of a tree's program from leaf to leaf until it accepts or rejects."""
     at = np.uint32(0)
@@ -67,7 +67,7 @@ def tree_holds(codes, event, start, trees, bitmaps):
     return at == ACCEPT
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
     """Do all leaves and the tree of a clause hold for one event?"""
     for leaf in range(clauses[clause, LEAVES], clauses[clause + np.uintp(1), LEAVES]):
@@ -78,7 +78,7 @@ def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
     return tree == NONE or tree_holds(codes, event, tree, trees, bitmaps)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def is_repeated(codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps):
     """Was this match found through an earlier clause of the same subscription already?"""
     first = owner_clauses[owner]
@@ -124,9 +124,9 @@ def match_keys(
 ):  # fmt: skip
     """Match a block of events against the clauses of every key, key by key.
 
-    Each key's events are a slice of the block sorted by that key's axis. A clause narrows the slice, leaf by leaf, to the
-    events that survive. Returns (key, clause, matches written); a key short of the last one means that the output is
-    full, and the caller continues from there.
+    Each key's events are a slice of the block sorted by that key's axis. A clause narrows the slice, leaf by leaf, to
+    the events that survive. Returns (key, clause, matches written); a key short of the last one means that the output
+    is full, and the caller continues from there.
 
     key_orders  int64[:]  where in `orders` the key's axis starts
     key_begins  int64[:]  where in `starts` the key's first code is found
@@ -187,8 +187,10 @@ def match_keys(
 
 EVERY, ONE_MAP, DIFFERENCE, ANY_MAP = 0, 1, 2, 3
 """What a leaf is on bitmaps: no help, one map, one map without another, or any of some maps."""
+EXACT_BIT, KIND_SHIFT, MAP_MASK = 1 << 31, 29, (1 << 29) - 1
+"""How a leaf's kind and exactness are packed with its first map."""
 START, INTERSECT, UNITE, INTERSECT_TOP, UNITE_TOP = 0, 1, 2, 3, 4
-"""What a step of a tree on bitmaps does: put a map on the stack, or join the top with a map or with what lies below it."""
+"""What a step of a tree on bitmaps does: put a map on the stack, join the top with a map, or with what lies below."""
 
 
 @njit(nogil=True, cache=True)
@@ -207,7 +209,7 @@ def fill_maps(codes, count, buckets, base, bucket_count, words, maps):
         maps[union + words + index] = maps[union + index] | maps[base * words + index]
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def load(kind, a, b, maps, map_lists, words, into):
     """Write the events that a leaf's maps hold to `into[:words]`."""
     if kind == ONE_MAP:
@@ -242,9 +244,9 @@ def match_maps(
     The clauses of a subscription that has several lie side by side; what one of them matched the next ones leave out.
     Returns (rows done, matches written); the output is full before the last row of a subscription.
 
-    maps         uint64[:]    the maps one behind the other. Flat, and indexed by unsigned numbers: a view of each map would
-                              cost more than its work, and so would the test for negative indexes
-    terms        uint32[:,4]  for each leaf: what it is on bitmaps, two maps, and whether they are exact
+    maps         uint64[:]    the maps one behind the other. Flat, and indexed by unsigned numbers: a view of each map
+                              would cost more than its work, and so would the test for negative indexes
+    terms        uint32[:,2]  for each leaf two maps, the first packed with what it is and whether it is exact
     steps        uint32[:,4]  for each step of a tree: what it does, what its leaf is on bitmaps, two maps
     step_starts  uint32[:]    where the steps of each row's tree start; the last bit says whether they are exact
     """
@@ -270,23 +272,24 @@ def match_maps(
         left = np.uint64(1)
         leaf = first_leaf
         while leaf < last_leaf and left != 0:
-            kind = terms[leaf, 0]
+            term = terms[leaf, 0]
+            kind = (term >> np.uint32(KIND_SHIFT)) & np.uint32(3)
             if kind == ONE_MAP:
-                one = np.uintp(terms[leaf, 1]) * words
+                one = np.uintp(term & np.uint32(MAP_MASK)) * words
                 left = np.uint64(0)
                 for word in range(words):
                     held = survivors[word] & maps[one + word]
                     survivors[word] = held
                     left |= held
             elif kind == DIFFERENCE:
-                one, other = np.uintp(terms[leaf, 1]) * words, np.uintp(terms[leaf, 2]) * words
+                one, other = np.uintp(term & np.uint32(MAP_MASK)) * words, np.uintp(terms[leaf, 1]) * words
                 left = np.uint64(0)
                 for word in range(words):
                     held = survivors[word] & maps[one + word] & ~maps[other + word]
                     survivors[word] = held
                     left |= held
             elif kind == ANY_MAP:
-                load(kind, terms[leaf, 1], terms[leaf, 2], maps, map_lists, words, scratch)
+                load(kind, term & np.uint32(MAP_MASK), terms[leaf, 1], maps, map_lists, words, scratch)
                 left = np.uint64(0)
                 for word in range(words):
                     held = survivors[word] & scratch[word]
@@ -315,7 +318,7 @@ def match_maps(
                 event = np.uintp(64) * word + bit_number(lowest)
                 is_match = True
                 for leaf in range(first_leaf, last_leaf):
-                    if terms[leaf, 3] == 0:
+                    if terms[leaf, 0] < np.uint32(EXACT_BIT):
                         code = codes[leaves[leaf, AXIS], event]
                         if leaves[leaf, KIND] == INTERVAL:
                             is_match = np.uint32(code) - np.uint32(leaves[leaf, FIRST]) <= np.uint32(leaves[leaf, SPAN])
@@ -333,7 +336,7 @@ def match_maps(
     return at, written
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
     """Evaluate a tree on bitmaps; the result is the first `words` words of the stack."""
     top = np.uintp(0)  # where the next entry goes
@@ -344,7 +347,7 @@ def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
             for word in range(words):
                 stack[top + word] = scratch[word]
             top += words
-        elif action == INTERSECT or action == UNITE:
+        elif action in (INTERSECT, UNITE):
             load(steps[step, 1], steps[step, 2], steps[step, 3], maps, map_lists, words, scratch)
             below = top - words
             if action == INTERSECT:
@@ -365,7 +368,7 @@ def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
         step += np.uintp(1)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def bit_number(bit):
     """Return which bit is set, by a multiplication whose top six bits differ for each of the 64 (de Bruijn)."""
     return _BIT_NUMBERS[(bit * np.uint64(0x03F79D71B4CB0A89)) >> np.uint64(58)]
@@ -380,15 +383,12 @@ for _number in range(64):
 
 
 @njit(nogil=True, cache=True)
-def match_event(
-    codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, key_clauses,
-    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners,
-):  # fmt: skip
-    """Match a single event, the only column of `codes`. Returns the number of matches, which may exceed the output's size.
+def keys_of_event(codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, keys):
+    """Write the keys that a single event passes, the only column of `codes`, and return how many.
 
-    axis_points, axis_ranges   int64[:]  the keys of axis a that are points are axis_points[a]:axis_ranges[a], in order of
-                                         their code; those that are ranges follow until axis_points[a + 1], in order of
-                                         their first code
+    axis_points, axis_ranges   int64[:]  the keys of axis a that are points are axis_points[a]:axis_ranges[a], in order
+                                         of their code; those that are ranges follow until axis_points[a + 1], in order
+                                         of their first code
     scan_key                   int       the key of the clauses that no key finds, or -1
     """
     written = 0
@@ -404,65 +404,67 @@ def match_event(
             else:
                 high = middle
         if low < axis_ranges[axis] and key_firsts[low] == code:
-            written = match_key(
-                codes,
-                low,
-                written,
-                key_clauses,
-                clauses,
-                leaves,
-                trees,
-                bitmaps,
-                owner_clauses,
-                clause_list,
-                alive,
-                out_owners,
-            )
+            keys[written] = low
+            written += 1
         for key in range(axis_ranges[axis], axis_points[axis + 1]):
             if key_firsts[key] > code:
                 break
-            if key_lasts[key] >= code:
-                written = match_key(
-                    codes, key, written, key_clauses, clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive,
-                    out_owners,
-                )  # fmt: skip
+            keys[written] = key
+            written += np.int64(key_lasts[key] >= code)
     if scan_key >= 0:
-        written = match_key(
-            codes,
-            scan_key,
-            written,
-            key_clauses,
-            clauses,
-            leaves,
-            trees,
-            bitmaps,
-            owner_clauses,
-            clause_list,
-            alive,
-            out_owners,
-        )
+        keys[written] = scan_key
+        written += 1
     return written
 
 
-@njit(nogil=True, cache=True, inline="always")
-def match_key(
-    codes, key, written, key_clauses, clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners
+@njit(nogil=True, cache=True)
+def match_event(
+    codes, keys, key_clauses, probes, clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners
 ):
-    """Check the clauses of one key for a single event, and append the owners of those that hold."""
-    event = np.uintp(0)
-    for index in range(key_clauses[key], key_clauses[key + 1]):
-        clause = np.uintp(index)
-        owner = clauses[clause, OWNER]
-        if not alive[owner] or not clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
-            continue
-        ordinal = clauses[clause, ORDINAL]
-        if ordinal > 0 and is_repeated(
-            codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
-        ):
-            continue
-        if written < out_owners.size:
-            out_owners[written] = owner
-        written += 1
+    """Match a single event against the clauses of some keys. Returns the number of matches, some perhaps not written.
+
+    Written out in one piece: a call that passes arrays costs more than a leaf.
+
+    codes   [:]           the event's code on each axis
+    probes  uint32[:,4]   of each clause the leaf that fails most often, in a table of its own: most clauses are done
+                          with after reading this one row
+    """
+    written = 0
+    for key in keys:
+        for clause in range(np.uintp(key_clauses[key]), np.uintp(key_clauses[key + 1])):
+            code = np.uint32(codes[probes[clause, AXIS], 0])
+            kind, first = probes[clause, KIND], probes[clause, FIRST]
+            if kind == INTERVAL:
+                is_match = code - first <= probes[clause, SPAN]
+            elif kind == MEMBER:
+                is_match = (bitmaps[first + (code >> np.uint32(6))] >> np.uint64(code & np.uint32(63))) & np.uint64(
+                    1
+                ) != 0
+            else:
+                is_match = holds(code, kind, first, probes[clause, SPAN], bitmaps)
+            if not is_match:
+                continue
+            leaf, last_leaf = np.uintp(clauses[clause, LEAVES]), np.uintp(clauses[clause + np.uintp(1), LEAVES])
+            while leaf < last_leaf and is_match:
+                code = np.uint32(codes[leaves[leaf, AXIS], 0])
+                if leaves[leaf, KIND] == INTERVAL:
+                    is_match = code - leaves[leaf, FIRST] <= leaves[leaf, SPAN]
+                else:
+                    is_match = holds(code, leaves[leaf, KIND], leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps)
+                leaf += np.uintp(1)
+            # Whether it is alive is asked late: the flag lies elsewhere, and few clauses come so far.
+            owner, tree, ordinal = clauses[clause, OWNER], clauses[clause, TREE], clauses[clause, ORDINAL]
+            if not is_match or not alive[owner]:
+                continue
+            if tree != NONE and not tree_holds(codes, np.uintp(0), tree, trees, bitmaps):
+                continue
+            if ordinal > 0 and is_repeated(
+                codes, np.uintp(0), owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
+            ):
+                continue
+            if written < out_owners.size:
+                out_owners[written] = owner
+            written += 1
     return written
 
 
@@ -628,7 +630,7 @@ def list_buckets(set_numbers, set_starts, set_operands, buckets, bucket_sizes, b
 
 @njit(nogil=True, cache=True)
 def stop_early(leaf_starts, shares, enough, terms, survival):
-    """Leave the maps of a row's further leaves alone once so few events survive that checking them one by one is cheaper.
+    """Leave the maps of a row's further leaves alone once so few events survive that checking each is cheaper.
 
     survival  float32[:]  afterwards the share of events that survives the maps of each row
     """
@@ -636,9 +638,8 @@ def stop_early(leaf_starts, shares, enough, terms, survival):
         surviving = np.float32(1)
         for leaf in range(leaf_starts[row], leaf_starts[row + 1]):
             if surviving < enough:
-                terms[leaf, 0] = EVERY
-                terms[leaf, 3] = 0
-            elif terms[leaf, 0] != EVERY:
+                terms[leaf, 0] = 0  # no help, and not exact
+            elif (terms[leaf, 0] >> np.uint32(KIND_SHIFT)) & np.uint32(3) != EVERY:
                 surviving *= shares[leaf]
         survival[row] = surviving
 

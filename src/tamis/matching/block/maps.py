@@ -1,23 +1,25 @@
 """How is a clause checked against all events of a block at once?
 
-A clause that many events reach gains nothing from being found by a key. Each of its leaves is a bitmap over the block instead, and the
-clause is the intersection. An axis keeps one map for each of its buckets of codes, and one for each union of the
-buckets up to a point; an interval is then one map, or a difference of two. An axis with few codes has a bucket for each, and
-its maps are exact. One with many has buckets of about equally many events; the intersection holds a few events too many, and those
-that are left at the end are checked exactly.
+A clause that many events reach gains nothing from being found by a key. Each of its leaves is a bitmap over the
+block instead, and the clause is the intersection. An axis keeps one map for each of its buckets of codes, and one
+for each union of the buckets up to a point; an interval is then one map, or a difference of two. An axis with few
+codes has a bucket for each, and its maps are exact. One with many has buckets of about equally many events; the
+intersection holds a few events too many, and those that are left at the end are checked exactly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.block import draft as drafts
 from tamis.matching.block import kernels
-from tamis.matching.block.draft import Draft
+
+if TYPE_CHECKING:
+    from tamis.matching.block.draft import Draft
 
 _MOST_EXACT = 160
 """Up to so many codes an axis has a bucket for each."""
@@ -38,7 +40,7 @@ class Maps:
     buckets: list[npt.NDArray[np.uint16]]
     map_count: int
     terms: npt.NDArray[np.uint32]
-    """For each placed leaf: its kind, its two maps, and whether they are exact."""
+    """For each placed leaf its two maps, the first packed with what it is on bitmaps and whether it is exact."""
     lists: npt.NDArray[np.uint32]
     steps: npt.NDArray[np.uint32]
     """For each step of a tree: its action, and the kind and maps of its leaf."""
@@ -124,7 +126,9 @@ def planned(
         lists.append(found[:written])
         listed += written
     table = np.stack([leaf_kinds, leaf_a, leaf_b, exacts]).astype(np.uint32).T
-    terms = table[placed]
+    packed = leaf_a + (leaf_kinds.astype(np.uint32) << kernels.KIND_SHIFT)
+    packed[exacts] += kernels.EXACT_BIT
+    terms = np.stack([packed, leaf_b], axis=1)[placed]
     survival = np.empty(len(rows), np.float32)
     kernels.stop_early(leaf_starts, shares[placed], np.float32(_FEW), terms, survival)
     # A step without a leaf, or with one that has no maps, lets every event through.
@@ -160,9 +164,9 @@ def _buckets(code_count: int, sample: npt.NDArray[np.uint32] | None) -> npt.NDAr
     if code_count <= _MOST_EXACT:
         return np.arange(code_count, dtype=np.uint16)
     if sample is None or not len(sample):
-        weights = np.ones(code_count)
+        weights: npt.NDArray[np.float64] = np.ones(code_count)
     else:
-        weights = np.bincount(sample, minlength=code_count)[:code_count] + 1e-3
+        weights = (np.bincount(sample, minlength=code_count)[:code_count] + 1e-3).astype(np.float64)
     weights[0] = 0
     share = np.cumsum(weights) / weights.sum()
     bucket_of = np.minimum(share * _BUCKETS, _BUCKETS - 1).astype(np.int64) + 1

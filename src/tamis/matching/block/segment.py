@@ -1,16 +1,18 @@
 """How is a draft laid out so that events find their clauses quickly?
 
-Every clause is found by one leaf, its *key*, the one that the fewest events pass. Clauses with the same key lie side by side, so a block
-of events that is sorted by an axis meets them as a slice of events against a run of clauses. The other leaves of a clause
-follow in the order of their selectivity. A clause whose key lets many events through is *broad*: in a block it is checked
-with bitmaps instead (`maps.py`). A clause without a key is broad too.
+Every clause is found by one leaf, its *key*, the one that the fewest events pass. Clauses with the same key lie
+side by side, so a block of events that is sorted by an axis meets them as a slice of events against a run of
+clauses. The other leaves of a clause follow in the order of their selectivity. A clause whose key lets many events
+through is *broad*: in a block it is checked with bitmaps instead (`maps.py`). A clause without a key is broad too.
 
-Matching a block: codes for every axis, one counting sort for every axis that has keys, maps for every axis of broad clauses, then the
-kernels. A single event takes the same arrays through a binary search for the keys it passes.
+Matching a block: codes for every axis, one counting sort for every axis that has keys, maps for every axis of
+broad clauses, then the kernels. A single event takes the same arrays through a binary search for the keys it
+passes.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,6 @@ import numpy.typing as npt
 
 from tamis.matching.block import draft as drafts
 from tamis.matching.block import kernels
-from tamis.matching.block.draft import Draft, Ints
 from tamis.matching.block.maps import Maps, planned
 from tamis.selectivity.shares import default_shares, observed_shares
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tamis.language.schema import Schema
+    from tamis.matching.block.draft import Draft, Ints
     from tamis.matching.columns import Events, Path
 
 _MOST_KEYS_OF_A_SET = 16
@@ -53,8 +55,8 @@ class Segment:
     axis_ranges: Ints = field(init=False)
     scan_key: int = field(init=False)
     narrow_rows: Ints = field(init=False)
-    """Of each run of clauses that are not all broad: the sorted axis that finds it, where its events start and end among
-    the starts of all axes, and its clauses, the runs one behind the other."""
+    """Of each run of clauses that are not all broad: the sorted axis that finds it, where its events start and end
+    among the starts of all axes, and its clauses, the runs one behind the other."""
     narrow_begins: Ints = field(init=False)
     narrow_ends: Ints = field(init=False)
     narrow_clauses: Ints = field(init=False)
@@ -62,6 +64,8 @@ class Segment:
     """By row."""
     broad_rows: Ints = field(init=False)
     maps: Maps = field(init=False)
+    probes: npt.NDArray[np.uint32] = field(init=False)
+    """Of each row the leaf that a single event is tried on first."""
     sorted_axes: npt.NDArray[np.int32] = field(init=False)
     start_offsets: Ints = field(init=False)
 
@@ -76,8 +80,16 @@ class Segment:
 
     def memory(self) -> int:
         """Return the bytes of its arrays, operands included."""
-        arrays = [*self.draft.arrays().values(), *self.program, self.key_firsts, self.key_lasts, self.key_clauses]
-        operands = sum(56 * len(axis.operands) for axis in self.draft.axes)
+        arrays = [
+            *self.draft.arrays().values(),
+            *self.program,
+            self.probes,
+            self.maps.terms,
+            self.key_firsts,
+            self.key_lasts,
+            self.key_clauses,
+        ]
+        operands = sum(8 + sys.getsizeof(operand) for axis in self.draft.axes for operand in axis.operands)
         return int(sum(array.nbytes for array in arrays)) + operands
 
     # -- Matching
@@ -108,7 +120,8 @@ class Segment:
         key, clause = 0, int(self.narrow_clauses[0])
         while key < len(self.narrow_rows):
             key, clause, written = kernels.match_keys(
-                codes, orders, starts, self.narrow_rows * count, self.narrow_begins, self.narrow_ends, self.narrow_clauses,
+                codes, orders, starts,
+                self.narrow_rows * count, self.narrow_begins, self.narrow_ends, self.narrow_clauses,
                 *self.program, self.is_broad, alive, survivors, key, clause, out_events, out_owners,
             )  # fmt: skip
             found.append((out_events[:written].copy(), out_owners[:written].copy()))
@@ -141,12 +154,13 @@ class Segment:
         codes = np.empty((max(1, len(self.draft.axes)), 1), self.code_type)
         for number, axis in enumerate(self.draft.axes):
             codes[number, 0] = axis.event_code(event, values_of, schema)
+        keys = np.empty(len(self.key_axes) + 1, np.int64)
+        count = kernels.keys_of_event(
+            codes, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts, keys
+        )
         out = np.empty(1024, np.uint32)
         while True:
-            written = kernels.match_event(
-                codes, self.axis_points, self.axis_ranges, self.scan_key,
-                self.key_firsts, self.key_lasts, self.key_clauses, *self.program, alive, out,
-            )  # fmt: skip
+            written = kernels.match_event(codes, keys[:count], self.key_clauses, self.probes, *self.program, alive, out)
             if written <= len(out):
                 return out[:written]
             out = np.empty(written, np.uint32)
@@ -205,6 +219,15 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     leaves = np.stack([draft.leaf_axes.astype(np.uint32), kinds.astype(np.uint32), firsts, spans], axis=1)
     jumps = np.stack([draft.tree_trues, draft.tree_falses], axis=1)
     trees = np.concatenate([leaves[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
+    probes = leaf_starts[:-1].copy()
+    has_leaf = probes < leaf_starts[1:]
+    is_key = has_leaf.copy()
+    is_key[has_leaf] = placed[probes[has_leaf]] == chosen[rows[has_leaf]]
+    probes[is_key] += 1  # what it was found by need not be asked again
+    has_leaf = probes < leaf_starts[1:]
+    segment.probes = np.zeros((len(rows), 4), np.uint32)
+    segment.probes[:, kernels.SPAN] = kernels.NONE  # every code
+    segment.probes[has_leaf] = leaves[placed[probes[has_leaf]]]
     segment.program = (clauses, leaves[placed], trees, bitmaps, owner_clauses.astype(np.uint32), row_of_clause)
     return segment
 
