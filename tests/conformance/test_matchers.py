@@ -102,3 +102,44 @@ def test_no_subscriptions_and_no_events(algorithm):
     assert matcher.match_batch([]).num_rows == 0
     assert matcher.match_batch(pa.table({"a": pa.array([], pa.int64())})).num_rows == 0
     assert matcher.match_batch(pa.table({"b": [1, 2]})).num_rows == 0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("saved")
+
+
+@every_algorithm
+@given(data=st.data())
+@settings(max_examples=40)
+def test_a_matcher_is_the_same_after_it_was_saved_and_loaded(algorithm, folder, data):
+    named = str if data.draw(st.booleans(), label="ids are texts") else int
+    matcher = Matcher(algorithm)
+    registered: dict[str | int, tamis.Expression] = {}
+    number = 0
+    batch = data.draw(event_lists, label="batch") * 6
+    for _ in range(data.draw(st.integers(1, 4), label="rounds")):
+        for expression in data.draw(st.lists(st.one_of(conditions, simple_predicates), max_size=20), label="added"):
+            matcher.add(named(number), expression, priority=data.draw(st.integers(-1, 1)))
+            registered[named(number)] = expression
+            number += 1
+        if registered and data.draw(st.booleans(), label="remove one"):
+            chosen = data.draw(st.sampled_from(list(registered)), label="removed")
+            matcher.remove(chosen)
+            del registered[chosen]
+        if data.draw(st.booleans(), label="match before"):
+            matcher.match_batch(batch)
+        if data.draw(st.booleans(), label="learn before"):
+            matcher.learn(batch)
+        before = matcher
+        before.save(folder / "matcher")
+        matcher = Matcher.load(folder / "matcher", recompile=data.draw(st.booleans(), label="recompile"))
+        assert len(matcher) == len(registered)
+        order = [("event", "ascending"), ("subscription", "ascending")]
+        assert matcher.match_batch(batch).sort_by(order).equals(before.match_batch(batch).sort_by(order))
+        for event in batch[: len(batch) // 6]:
+            assert matcher.match(event) == before.match(event)
+            assert set(matcher.match(event)) == {key for key, each in registered.items() if tamis.holds(each, event)}
+        for key, expression in registered.items():
+            assert matcher.expression(key) == expression
+            assert matcher.explain(key, {"a": 1}) == before.explain(key, {"a": 1})

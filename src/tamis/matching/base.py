@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
@@ -45,9 +45,13 @@ class Algorithm(ABC):
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
 
+    def prepare(self, expressions: Iterable[Expression]) -> Any:
+        """Do what can be done before the subscriptions are registered, and without the lock; `add` takes the result."""
+        return list(expressions)
+
     @abstractmethod
-    def add(self, handles: Sequence[int], expressions: Sequence[Expression]) -> None:
-        """Register subscriptions. Handles are greater than all before. All are taken, or none."""
+    def add(self, handles: Sequence[int], prepared: Any) -> None:
+        """Register what was prepared. Handles are greater than all before."""
 
     @abstractmethod
     def remove(self, handle: int) -> None:

@@ -1,7 +1,8 @@
 """How do events come in as columns?
 
-A batch is an Arrow table, a record batch, or a list of mappings; to the matchers it is a set of columns, each of one
-kind. Arrow's columns are taken as they are, without a Python loop over their values; texts stay dictionary-encoded.
+A batch is an Arrow table, a record batch, or a list of mappings; to the matchers it is a set of columns, each of
+one kind. Arrow's columns are taken as they are, without a Python loop over their values; texts stay dictionary-
+encoded.
 """
 
 from __future__ import annotations

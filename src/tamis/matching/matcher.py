@@ -1,8 +1,8 @@
 """How do people register subscriptions and match events?
 
-`Matcher` is the same for every algorithm: it keeps ids, priorities and what was registered, hands out handles, and turns the
-matches of an algorithm into ids, lists and Arrow tables. Many threads may match while others register; a match sees the
-subscriptions of one moment.
+`Matcher` is the same for every algorithm: it keeps ids, priorities and what was registered, hands out handles, and
+turns the matches of an algorithm into ids, lists and Arrow tables. Many threads may match while others register; a
+match sees the subscriptions of one moment. A matcher can be saved, and loaded by another process.
 """
 
 from __future__ import annotations
@@ -21,11 +21,21 @@ from tamis.language.checking import check
 from tamis.language.explanation import Explanation, explain
 from tamis.language.expressions import Expression, is_condition
 from tamis.language.parser import parse
+from tamis.matching import storage
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.columns import Batch, Events
-from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
+from tamis.matching.errors import (
+    BadTableError,
+    DuplicateIdError,
+    SavedMatcherError,
+    UnknownAlgorithmError,
+    UnknownIdError,
+)
+from tamis.matching.sources import Sources, parsed
 
 if TYPE_CHECKING:
+    import os
+
     from tamis.language.schema import Schema
     from tamis.matching.base import Handles, Snapshot
 
@@ -55,7 +65,7 @@ class Matcher:
         self._lock = threading.RLock()
         self._handles: dict[Hashable, int] = {}
         self._ids: list[Any] = []
-        self._sources: list[Condition | None] = []
+        self._sources = Sources()
         self._priorities = np.zeros(0, np.int64)
         self._id_array: npt.NDArray[Any] | None = None
 
@@ -74,8 +84,8 @@ class Matcher:
     def add_many(self, subscriptions: Subscriptions) -> None:
         """Register many subscriptions at once; all of them, or none if one is bad.
 
-        They come as a mapping from ids to conditions, as tuples of id and condition (and priority), or as an Arrow table
-        with the columns `subscription_id`, `condition` and, if you like, `priority`.
+        They come as a mapping from ids to conditions, as tuples of id and condition (and priority), or as an Arrow
+        table with the columns `subscription_id`, `condition` and, if you like, `priority`.
 
         >>> matcher = Matcher()
         >>> matcher.add_many({1: "price < 20", 2: "price < 30"})
@@ -83,7 +93,7 @@ class Matcher:
         [2]
         """
         entries = list(_entries(subscriptions))
-        expressions = [self._expression(entry) for entry in entries]
+        prepared = self._engine.prepare(self._expression(entry) for entry in entries)
         with self._lock:
             new: dict[Hashable, int] = {}
             first = len(self._ids)
@@ -91,10 +101,10 @@ class Matcher:
                 if entry[0] in self._handles or entry[0] in new:
                     raise DuplicateIdError(entry[0])
                 new[entry[0]] = first + offset
-            self._engine.add(list(new.values()), expressions)
+            self._engine.add(list(new.values()), prepared)
             self._handles |= new
             self._ids += new
-            self._sources += [entry[1] for entry in entries]
+            self._sources.extend(entry[1] for entry in entries)
             if len(self._priorities) < len(self._ids):
                 grown = np.zeros(max(1024, 2 * len(self._ids)), np.int64)
                 grown[: len(self._priorities)] = self._priorities
@@ -123,7 +133,7 @@ class Matcher:
             if handle is None:
                 raise UnknownIdError(subscription_id)
             self._engine.remove(handle)
-            self._sources[handle] = None
+            self._sources.forget(handle)
 
     # -- Matching
 
@@ -140,7 +150,7 @@ class Matcher:
         return [self._ids[handle] for handle in handles[order]]
 
     def match_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Table:
-        """Return the matches of a batch: a table of `event` (the row's number) and `subscription` (the id), by event."""
+        """Return the matches of a batch by event: a table of `event` (the row's number) and `subscription` (the id)."""
         numbers, handles = self._pairs(events, among, threads)
         return pa.table({"event": pa.array(numbers, pa.int64()), "subscription": self._arrow_ids(handles)})
 
@@ -208,7 +218,7 @@ class Matcher:
             source = None if handle is None else self._sources[handle]
         if source is None:
             raise UnknownIdError(subscription_id)
-        return parse(source) if isinstance(source, str) else source
+        return parsed(source) if isinstance(source, str) else source
 
     def learn(self, events: Batch) -> None:
         """Look at a sample of events, so that what they rarely match is asked first.
@@ -225,10 +235,61 @@ class Matcher:
     def memory(self) -> int:
         """Return how many bytes the matcher takes, roughly: its arrays, the ids and the texts."""
         with self._lock:
-            texts = sum(sys.getsizeof(source) for source in self._sources if isinstance(source, str))
-            ids = sys.getsizeof(self._handles) + sys.getsizeof(self._ids) + sys.getsizeof(self._sources)
-            ids += sum(map(sys.getsizeof, self._handles))
-            return self._engine.memory() + texts + ids + self._priorities.nbytes
+            ids = sys.getsizeof(self._handles) + sys.getsizeof(self._ids) + sum(map(sys.getsizeof, self._handles))
+            return self._engine.memory() + self._sources.memory() + ids + self._priorities.nbytes
+
+    # -- Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the matcher to a file, compiled as it is; one that is there already is replaced at once, or not at all.
+
+        Ids are integers or texts. Others may register and match meanwhile; what is saved is the set of one moment.
+        """
+        with self._lock:
+            parts = getattr(self._engine, "parts", None)
+            saved = storage.Saved(
+                self.algorithm,
+                self.schema,
+                self._ids.copy(),
+                self._sources.copy(),
+                self._priorities[: len(self._ids)].copy(),
+                None if parts is None else parts(),
+            )
+        storage.write(path, saved)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = True, recompile: bool = False) -> Matcher:
+        """Return the matcher that was saved in a file. The file is mapped, so leave it as it is; `save` may replace it.
+
+        `verify` reads the whole file once to find out whether a disk or a transfer has damaged it. That says nothing of
+        somebody who meant to: what was compiled is used unseen, so `recompile` what comes from strangers. Then only
+        ids, priorities and texts are read, and the texts are parsed again.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> matcher = Matcher()
+        >>> matcher.add("cheap", "price < 20")
+        >>> with TemporaryDirectory() as folder:
+        ...     matcher.save(f"{folder}/auctions.tamis")
+        ...     Matcher.load(f"{folder}/auctions.tamis").match({"price": 12})
+        ['cheap']
+        """
+        saved = storage.read(path, verify=verify, texts_only=recompile)
+        try:
+            matcher = cls(saved.algorithm, saved.schema)
+            living = np.flatnonzero(saved.sources.alive).tolist()
+            matcher._ids, matcher._sources, matcher._priorities = saved.ids, saved.sources, saved.priorities
+            matcher._handles = {saved.ids[handle]: handle for handle in living}
+            if len(matcher._handles) < len(living):
+                raise BadTableError("two subscriptions have one id")
+            restore = getattr(matcher._engine, "restore", None)
+            if saved.parts is not None and restore is not None:
+                restore(saved.parts)
+            else:
+                expressions = (parsed(str(saved.sources[handle])) for handle in living)
+                matcher._engine.add(living, matcher._engine.prepare(expressions))
+        except (TamisError, UnicodeDecodeError) as error:
+            raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
+        return matcher
 
 
 def _entries(subscriptions: Subscriptions) -> Iterable[Any]:

@@ -31,8 +31,8 @@ class Naive(Algorithm):
         self._expressions: dict[int, Expression] = {}
         self._snapshot: NaiveSnapshot | None = None
 
-    def add(self, handles: Sequence[int], expressions: Sequence[Expression]) -> None:
-        self._expressions.update(zip(handles, expressions, strict=True))
+    def add(self, handles: Sequence[int], prepared: Sequence[Expression]) -> None:
+        self._expressions.update(zip(handles, prepared, strict=True))
         self._snapshot = None
 
     def remove(self, handle: int) -> None:

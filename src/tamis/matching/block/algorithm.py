@@ -1,16 +1,17 @@
 """How are subscriptions registered while others are matched?
 
-As a search engine does it: new subscriptions go to a small open part; when somebody matches, it becomes an immutable segment;
-removals are marks beside a segment; and segments of like size are merged, the large ones by a thread in the background. A
-snapshot is the list of segments with their marks, so that a match sees one consistent set, whatever happens meanwhile.
+As a search engine does it: new subscriptions go to a small open part; when somebody matches, it becomes an
+immutable segment; removals are marks beside a segment; and segments of like size are merged, the large ones by a
+thread in the background. A snapshot is the list of segments with their marks, so that a match sees one consistent
+set, whatever happens meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,11 +22,13 @@ from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.matching.block import kernels
 from tamis.matching.block.draft import Drafting, joined
 from tamis.matching.block.segment import Segment, compiled
-from tamis.matching.columns import Events
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.matching.columns import Events
 
 BLOCK = 8192
 """How many events are matched at once."""
@@ -34,6 +37,8 @@ _FEW_EVENTS = 32
 _SAMPLE = 2048
 _FEW_OPEN = 16
 """So many open subscriptions are asked one by one before it pays to compile them."""
+_MANY = 4096
+"""So many subscriptions that come together are compiled as they come."""
 _RATIO = 4
 """Neighbouring segments are merged where the older is not so many times as large."""
 _BACKGROUND = 20_000
@@ -73,10 +78,27 @@ class Block(Algorithm):
 
     # -- Registration
 
-    def add(self, handles: Sequence[int], expressions: Sequence[Expression]) -> None:
+    def prepare(self, expressions: Iterable[Expression]) -> list[Expression] | Segment:
+        """Compile many subscriptions at once, as they come: their expressions need not all exist at the same time."""
+        waiting = iter(expressions)
+        first = list(islice(waiting, _MANY))
+        if len(first) < _MANY:
+            return first
+        drafting = Drafting()
+        for number, expression in enumerate(chain(first, waiting)):
+            drafting.add(number, expression)
+        return compiled(drafting.finished(), self._sample, self.schema)
+
+    def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:
-            self._open.update(zip(handles, expressions, strict=True))
             self._snapshot = None
+            if not isinstance(prepared, Segment):
+                self._open.update(zip(handles, prepared, strict=True))
+                return
+            self._flush()  # what came before stays before
+            prepared.draft.handles = np.array(handles, np.int64)
+            self._parts.append(_Part(prepared, np.ones(len(prepared), np.bool_)))
+            self._merge()
 
     def remove(self, handle: int) -> None:
         with self._lock:
@@ -86,11 +108,18 @@ class Block(Algorithm):
 
     def learn(self, events: Events) -> None:
         """Remember a sample of the events, and lay everything out anew by it."""
+        self._learn(events, is_all=True)
+
+    def _learn(self, events: Events, *, is_all: bool) -> None:
         with self._lock:
             self._sample = events.slice(0, _SAMPLE)
             self._flush()
+            # A loaded segment knows its events already, though the sample was not saved with it.
             self._parts = [
-                _Part(compiled(part.segment.draft, self._sample, self.schema), part.alive) for part in self._parts
+                _Part(compiled(part.segment.draft, self._sample, self.schema), part.alive)
+                if is_all or not part.segment.is_informed
+                else part
+                for part in self._parts
             ]
             self._snapshot = None
 
@@ -179,12 +208,17 @@ class Block(Algorithm):
         return _Part(segment, np.ones(len(segment), np.bool_))
 
     def _merge_behind(self, parts: list[_Part]) -> None:
-        merged = self._merged(parts)
+        try:
+            merged = self._merged(parts)
+        except BaseException:
+            self._merging = None  # else nothing would ever be merged again
+            raise
         with self._lock:
             self._merging = None
-            segments = [part.segment for part in self._parts]
-            first = segments.index(parts[0].segment) if parts[0].segment in segments else -1
-            if first < 0 or segments[first : first + len(parts)] != [part.segment for part in parts]:
+            # By identity: to compare segments field by field is to ask arrays for their truth.
+            places = {id(part.segment): place for place, part in enumerate(self._parts)}
+            first = places.get(id(parts[0].segment), -1)
+            if [places.get(id(part.segment)) for part in parts] != list(range(first, first + len(parts))):
                 return  # laid out anew meanwhile
             # What died while we worked is dead in the merged segment too.
             gone = [
@@ -203,6 +237,19 @@ class Block(Algorithm):
         """Wait until nothing is merged in the background any more."""
         while (thread := self._merging) is not None:
             thread.join()
+
+    # -- Files
+
+    def parts(self) -> list[tuple[Segment, Flags]]:
+        """Return all that is compiled, with nothing left open; neither segments nor flags are ever changed."""
+        with self._lock:
+            self._snapshot = None
+            self._flush()
+            return [(part.segment, part.alive) for part in self._parts]
+
+    def restore(self, parts: Sequence[tuple[Segment, Flags]]) -> None:
+        """Take back what `parts` returned."""
+        self._parts = [_Part(segment, alive) for segment, alive in parts]
 
     # -- Told to others
 
@@ -225,7 +272,7 @@ class Block(Algorithm):
     def observe(self, events: Events) -> None:
         """Take a first look at the traffic: what was laid out by guesses is laid out anew by what is seen."""
         if self._sample is None and events.count >= 256:
-            self.learn(events)
+            self._learn(events, is_all=False)
 
 
 class BlockSnapshot(Snapshot):
@@ -276,8 +323,8 @@ class BlockSnapshot(Snapshot):
     def _match_block(self, events: Events, among: Handles | None) -> Pairs:
         if events.count <= _FEW_EVENTS:
             matches = [self.match_event(event, among) for event in events.mappings()]
-            numbers = np.repeat(np.arange(len(matches)), [len(handles) for handles in matches])
-            return numbers, np.concatenate([np.zeros(0, np.int64), *matches])
+            repeated = np.repeat(np.arange(len(matches)), [len(handles) for handles in matches])
+            return repeated, np.concatenate([np.zeros(0, np.int64), *matches])
         all_events, all_handles = [np.zeros(0, np.uint16)], [np.zeros(0, np.int64)]
         for part in self._parts:
             codes = part.segment.codes(events, self._schema)

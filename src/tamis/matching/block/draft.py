@@ -83,7 +83,7 @@ class Draft:
 
     axes: list[Axis]
     handles: Ints
-    leaf_axes: npt.NDArray[np.uint16]
+    leaf_axes: npt.NDArray[np.uint32]
     leaf_operations: npt.NDArray[np.uint8]
     leaf_a: npt.NDArray[np.int32]
     """The first operand, or the set of AMONG and NOT_AMONG."""
@@ -440,7 +440,7 @@ class Drafting:
             axes.append(Axis(key, unique))
             places.append(place)
         leaves = np.array(self._leaves, np.int64).reshape(-1, 4)
-        leaf_axes, operations = leaves[:, 0].astype(np.uint16), leaves[:, 1].astype(np.uint8)
+        leaf_axes, operations = leaves[:, 0].astype(np.uint32), leaves[:, 1].astype(np.uint8)
         a, b = leaves[:, 2], leaves[:, 3]
         offsets = np.concatenate([[0], np.cumsum([len(place) for place in places])]).astype(np.int64)
         flat = np.concatenate([*places, np.zeros(1, np.int64)])
@@ -581,12 +581,12 @@ def joined(drafts: list[Draft], alive: list[npt.NDArray[np.bool_]]) -> Draft:
             number = numbers[axis.key]
             moves.append(places[number][used[number] : used[number] + len(axis.operands)])
             used[number] += len(axis.operands)
-        parts.append(_moved(draft, living, np.array([numbers[axis.key] for axis in draft.axes], np.uint16), moves))
+        parts.append(_moved(draft, living, np.array([numbers[axis.key] for axis in draft.axes], np.uint32), moves))
     return _concatenated(axes, parts)
 
 
 def _moved(
-    draft: Draft, alive: npt.NDArray[np.bool_], axis_numbers: npt.NDArray[np.uint16], moves: list[Ints]
+    draft: Draft, alive: npt.NDArray[np.bool_], axis_numbers: npt.NDArray[np.uint32], moves: list[Ints]
 ) -> Draft:
     """Express a draft over other axes and operands, and leave out what is not alive."""
     offsets = np.concatenate([[0], np.cumsum([len(move) for move in moves])]).astype(np.int64)

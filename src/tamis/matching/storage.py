@@ -1,0 +1,248 @@
+"""How does a matcher outlive its process?
+
+As a file of arrays (`array_file.py`). What people registered is saved as ids, priorities and texts; what was compiled
+is saved as it stands, so that a million subscriptions are ready again in the time it takes to look at the file. An
+algorithm that compiles nothing worth keeping is given the texts again.
+
+A compiled segment is saved field by field, whatever its fields are: arrays, numbers, lists and tuples of these, records
+among `RECORDS`, and expressions as texts. A field whose name starts with an underscore is a cache and is left out.
+Anything else raises `SavedMatcherError` before a byte is written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.errors import TamisError
+from tamis.language.expressions import Expression, In, IsNull, Literal, is_condition
+from tamis.language.json_form import from_json
+from tamis.language.schema import Schema
+from tamis.matching import array_file
+from tamis.matching.block.axes import Axis, AxisKey
+from tamis.matching.block.draft import Draft
+from tamis.matching.block.maps import Maps
+from tamis.matching.block.segment import Segment
+from tamis.matching.columns import Texts
+from tamis.matching.errors import SavedMatcherError
+from tamis.matching.sources import WIDE, Sources, parsed, written
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+    from tamis.matching.array_file import Array
+
+Part: TypeAlias = tuple[Any, npt.NDArray[np.bool_]]
+"""A compiled segment, and which of its subscriptions are alive."""
+
+T = TypeVar("T")
+
+RECORDS = {record.__name__: record for record in (Segment, Draft, Maps, Axis, AxisKey, Texts)}
+_SCALARS = (bool, int, float, str, Decimal, dt.date, type(None))
+_IN_JSON = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What is saved of a matcher."""
+
+    algorithm: str
+    schema: Schema | None
+    ids: list[Any]
+    """By handle, those of removed subscriptions included: handles are never given out again."""
+    sources: Sources
+    priorities: npt.NDArray[np.int64]
+    parts: Sequence[Part] | None
+    """What was compiled; None for an algorithm that is given the texts again."""
+
+
+def write(path: str | os.PathLike[str], saved: Saved) -> None:
+    """Save a matcher."""
+    alive = saved.sources.alive
+    writer = _Writer()
+    try:
+        document = {
+            "algorithm": saved.algorithm,
+            "schema": None if saved.schema is None else _schema_document(saved.schema),
+            "ids": writer.document("ids", _ids(saved.ids, alive)),
+            "alive": writer.document("alive", alive),
+            "texts": writer.document("texts", saved.sources.texts()),
+            "priorities": writer.document("priorities", saved.priorities),
+            "parts": None
+            if saved.parts is None
+            else [
+                [writer.document(f"parts.{number}", segment), writer.document(f"parts.{number}.alive", flags)]
+                for number, (segment, flags) in enumerate(saved.parts)
+            ],
+        }
+    except UnicodeEncodeError as error:
+        raise SavedMatcherError(f"half a surrogate pair cannot be saved: {error.object!r}") from error
+    array_file.write(path, document, writer.arrays)
+
+
+def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool) -> Saved:
+    """Read a matcher; with `texts_only` nothing of what was compiled."""
+    document, arrays = array_file.read(path, verify=verify)
+    reader = _Reader(arrays)
+    try:
+        alive, texts = reader.value(document["alive"]), reader.value(document["texts"])
+        parts = None
+        if document["parts"] is not None and not texts_only:
+            parts = [(reader.value(segment), reader.value(flags)) for segment, flags in document["parts"]]
+        saved = Saved(
+            document["algorithm"],
+            None if document["schema"] is None else Schema(**document["schema"]),
+            reader.value(document["ids"]),
+            Sources(texts, alive),
+            reader.value(document["priorities"]),
+            parts,
+        )
+        _check(saved, alive, texts)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, TamisError) as error:
+        raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
+    return saved
+
+
+def _check(saved: Saved, alive: Any, texts: Texts) -> None:
+    """Raise unless the pieces belong together."""
+    count = len(saved.ids)
+    ends = texts.offsets
+    if not isinstance(saved.algorithm, str) or saved.priorities.dtype != np.int64 or alive.dtype != np.bool_:
+        raise ValueError("an algorithm, priorities or flags of another type")
+    if not alive.shape == saved.priorities.shape == (count,) or ends.shape != (count + 1,):
+        raise ValueError(f"{count} ids, and not as many texts, priorities and flags")
+    if texts.data.dtype != np.uint8 or ends[0] != 0 or ends[-1] != len(texts.data) or (np.diff(ends) < 0).any():
+        raise ValueError("texts without clear ends")
+    if saved.parts is not None:
+        for segment, flags in saved.parts:
+            if flags.dtype != np.bool_ or flags.shape != segment.draft.handles.shape:
+                raise ValueError("a segment, and not as many flags")
+        living = [segment.draft.handles[flags] for segment, flags in saved.parts]
+        if not np.array_equal(np.concatenate([np.zeros(0, np.int64), *living]), np.flatnonzero(alive)):
+            raise ValueError("segments of other subscriptions")
+
+
+def _schema_document(schema: Schema) -> dict[str, Any]:
+    attributes, mandatory, hierarchy, mandatory_by_type, type_attribute = schema.__reduce__()[1]
+    return {
+        "attributes": attributes,
+        "mandatory": mandatory,
+        "hierarchy": hierarchy,
+        "mandatory_by_type": mandatory_by_type,
+        "type_attribute": type_attribute,
+    }
+
+
+def _ids(ids: list[Any], alive: npt.NDArray[np.bool_]) -> list[Any]:
+    """Return the ids to save. That of a removed subscription stands only for its type, which the ids column follows."""
+    for each, is_alive in zip(ids, alive, strict=True):
+        if is_alive and type(each) not in (int, str):
+            raise SavedMatcherError(f"ids that are integers or texts can be saved, not {type(each).__name__}: {each!r}")
+    return [each if is_alive else "" if isinstance(each, str) else 0 for each, is_alive in zip(ids, alive, strict=True)]
+
+
+class _Writer:
+    """Turns values into JSON, and puts the arrays aside."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+
+    def document(self, name: str, value: Any) -> Any:
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, _IN_JSON):
+            return value
+        if isinstance(value, np.ndarray):
+            if value.dtype.str not in array_file.DTYPES:
+                raise SavedMatcherError(f"{name} is an array of {value.dtype}, which cannot be saved")
+            self.arrays[name] = value
+            return {"array": name}
+        if isinstance(value, Expression):
+            # As a text, because the parser knows no depth that is too deep; a term is made a condition first.
+            return {"condition": written(value)} if is_condition(value) else {"term": written(IsNull(value))}
+        if isinstance(value, list) and value and all(isinstance(each, _SCALARS) for each in value):
+            return self._scalars(name, value)
+        if isinstance(value, list | tuple):
+            parts = [self.document(f"{name}.{number}", each) for number, each in enumerate(value)]
+            return {"list" if isinstance(value, list) else "tuple": parts}
+        if type(value) in RECORDS.values():
+            return {
+                "record": type(value).__name__,
+                "fields": {field: self.document(f"{name}.{field}", getattr(value, field)) for field in _fields(value)},
+            }
+        raise SavedMatcherError(f"{name} is of the type {type(value).__name__}, which cannot be saved")
+
+    def _scalars(self, name: str, values: list[Any]) -> Any:
+        """Save a long list of one type as an array, and others as literals of the language, which have types."""
+        kinds = set(map(type, values))
+        if kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
+            return {"scalars": self.document(name, np.array(values, np.int64))}
+        if kinds == {float}:
+            return {"scalars": self.document(name, np.array(values, np.float64))}
+        if kinds == {str}:
+            return {"texts": self.document(name, Texts.of(values))}
+        if kinds <= {bool, int, str}:
+            return {"list": values}
+        return {"literals": In(Literal(None), tuple(values)).to_json()}
+
+
+class _Reader:
+    """Turns JSON and arrays into the values they were."""
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self._arrays = arrays
+
+    def value(self, document: Any) -> Any:
+        match document:
+            case {"array": str(name)}:
+                return self._arrays[name]
+            case {"condition": str(text)}:
+                return parsed(text)
+            case {"term": str(text)}:
+                return _expected(IsNull, parsed(text)).value
+            case {"scalars": array}:
+                return self.value(array).tolist()
+            case {"texts": texts}:
+                return self.value(texts).tolist()
+            case {"literals": str(literals)}:
+                return list(_expected(In, from_json(literals, limits=WIDE)).values)
+            case {"list": [*parts]}:
+                return [self.value(part) for part in parts]
+            case {"tuple": [*parts]}:
+                return tuple(self.value(part) for part in parts)
+            case {"record": str(name), "fields": dict(fields)}:
+                return self._record(RECORDS[name], fields)
+            case _ if isinstance(document, _IN_JSON):
+                return document
+        raise ValueError(f"no value is saved as {document!r}")
+
+    def _record(self, kind: Any, found: dict[str, Any]) -> Any:
+        record = object.__new__(kind)
+        for field in dataclasses.fields(kind):
+            if not field.name.startswith("_"):
+                if field.name not in found:
+                    raise ValueError(f"{kind.__name__} has a field {field.name}")
+                value = self.value(found.pop(field.name))
+            else:
+                value = field.default_factory() if callable(field.default_factory) else field.default
+            object.__setattr__(record, field.name, value)
+        for name in found:
+            raise ValueError(f"{kind.__name__} has no field {name}")
+        return record
+
+
+def _fields(record: Any) -> Iterable[str]:
+    return (field.name for field in dataclasses.fields(record) if not field.name.startswith("_"))
+
+
+def _expected(kind: type[T], found: Any) -> T:
+    if not isinstance(found, kind):
+        raise ValueError(f"{kind.__name__} was expected, not {found}")
+    return found

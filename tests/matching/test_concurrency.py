@@ -1,0 +1,321 @@
+"""Many threads register, remove, match and save at once, and every match sees the subscriptions of one moment.
+
+A writer's steps are a sequence of sets, S0, S1, ... A match that runs while steps are made sees one of the sets between the
+last step that had ended when the match began and the last that had begun when it ended, and never a mixture of two:
+
+    writer    S0 |--add a, b--| S1 |--remove a--| S2        a and b come in one call
+    match              |-------------|                      finds {}, {a, b} or {b}, but never {a}
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from bisect import bisect_left
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from time import sleep
+
+import pytest
+
+import tamis
+from tamis.matching import Matcher
+from tamis.matching.block import algorithm
+from tamis.matching.block.algorithm import Block
+
+CONDITIONS = [f"n % 7 = {rest}" for rest in range(7)] + [f"n BETWEEN {low} AND {low + 9}" for low in range(0, 14, 2)]
+CONDITIONS += ["n >= 0", "n < 0 OR n > 6 AND name = 'x'", "n IN (1, 3, 5, 9)", "at_least(2, n > 2, n < 9, name = 'x')"]
+EVENTS = [{"n": number, "name": "xy"[number % 2]} for number in range(14)]
+HOLDS = [[tamis.holds(tamis.parse(text), event) for text in CONDITIONS] for event in EVENTS]
+
+
+class Writer:
+    """A thread that registers and removes under ids of its own, and remembers its sets and when it made each step."""
+
+    def __init__(self, name: str, matcher: Matcher, clock: itertools.count, seed: int) -> None:
+        self.name, self.matcher, self.clock, self.chance = name, matcher, clock, Random(seed)
+        self.sets: list[frozenset[str]] = [frozenset()]
+        self.begins: list[int] = []
+        self.ends: list[int] = []
+        self.made = 0
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            present = self.sets[-1]
+            if len(present) > 60 or (present and self.chance.random() < 0.4):
+                gone = self.chance.choice(sorted(present))
+                following = present - {gone}
+            else:
+                gone = None
+                count = self.chance.choice([2, 2, 2, 10, 30])
+                new = [f"{self.name}:{number}" for number in range(self.made, self.made + count)]
+                self.made += count
+                following = present.union(new)
+            self.sets.append(following)  # before it begins, so that whoever sees the step knows its set
+            self.begins.append(next(self.clock))
+            if gone is not None:
+                self.matcher.remove(gone)
+            else:
+                self.matcher.add_many({each: CONDITIONS[condition_of(each)] for each in new})
+            self.ends.append(next(self.clock))
+
+    def explain(self, begin: int, end: int, found: list[set[str]], events: list[int]) -> bool:
+        """Is what was found between two moments, for each of some events, the answer of one of the sets?"""
+        first, last = bisect_left(self.ends, begin), bisect_left(self.begins, end)
+        return any(
+            all(
+                mine == {each for each in present if HOLDS[event][condition_of(each)]}
+                for mine, event in zip(found, events, strict=True)
+            )
+            for present in self.sets[first : last + 1]
+        )
+
+
+def condition_of(subscription_id: str) -> int:
+    return int(subscription_id.split(":")[1]) % len(CONDITIONS)
+
+
+@pytest.fixture(params=[20, 4096], ids=["at once", "by and by"])
+def busy(request, monkeypatch):
+    """Segments are made early, of what comes together or of what was left open, and merged in the background."""
+    monkeypatch.setattr(algorithm, "_MANY", request.param)
+    monkeypatch.setattr(algorithm, "_FEW_OPEN", 4)
+    monkeypatch.setattr(algorithm, "_BACKGROUND", 10)
+
+
+@pytest.fixture
+def merges(monkeypatch):
+    """Counts the segments that are merged in the background, and takes time for it: much can happen meanwhile."""
+    done = []
+    plain, plainly_merged = Block._merge_behind, Block._merged
+
+    def counted(self, parts):
+        plain(self, parts)
+        done.append(len(parts))
+
+    def slowly_merged(self, parts):
+        found = plainly_merged(self, parts)
+        if threading.current_thread() is self._merging:
+            sleep(0.003)
+        return found
+
+    monkeypatch.setattr(Block, "_merge_behind", counted)
+    monkeypatch.setattr(Block, "_merged", slowly_merged)
+    return done
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_match_sees_the_set_of_one_moment(busy, merges, seed, tmp_path):
+    matcher = Matcher()
+    clock = itertools.count()
+    writers = [Writer(name, matcher, clock, seed + number) for number, name in enumerate("ab")]
+    is_over = threading.Event()
+
+    def written(writer):
+        writer.run(800)
+
+    def one_event(chance):
+        event = chance.randrange(len(EVENTS))
+        return [event], [matcher.match(EVENTS[event])]
+
+    def a_batch(chance):
+        events = [chance.randrange(len(EVENTS)) for _ in range(chance.choice([5, 40, 300]))]
+        found = matcher.list_batch([EVENTS[event] for event in events], threads=2)
+        return events, found.to_pylist()
+
+    def a_file(chance):
+        matcher.save(tmp_path / "saved")
+        loaded = Matcher.load(tmp_path / "saved")
+        return list(range(len(EVENTS))), [loaded.match(event) for event in EVENTS]
+
+    def a_sample(chance):
+        is_over.wait(0.1)  # to learn is to lay everything out anew, and no merge would ever come to its end
+        matcher.learn([chance.choice(EVENTS) for _ in range(50)])
+        return [], []
+
+    def looked(look, number):
+        chance = Random(number)
+        seen = []
+        while not is_over.is_set():
+            begin = next(clock)
+            events, found = look(chance)
+            seen.append((begin, next(clock), events, found))
+        return seen
+
+    looks = [one_event, one_event, a_batch, a_file, a_sample]
+    with ThreadPoolExecutor(len(writers) + len(looks)) as pool:
+        looking = [pool.submit(looked, look, number) for number, look in enumerate(looks)]
+        writing = [pool.submit(written, writer) for writer in writers]
+        try:
+            for future in writing:
+                future.result()
+        finally:
+            is_over.set()
+        seen = [each for future in looking for each in future.result()]
+    matcher._engine.settle()
+    assert len(seen) > 100
+    for begin, end, events, found in seen:
+        for writer in writers:
+            mine = [{each for each in ids if each.startswith(writer.name)} for ids in found]
+            assert writer.explain(begin, end, mine, events), f"{writer.name}, {begin} to {end}: {mine}"
+    assert merges, "nothing was merged in the background"
+    for event, holds in zip(EVENTS, HOLDS, strict=True):
+        last = {each for writer in writers for each in writer.sets[-1] if holds[condition_of(each)]}
+        assert set(matcher.match(event)) == last
+
+
+def test_the_checker_would_find_a_mixture():
+    writer = Writer("a", Matcher(), itertools.count(), seed=1)
+    writer.sets = [frozenset(), frozenset({"a:0", "a:7"}), frozenset({"a:7"})]
+    writer.begins, writer.ends = [1, 5], [3, 7]
+    event = [0]  # matches conditions 0 and 7
+    assert writer.explain(2, 4, [set()], event), "it may have begun before the step took place"
+    assert writer.explain(2, 4, [{"a:0", "a:7"}], event)
+    assert not writer.explain(2, 4, [{"a:0"}], event), "half a pair"
+    assert not writer.explain(2, 4, [{"a:7"}], event), "the future"
+    assert not writer.explain(8, 9, [{"a:0", "a:7"}], event), "the past"
+    assert writer.explain(8, 9, [{"a:7"}], event)
+
+
+# -- Merging in the background, one interleaving at a time
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Holds every merge in the background, between its work and its end, until it is let go."""
+    is_reached, is_free = threading.Event(), threading.Event()
+    plain = Block._merged
+
+    def merged(self, parts):
+        found = plain(self, parts)
+        if threading.current_thread() is not threading.main_thread():
+            is_reached.set()
+            assert is_free.wait(60)
+        return found
+
+    monkeypatch.setattr(Block, "_merged", merged)
+    yield is_reached, is_free
+    is_free.set()
+
+
+def registered(matcher, ids):
+    """Register subscriptions as a segment of their own."""
+    matcher.add_many({each: CONDITIONS[each % len(CONDITIONS)] for each in ids})
+    matcher.match_batch([EVENTS[0]] * 2)
+
+
+def expected(ids):
+    return [[each for each in ids if holds[each % len(CONDITIONS)]] for holds in HOLDS]
+
+
+def answers(matcher):
+    return [matcher.match(event) for event in EVENTS]
+
+
+def test_what_is_removed_during_a_merge_stays_removed(busy, held):
+    is_reached, is_free = held
+    matcher = Matcher()
+    registered(matcher, range(40))
+    registered(matcher, range(40, 80))
+    assert is_reached.wait(60)
+    matcher.remove(5)
+    matcher.remove(50)
+    registered(matcher, [80, 81])
+    matcher.remove(6)
+    present = [each for each in range(82) if each not in (5, 6, 50)]
+    assert answers(matcher) == expected(present)
+    is_free.set()
+    matcher._engine.settle()
+    assert answers(matcher) == expected(present)
+    assert matcher.statistics()["segments"][0] >= 77, "they are merged now"
+    matcher.remove(51)
+    assert answers(matcher) == expected([each for each in present if each != 51])
+
+
+def test_what_is_laid_out_anew_during_a_merge_stays(busy, held):
+    is_reached, is_free = held
+    matcher = Matcher()
+    registered(matcher, range(40))
+    registered(matcher, range(40, 80))
+    assert is_reached.wait(60)
+    matcher.learn(EVENTS)
+    matcher.remove(5)
+    is_free.set()
+    matcher._engine.settle()
+    assert answers(matcher) == expected([each for each in range(80) if each != 5])
+    assert matcher.statistics()["is_informed"]
+
+
+def test_a_segment_that_dies_during_a_merge_is_gone(busy, held):
+    is_reached, is_free = held
+    matcher = Matcher()
+    registered(matcher, range(40))
+    registered(matcher, range(40, 60))
+    assert is_reached.wait(60)
+    for each in range(40, 60):
+        matcher.remove(each)
+    registered(matcher, [60])
+    is_free.set()
+    matcher._engine.settle()
+    assert answers(matcher) == expected([*range(40), 60])
+
+
+def test_segments_that_ask_the_same_are_told_apart(busy, merges):
+    # segments   [0 ... 399]  [400 ... 439]  [440 ... 479]     the same conditions in all of them
+    # merged                  \----------- these two -----/    the first is too large to be merged with them
+    matcher = Matcher()
+    count = len(CONDITIONS)
+    registered(matcher, range(20 * count))
+    registered(matcher, range(20 * count, 22 * count))
+    matcher._engine.settle()
+    registered(matcher, range(22 * count, 24 * count))
+    matcher._engine.settle()
+    assert merges == [2]
+    assert matcher.statistics()["segments"] == [20 * count, 4 * count]
+    assert answers(matcher) == expected(range(24 * count))
+
+
+def test_a_merge_that_fails_is_tried_again(busy, monkeypatch):
+    failures = []
+    plain = Block._merged
+
+    def failing(self, parts):
+        if threading.current_thread() is not threading.main_thread() and not failures:
+            raise MemoryError("as an example")
+        return plain(self, parts)
+
+    monkeypatch.setattr(threading, "excepthook", lambda failure: failures.append(failure.exc_type))
+    monkeypatch.setattr(Block, "_merged", failing)
+    matcher = Matcher()
+    registered(matcher, range(40))
+    registered(matcher, range(40, 80))
+    matcher._engine.settle()
+    assert failures == [MemoryError]
+    assert matcher.statistics()["segments"] == [40, 40]
+    assert answers(matcher) == expected(range(80))
+    registered(matcher, range(80, 120))
+    matcher._engine.settle()
+    assert matcher.statistics()["segments"] == [120]
+    assert answers(matcher) == expected(range(120))
+
+
+# -- Threads of one batch
+
+
+@pytest.mark.parametrize("block", [50, 1000])
+def test_threads_find_what_one_thread_finds(monkeypatch, block):
+    monkeypatch.setattr(algorithm, "BLOCK", block)
+    matcher = Matcher()
+    registered(matcher, range(500))
+    chance = Random(1)
+    batch = [chance.choice(EVENTS) for _ in range(2025)]
+    one = matcher.match_batch(batch, threads=1)
+    assert one.num_rows > 0
+    for threads in (2, 5):
+        assert matcher.match_batch(batch, threads=threads).equals(one)
+        assert matcher.count_batch(batch, threads=threads).equals(matcher.count_batch(batch))
+        assert matcher.list_batch(batch, threads=threads).equals(matcher.list_batch(batch))
+    asked = list(range(0, 500, 7))
+    among = matcher.match_batch(batch, among=asked, threads=2)
+    assert among.equals(matcher.match_batch(batch, among=asked))
+    assert set(among["subscription"].to_pylist()) <= set(asked)
