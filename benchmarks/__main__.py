@@ -1,7 +1,11 @@
 """Run the benchmarks, print a table for each, and write the rows with all that is needed to read them later.
 
-python -m benchmarks            all of them
-python -m benchmarks parsing    these
+python -m benchmarks                                                        all of them
+python -m benchmarks parsing churn                                          these
+python -m benchmarks growth --full                                          with a million subscriptions too
+python -m benchmarks throughput --workloads w1 w2 --subscriptions 10000     smaller, or larger
+
+A row whose `wrong` is not 0 makes it fail: a fast wrong answer is no result.
 """
 
 from __future__ import annotations
@@ -10,49 +14,131 @@ import json
 import platform
 import subprocess
 import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.cases import CASES
+from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
+from benchmarks.registration import churn, registration
+from benchmarks.shares_of_time import shares_of_time
+from benchmarks.warm_up import warm_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {"parsing": parsing}
+BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
+    "parsing": parsing,
+    "throughput": throughput,
+    "single_events": single_events,
+    "growth": growth,
+    "shares_of_time": shares_of_time,
+    "registration": registration,
+    "churn": churn,
+    "warm_up": warm_up,
+}
+FULL: dict[str, dict[str, Any]] = {
+    "throughput": {"subscription_counts": (100_000, 1_000_000)},
+    "single_events": {"subscription_counts": (100_000, 1_000_000)},
+    "growth": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
+    "shares_of_time": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
+    "registration": {"subscription_count": 1_000_000},
+}
+"""What `--full` asks for; it takes gigabytes, and most of an hour."""
 RESULTS = Path("artifacts/benchmarks")
-_PACKAGES = ("tamis", "pyarrow", "sqlglot")
+_PACKAGES = ("tamis", "numba", "numpy", "pyarrow", "sqlglot")
+_WIDTH = 120
 
 
-def main(names: list[str]) -> None:
-    """Run the named benchmarks, or all."""
+def main(words: Sequence[str]) -> int:
+    """Run the named benchmarks, or all; return how many had a wrong row."""
+    options = _options(words)
     console = Console()
-    for name in names or BENCHMARKS:
-        if name not in BENCHMARKS:
-            sys.exit(f"there is no benchmark {name!r}; there are: {', '.join(BENCHMARKS)}")
-        question = (BENCHMARKS[name].__doc__ or "").splitlines()[0]
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    wrong = 0
+    names = options.names or list(BENCHMARKS)
+    for name in names:
+        benchmark = BENCHMARKS[name]
+        arguments = _arguments(name, options)
+        question = (benchmark.__doc__ or "").splitlines()[0]
         with console.status(f"{name}: {question}"):
-            rows = list(BENCHMARKS[name]())
+            rows = list(benchmark(**arguments))
         console.print(_table(name, rows))
         RESULTS.mkdir(parents=True, exist_ok=True)
-        (RESULTS / f"{name}.json").write_text(json.dumps({**_circumstances(), "rows": rows}, indent=2) + "\n")
+        told = {**_circumstances(), "arguments": _defaults(benchmark) | arguments, "rows": rows}
+        (RESULTS / f"{name}.json").write_text(json.dumps(told, indent=2) + "\n")
+        wrong += any(row.get("wrong") for row in rows)
+    if {"growth", "shares_of_time"} & set(names) and find_spec("matplotlib"):
+        from benchmarks.plots import draw
+
+        if drawn := draw(RESULTS):
+            console.print(f"drawn: {drawn}")
+    return wrong
+
+
+def _options(words: Sequence[str]) -> Namespace:
+    about, _, usage = (__doc__ or "").partition("\n\n")
+    options = ArgumentParser("benchmarks", description=about, epilog=usage, formatter_class=RawDescriptionHelpFormatter)
+    options.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}")
+    options.add_argument("--full", action="store_true", help="with a million subscriptions too")
+    options.add_argument("--workloads", nargs="+", metavar="NAME", help=f"some of {', '.join(CASES)}")
+    options.add_argument("--subscriptions", nargs="+", type=int, metavar="COUNT", help="how many")
+    found = options.parse_intermixed_args(words)
+    for given, known, what in ((found.names, BENCHMARKS, "benchmark"), (found.workloads or (), CASES, "workload")):
+        for name in given:
+            if name not in known:
+                options.error(f"there is no {what} {name!r}; there are: {', '.join(known)}")
+    return found
+
+
+def _arguments(name: str, options: Namespace) -> dict[str, Any]:
+    """Return what the options say, as far as the benchmark asks for it."""
+    wanted = dict(FULL.get(name, {})) if options.full else {}
+    if options.workloads:
+        wanted |= {"names": tuple(options.workloads), "name": options.workloads[0]}
+    if options.subscriptions:
+        wanted |= {"subscription_counts": tuple(options.subscriptions), "subscription_count": options.subscriptions[-1]}
+    return {key: value for key, value in wanted.items() if key in signature(BENCHMARKS[name]).parameters}
+
+
+def _defaults(benchmark: Callable[..., Any]) -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in signature(benchmark).parameters.items()}
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> Table:
-    table = Table(*rows[0], title=name, title_justify="left")
-    for row in rows:
-        table.add_row(*(f"{value:,.2f}" if isinstance(value, float) else str(value) for value in row.values()))
+    # Headings are broken between words, values not at all; where that is too wide, columns stand closer.
+    columns = {column: [_cell(row[column]) for row in rows] for column in rows[0]}
+    widths = [max(map(len, [*column.split("_"), *cells])) for column, cells in columns.items()]
+    gap = 1 if sum(widths) + 2 * len(widths) <= _WIDTH else 0
+    table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0))
+    for column, width in zip(columns, widths, strict=True):
+        is_text = any(isinstance(row[column], str) for row in rows)
+        table.add_column(column.replace("_", " "), justify="left" if is_text else "right", width=width)
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
     return table
 
 
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}" if abs(value) < 1_000 else f"{value:,.0f}"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def _circumstances() -> dict[str, Any]:
-    told = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     return {
-        "commit": told.stdout.strip() or None,
+        "commit": _git("rev-parse", "HEAD") or None,
+        "is_changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.machine()}, {platform.system()}",
         "python": platform.python_version(),
@@ -60,5 +146,9 @@ def _circumstances() -> dict[str, Any]:
     }
 
 
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout.strip()
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""Draw how matching grows, and where its time goes: `python -m benchmarks.plots`.
+
+On the left the time for an event against the number of subscriptions, both by powers of ten: a line that rises as
+steeply as the dashed one takes ten times as long for ten times as many. On the right what that time is spent on.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+Rows = list[dict[str, Any]]
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b08000", "#56b4e9", "#444444")
+"""Okabe and Ito's, which most people can tell apart; the yellow is darker, to be read as text."""
+_STAGES = {
+    "encoding": ("encoding",),
+    "partitioning": ("partitioning",),
+    "narrow clauses": ("narrow",),
+    "bitmaps": ("bitmaps",),
+    "output": ("grouping", "table"),
+    "rest": ("rest",),
+}
+_STAGE_COLOURS = ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e6ab02", "#bbbbbb")
+_SMALLEST_LABELLED = 0.08
+
+
+def draw(folder: Path) -> Path | None:
+    """Draw `growth.png` from the results in a folder; nothing if there are none."""
+    sources = [folder / "growth.json", folder / "shares_of_time.json"]
+    if not all(source.exists() for source in sources):
+        return None
+    growth_rows, share_rows = (json.loads(source.read_text())["rows"] for source in sources)
+    path = folder / "growth.png"
+    picture(growth_rows, share_rows).savefig(path, dpi=150)
+    return path
+
+
+def picture(growth_rows: Rows, share_rows: Rows) -> Figure:
+    """Return both panels as one figure."""
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+        height = max(5.0, 1.4 + 0.27 * len(share_rows))
+        figure = Figure(figsize=(13, height), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+        _lines(left, growth_rows)
+        _bars(right, share_rows)
+        return figure
+
+
+def _lines(axes: Axes, rows: Rows) -> None:
+    names = list(dict.fromkeys(row["workload"] for row in rows))
+    ends = []
+    for name, colour in zip(names, _COLOURS * len(names), strict=False):
+        mine = [row for row in rows if row["workload"] == name]
+        counts, times = [row["subscriptions"] for row in mine], [row["event_us"] for row in mine]
+        axes.plot(counts, times, marker="o", markersize=4, color=colour)
+        ends.append((times[-1], counts[-1], name, colour))
+    axes.set(xscale="log", yscale="log", xlabel="subscriptions", ylabel="µs per event, in batches, one thread")
+    axes.set_title("Time to match an event", loc="left", weight="bold")
+    axes.grid(color="#e5e5e5")
+    axes.set_axisbelow(True)
+    counts = sorted({row["subscriptions"] for row in rows})
+    axes.set_xticks(counts, [_short(count) for count in counts])
+    axes.minorticks_off()
+    axes.set_xlim(counts[0] * 0.7, counts[-1] * (counts[-1] / counts[0]) ** 0.45)
+    least, greatest = min(row["event_us"] for row in rows), max(row["event_us"] for row in rows)
+    axes.set_ylim(least / 2, greatest * 2)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    ends.sort()
+    for (_, count, name, colour), place in zip(ends, _apart([end[0] for end in ends], least, greatest), strict=True):
+        axes.annotate(name, (count, place), (8, 0), textcoords="offset points", color=colour, va="center")
+    first = min(row["event_us"] for row in rows if row["subscriptions"] == counts[0])
+    last = min(counts[-1], counts[0] * greatest / first * 2)
+    slope = [first * 0.75, first * 0.75 * last / counts[0]]
+    axes.plot([counts[0], last], slope, color="#999999", linewidth=1, linestyle=(0, (4, 4)), zorder=1)
+    axes.annotate("10 × for 10 ×", (last, slope[1]), (0, -4), textcoords="offset points", color="#777777", va="top")
+
+
+def _apart(places: Sequence[float], least: float, greatest: float) -> list[float]:
+    """Push labels apart that would overlap, upwards, on a logarithmic scale."""
+    gap = (4 * greatest / least) ** 0.045
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] * gap) if moved else place)
+    return moved
+
+
+def _bars(axes: Axes, rows: Rows) -> None:
+    places: list[float] = []
+    place = 0.0
+    for number, row in enumerate(rows):
+        if number and row["workload"] != rows[number - 1]["workload"]:
+            place += 0.6
+        places.append(place)
+        place += 1
+    begins = [0.0] * len(rows)
+    for (stage, parts), colour in zip(_STAGES.items(), _STAGE_COLOURS, strict=True):
+        shares = [sum(row[part] for part in parts) for row in rows]
+        axes.barh(places, shares, left=begins, height=0.85, color=colour, label=stage)
+        for at, begin, share in zip(places, begins, shares, strict=True):
+            if share >= _SMALLEST_LABELLED:
+                ink = "black" if colour in ("#56b4e9", "#e6ab02", "#bbbbbb") else "white"
+                axes.text(begin + share / 2, at, f"{share:.0%}", color=ink, ha="center", va="center", size=8)
+        begins = [begin + share for begin, share in zip(begins, shares, strict=True)]
+    axes.set_yticks(places, [f"{row['workload']}  {_short(row['subscriptions'])}" for row in rows])
+    for at, row in zip(places, rows, strict=True):
+        axes.text(1.01, at, f"{row['event_us']:,.3g} µs", va="center", size=9, color="#444444")
+    axes.set(xlim=(0, 1.0), ylim=(places[-1] + 0.6, -0.6))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_xlabel("share of the time")
+    axes.tick_params(left=False)
+    axes.spines["left"].set_visible(False)
+    axes.set_title("Where it goes\n", loc="left", weight="bold")
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.01, 0.995), ncols=len(_STAGES), frameon=False, fontsize=9,
+        handlelength=1, columnspacing=1.2, handletextpad=0.4, borderaxespad=0,
+    )  # fmt: skip
+
+
+def _short(count: int) -> str:
+    """Return a count as on an axis.
+
+    >>> [_short(count) for count in (500, 10_000, 1_000_000)]
+    ['500', '10k', '1M']
+    """
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count / size:g}{unit}"
+    return str(count)
+
+
+if __name__ == "__main__":
+    print(draw(Path("artifacts/benchmarks")) or "run growth and shares_of_time first")
