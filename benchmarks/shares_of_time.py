@@ -31,7 +31,7 @@ STAGES: dict[str, tuple[tuple[Any, str], ...]] = {
     "partitioning": ((kernels, "sort_by_code"),),
     "narrow": ((kernels, "match_keys"),),
     "bitmaps": ((Maps, "filled"), (kernels, "match_maps")),
-    "grouping": ((kernels, "group_by_event"),),
+    "grouping": ((kernels, "count_events"), (kernels, "place_matches")),
 }
 """What Python calls while a block is matched, in order, and none of them inside another."""
 

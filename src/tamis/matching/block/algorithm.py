@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.language.meaning import attribute_value, holds
+from tamis.language.values import value_of
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.matching.block import kernels
 from tamis.matching.block.draft import Drafting, joined
@@ -288,7 +289,10 @@ class BlockSnapshot(Snapshot):
         self._paths = {path for part in parts for axis in part.segment.draft.axes for path in axis.paths}
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
-        values_of = {path: attribute_value(event, path) for path in self._paths}
+        values_of = {
+            path: value_of(event.get(path[0])) if len(path) == 1 else attribute_value(event, path)
+            for path in self._paths
+        }
         found = []
         for part in self._parts:
             owners = part.segment.match_event(event, values_of, self._schema, _alive(part, among))
@@ -325,17 +329,18 @@ class BlockSnapshot(Snapshot):
             matches = [self.match_event(event, among) for event in events.mappings()]
             repeated = np.repeat(np.arange(len(matches)), [len(handles) for handles in matches])
             return repeated, np.concatenate([np.zeros(0, np.int64), *matches])
-        all_events, all_handles = [np.zeros(0, np.uint16)], [np.zeros(0, np.int64)]
+        found = []
+        starts = np.zeros(events.count + 1, np.int64)
         for part in self._parts:
             codes = part.segment.codes(events, self._schema)
-            numbers, owners = part.segment.match_codes(codes, _alive(part, among))
-            all_events.append(numbers)
-            all_handles.append(part.segment.draft.handles[owners])
-        flat_events, flat_handles = np.concatenate(all_events), np.concatenate(all_handles)
-        counts = np.empty(events.count + 1, np.int64)
-        grouped = np.empty(len(flat_events), np.int64), np.empty(len(flat_events), np.int64)
-        kernels.group_by_event(flat_events, flat_handles, counts, *grouped)
-        return grouped
+            for numbers, owners in part.segment.match_codes(codes, _alive(part, among)):
+                kernels.count_events(numbers, starts)
+                found.append((numbers, owners, part.segment.draft.handles))
+        np.cumsum(starts, out=starts)
+        placed = np.empty(int(starts[-1]), np.int64), np.empty(int(starts[-1]), np.int64)
+        for numbers, owners, handles in found:
+            kernels.place_matches(numbers, owners, handles, starts, *placed)
+        return placed
 
 
 def _alive(part: _Part, among: Handles | None) -> Flags:

@@ -187,11 +187,12 @@ class Axis:
 
     def event_code(self, event: Mapping[str, Any], values_of: Mapping[Path, Any], schema: Schema | None) -> int:
         """Return the code of one event, given the values of its attributes."""
-        if self.key.kind == TRUTH:
-            return _truth_code(self.key.term, event, schema)
-        if isinstance(self.key.term, Attribute):
-            return self.code(values_of[self.key.term.path])
-        return self.code(value(self.key.term, event, schema))
+        key = self.key
+        if type(key.term) is Attribute and key.kind != TRUTH:
+            return self.code(values_of[key.term.path])
+        if key.kind == TRUTH:
+            return _truth_code(key.term, event, schema)
+        return self.code(value(key.term, event, schema))
 
     def code(self, found: Any) -> int:
         """Return the code of a value. Those of texts and integers are remembered: values come again."""

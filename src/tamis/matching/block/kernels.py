@@ -31,7 +31,7 @@ NONE = ACCEPT = 2**32 - 1
 REJECT = 2**32 - 2
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def holds(code, kind, first, span, bitmaps):
     """Does a leaf hold for a code?"""
     if kind == INTERVAL:
@@ -53,7 +53,7 @@ def holds(code, kind, first, span, bitmaps):
     return is_listed == (kind == LISTED)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def tree_holds(codes, event, start, trees, bitmaps):
     """Follow the jumps of a tree's program from leaf to leaf until it accepts or rejects."""
     at = np.uint32(0)
@@ -368,7 +368,7 @@ def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
         step += np.uintp(1)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def bit_number(bit):
     """Return which bit is set, by a multiplication whose top six bits differ for each of the 64 (de Bruijn)."""
     return _BIT_NUMBERS[(bit * np.uint64(0x03F79D71B4CB0A89)) >> np.uint64(58)]
@@ -648,19 +648,21 @@ def stop_early(leaf_starts, shares, enough, terms, survival):
 
 
 @njit(nogil=True, cache=True)
-def group_by_event(events, owners, counts, grouped_events, grouped_owners):
-    """Sort matches by event, keeping their order otherwise. `counts` has one more entry than there are events."""
-    counts[:] = 0
+def count_events(events, counts):
+    """Add the number of matches of each event e to `counts[e + 1]`."""
     for index in range(events.size):
         counts[events[index] + 1] += 1
-    for event in range(1, counts.size):
-        counts[event] += counts[event - 1]
+
+
+@njit(nogil=True, cache=True)
+def place_matches(events, owners, handles, starts, placed_events, placed_handles):
+    """Write matches behind those of the same event that were placed before; `starts` moves along.
+
+    handles  int64[:]  the handle of each owner
+    """
     for index in range(events.size):
-        event = events[index]
-        place = counts[event]
-        counts[event] += 1
-        grouped_events[place] = event
-        grouped_owners[place] = owners[index]
-    for event in range(counts.size - 1, 0, -1):
-        counts[event] = counts[event - 1]
-    counts[0] = 0
+        event = np.uintp(events[index])
+        place = np.uintp(starts[event])
+        starts[event] += 1
+        placed_events[place] = event
+        placed_handles[place] = handles[owners[index]]

@@ -64,6 +64,8 @@ class Segment:
     """By row."""
     broad_rows: Ints = field(init=False)
     maps: Maps = field(init=False)
+    widest_axis: int = field(init=False)
+    """The most codes that one of its axes has."""
     probes: npt.NDArray[np.uint32] = field(init=False)
     """Of each row the leaf that a single event is tried on first."""
     sorted_axes: npt.NDArray[np.int32] = field(init=False)
@@ -75,8 +77,7 @@ class Segment:
     @property
     def code_type(self) -> Any:
         """The narrowest type that holds every code."""
-        widest = max((axis.code_count for axis in self.draft.axes), default=0)
-        return np.uint16 if widest < 1 << 16 else np.uint32
+        return np.uint16 if self.widest_axis < 1 << 16 else np.uint32
 
     def memory(self) -> int:
         """Return the bytes of its arrays, operands included."""
@@ -103,8 +104,8 @@ class Segment:
 
     def match_codes(
         self, codes: npt.NDArray[Any], alive: npt.NDArray[np.bool_]
-    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
-        """Match a block of events; return the events and owners of all matches."""
+    ) -> list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]]:
+        """Match a block of events; return the events and owners of all matches, in pieces."""
         count = codes.shape[1]
         sorted_count = len(self.start_offsets) - 1
         orders = np.empty(max(1, sorted_count) * count, np.uint16)
@@ -113,7 +114,7 @@ class Segment:
             if row >= 0:
                 part = starts[self.start_offsets[row] : self.start_offsets[row + 1]]
                 kernels.sort_by_code(codes[axis], count, part, orders[row * count : (row + 1) * count])
-        out_events = np.empty(max(1 << 16, 4 * count), np.uint16)
+        out_events = np.empty(max(1 << 18, 4 * count), np.uint16)
         out_owners = np.empty(len(out_events), np.uint32)
         found: list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]] = []
         survivors = np.empty(count + 1, np.uint16)  # one more, for the event that is tried last
@@ -139,9 +140,7 @@ class Segment:
                     *self.program[:4], alive, held, scratch, stack, unmatched, at, out_events, out_owners,
                 )  # fmt: skip
                 found.append((out_events[:written].copy(), out_owners[:written].copy()))
-        if not found:
-            return out_events[:0], out_owners[:0]
-        return np.concatenate([events for events, _ in found]), np.concatenate([owners for _, owners in found])
+        return found
 
     def match_event(
         self,
@@ -151,9 +150,8 @@ class Segment:
         alive: npt.NDArray[np.bool_],
     ) -> npt.NDArray[np.uint32]:
         """Match one event; return the owners of all matches."""
-        codes = np.empty((max(1, len(self.draft.axes)), 1), self.code_type)
-        for number, axis in enumerate(self.draft.axes):
-            codes[number, 0] = axis.event_code(event, values_of, schema)
+        found = [axis.event_code(event, values_of, schema) for axis in self.draft.axes]
+        codes = np.array(found or [0], self.code_type).reshape(-1, 1)
         keys = np.empty(len(self.key_axes) + 1, np.int64)
         count = kernels.keys_of_event(
             codes, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts, keys
@@ -169,6 +167,7 @@ class Segment:
 def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None = None) -> Segment:
     """Lay a draft out. A sample of events tells how often each leaf holds."""
     segment = Segment(draft, sample is not None and sample.count > 0)
+    segment.widest_axis = max((axis.code_count for axis in draft.axes), default=0)
     kinds, firsts, spans, bitmaps = _leaf_codes(draft)
     sample_codes = None
     if sample is not None and sample.count:
