@@ -143,3 +143,22 @@ def test_a_matcher_is_the_same_after_it_was_saved_and_loaded(algorithm, folder, 
         for key, expression in registered.items():
             assert matcher.expression(key) == expression
             assert matcher.explain(key, {"a": 1}) == before.explain(key, {"a": 1})
+
+
+@every_algorithm
+@given(subscriptions=subscription_lists, batch=event_lists, data=st.data())
+@settings(max_examples=60)
+def test_counts_lists_any_and_subsets_say_the_same_as_the_pairs(algorithm, subscriptions, batch, data):
+    batch = batch * 6
+    matcher = matching(algorithm, subscriptions)
+    among = data.draw(st.lists(st.sampled_from(range(len(subscriptions))), unique=True)) if subscriptions else []
+    wanted = [expected(subscriptions, event) for event in batch]
+    assert matcher.count_batch(batch).to_pylist() == [len(each) for each in wanted]
+    assert matcher.any_batch(batch).to_pylist() == [bool(each) for each in wanted]
+    assert matcher.list_batch(batch).to_pylist() == wanted
+    some = [[key for key in each if key in among] for each in wanted]
+    assert matcher.list_batch(batch, among=among).to_pylist() == some
+    if batch:
+        assert matcher.match(batch[0], among=among) == some[0]
+    with pytest.raises(UnknownIdError):
+        matcher.match_batch(batch, among=["nobody"])

@@ -61,6 +61,13 @@ class Algorithm(ABC):
     def snapshot(self) -> Snapshot:
         """Return the present set."""
 
+    def compiled_snapshot(self) -> Snapshot:
+        """Return the present set, prepared for batches."""
+        return self.snapshot()
+
+    def observe(self, events: Events) -> None:  # noqa: B027 - nor anything to observe
+        """Take a look at a batch that is about to be matched."""
+
     @abstractmethod
     def memory(self) -> int:
         """Return how many bytes its data take, roughly."""

@@ -151,34 +151,33 @@ class Matcher:
 
     def match_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Table:
         """Return the matches of a batch by event: a table of `event` (the row's number) and `subscription` (the id)."""
-        numbers, handles = self._pairs(events, among, threads)
+        _, numbers, handles = self._pairs(events, among, threads)
         return pa.table({"event": pa.array(numbers, pa.int64()), "subscription": self._arrow_ids(handles)})
 
     def count_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
         """Return how many subscriptions match each event."""
-        numbers, _ = self._pairs(events, among, threads)
-        return pa.array(np.bincount(numbers, minlength=Events(events).count), pa.int64())
+        count, numbers, _ = self._pairs(events, among, threads)
+        return pa.array(np.bincount(numbers, minlength=count), pa.int64())
 
     def list_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.ListArray:
         """Return, for each event, the ids that match, the highest priority first, then in order of registration."""
-        numbers, handles = self._pairs(events, among, threads)
+        count, numbers, handles = self._pairs(events, among, threads)
         order = np.lexsort((handles, -self._priorities[handles], numbers))
-        counts = np.bincount(numbers, minlength=Events(events).count)
+        counts = np.bincount(numbers, minlength=count)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), self._arrow_ids(handles[order]))
 
     def any_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
         """Return, for each event, whether any subscription matches."""
-        numbers, _ = self._pairs(events, among, threads)
-        return pa.array(np.bincount(numbers, minlength=Events(events).count) > 0)
+        count, numbers, _ = self._pairs(events, among, threads)
+        return pa.array(np.bincount(numbers, minlength=count) > 0)
 
-    def _pairs(self, batch: Batch, among: Iterable[Hashable] | None, threads: int) -> tuple[Handles, Handles]:
+    def _pairs(self, batch: Batch, among: Iterable[Hashable] | None, threads: int) -> tuple[int, Handles, Handles]:
+        """Return the number of events, and the events and handles of all matches."""
         events = Events(batch)
-        observe = getattr(self._engine, "observe", None)
-        if observe is not None:
-            observe(events)
+        self._engine.observe(events)
         snapshot, asked = self._snapshot(among, is_batch=True)
-        return snapshot.match_events(events, asked, threads)
+        return events.count, *snapshot.match_events(events, asked, threads)
 
     def _snapshot(self, among: Iterable[Hashable] | None, *, is_batch: bool) -> tuple[Snapshot, Handles | None]:
         with self._lock:
@@ -188,8 +187,7 @@ class Matcher:
                     asked = np.array(sorted(self._handles[each] for each in among), np.int64)
                 except KeyError as missing:
                     raise UnknownIdError(missing.args[0]) from None
-            take = getattr(self._engine, "compiled_snapshot", self._engine.snapshot)
-            return (take() if is_batch else self._engine.snapshot()), asked
+            return (self._engine.compiled_snapshot() if is_batch else self._engine.snapshot()), asked
 
     def _arrow_ids(self, handles: Handles) -> pa.Array:
         with self._lock:

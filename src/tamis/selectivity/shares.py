@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tamis.selectivity import operations as op
+
 Shares = npt.NDArray[np.float32]
 
 _OUTSIDE, _MEMBER, _LISTED, _UNLISTED = 1, 2, 3, 4  # as in the kernels of the block matcher
@@ -31,29 +33,28 @@ class Leaves(Protocol):
 
 def default_shares(leaves: Leaves) -> Shares:
     """Estimate from the operands alone."""
-    from_rank = np.array([0.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0])
     sizes = np.array([len(axis.operands) for axis in leaves.axes] or [1], np.float64)[leaves.leaf_axes] + 1
     a, b = leaves.leaf_a.astype(np.float64), leaves.leaf_b.astype(np.float64)
     operations = leaves.leaf_operations
-    shares = from_rank[operations]
+    shares = np.ones(len(a))
     point = np.minimum(0.5, 1.0 / sizes)
     within = np.clip((b - a + 0.5) / sizes, point, 1.0)
     counts = np.diff(leaves.set_starts)
-    is_set = (operations == 9) | (operations == 10)
+    is_set = (operations == op.AMONG) | (operations == op.NOT_AMONG)
     members = np.zeros(len(a))
     members[is_set] = counts[leaves.leaf_a[is_set]]
     for operation, estimate in (
-        (0, point),
-        (1, 1 - point),
-        (2, (a + 0.5) / sizes),
-        (3, (a + 1) / sizes),
-        (4, 1 - (a + 1) / sizes),
-        (5, 1 - (a + 0.5) / sizes),
-        (6, within),
-        (7, 1 - within),
-        (8, within),
-        (9, np.minimum(0.9, members / sizes)),
-        (10, np.maximum(0.1, 1 - members / sizes)),
+        (op.EQUAL, point),
+        (op.UNEQUAL, 1 - point),
+        (op.BELOW, (a + 0.5) / sizes),
+        (op.AT_MOST, (a + 1) / sizes),
+        (op.ABOVE, 1 - (a + 1) / sizes),
+        (op.AT_LEAST, 1 - (a + 0.5) / sizes),
+        (op.WITHIN, within),
+        (op.BEYOND, 1 - within),
+        (op.FROM_TO, within),
+        (op.AMONG, np.minimum(0.9, members / sizes)),
+        (op.NOT_AMONG, np.maximum(0.1, 1 - members / sizes)),
     ):
         asked = operations == operation
         shares[asked] = estimate[asked]
@@ -87,7 +88,9 @@ def observed_shares(
     at = np.repeat(base[in_sets], sizes[numbers]) + 2 * leaves.set_operands[members].astype(np.int64) + 2
     owners = np.repeat(np.arange(len(in_sets)), sizes[numbers])
     passed[in_sets] = np.bincount(owners, flat[at + 1] - flat[at], minlength=len(in_sets))
-    is_negative = (kinds == _OUTSIDE) | (kinds == _UNLISTED) | ((kinds == _MEMBER) & (leaves.leaf_operations == 10))
+    is_negative = (
+        (kinds == _OUTSIDE) | (kinds == _UNLISTED) | ((kinds == _MEMBER) & (leaves.leaf_operations == op.NOT_AMONG))
+    )
     passed[is_negative] = known[is_negative] - passed[is_negative]
     # Half an event for what the sample did not show: rare is better than never seen.
     rare = default_shares(leaves) * 0.5

@@ -35,7 +35,7 @@ from tamis.language.values import EXACT, kind_of
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
-_MIRRORED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+MIRRORED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 _Key = tuple[str, bytes]
 
@@ -111,7 +111,7 @@ def _ordered(node: Expression, below: list[tuple[Expression, _Key]], interner: I
         case Not():
             return interner.one(Not(*children)), _key_of(node, [key for _, key in below])
         case Compare(operator) if isinstance(children[0], Literal) and not isinstance(children[1], Literal):
-            rewritten = Compare(_MIRRORED[operator], children[1], children[0])
+            rewritten = Compare(MIRRORED[operator], children[1], children[0])
         case In(_, members):
             rewritten = _in(children[0], members)
         case Literal(Decimal() as number):

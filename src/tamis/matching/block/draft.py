@@ -46,6 +46,7 @@ from tamis.language.expressions import (
 )
 from tamis.language.patterns import ANY_TEXT, like_pieces
 from tamis.language.rewrites import flatten, fold_constants, nnf
+from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.matching.block.axes import STRING, TRUTH, Axis, AxisKey, axis_kind, sorting_keys
 from tamis.matching.block.kernels import (
@@ -59,15 +60,22 @@ from tamis.matching.block.kernels import (
     UNITE_TOP,
     sort_sets,
 )
+from tamis.selectivity.operations import (
+    ABOVE,
+    AMONG,
+    AT_LEAST,
+    AT_MOST,
+    BELOW,
+    BEYOND,
+    EQUAL,
+    FROM_TO,
+    GUESSES,
+    NOT_AMONG,
+    UNEQUAL,
+    WITHIN,
+)
 
-# What a leaf asks about operands a and b of its axis.
-EQUAL, UNEQUAL, BELOW, AT_MOST, ABOVE, AT_LEAST, WITHIN, BEYOND, FROM_TO, AMONG, NOT_AMONG, NEVER = range(12)
 _OPERATORS = {"=": EQUAL, "<=>": EQUAL, "<>": UNEQUAL, "<": BELOW, "<=": AT_MOST, ">": ABOVE, ">=": AT_LEAST}
-_MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-
-# How often a leaf holds, as long as nothing is known: only the order matters.
-DEFAULT_SHARES = (0.01, 0.95, 0.4, 0.4, 0.4, 0.4, 0.2, 0.8, 0.05, 0.05, 0.9, 0.0)
-
 _TERMS = frozenset({Attribute, Call})
 _MOST_CLAUSES = 32
 _DEEPEST_TREE = 100
@@ -194,7 +202,7 @@ class Drafting:
             if type(right) is Literal and type(left) is not Literal:
                 return self._compared(node, node.operator, left, right.value)
             if type(left) is Literal and type(right) is not Literal:
-                return self._compared(node, _MIRRORED[node.operator], right, left.value)
+                return self._compared(node, MIRRORED[node.operator], right, left.value)
             return self._truth(node, True)
         if kind is Between and type(node.low) is Literal and type(node.high) is Literal:
             return self._between(node, node.value, node.low.value, node.high.value, WITHIN)
@@ -340,14 +348,14 @@ class Drafting:
 
     def _whole(self, expression: Expression) -> _Node:
         """A tree too deep to take apart: its truth is computed per row."""
-        return _Node(_LEAF, DEFAULT_SHARES[WITHIN], self._truth(expression, True))
+        return _Node(_LEAF, GUESSES[WITHIN], self._truth(expression, True))
 
     def _node(self, node: Expression, depth: int) -> _Node | None:
         """Return the tree of AND, OR and `at_least` over leaves; None where the expression is not of that form yet."""
         kind = type(node)
         if kind not in (And, Or, AtLeast):
             leaf = self._leaf(node)
-            return None if leaf < 0 else _Node(_LEAF, DEFAULT_SHARES[self._leaves[4 * leaf + 1]], leaf)
+            return None if leaf < 0 else _Node(_LEAF, GUESSES[self._leaves[4 * leaf + 1]], leaf)
         if depth > _DEEPEST_TREE:
             return self._whole(node)
         children = []

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.block import draft as drafts
 from tamis.matching.block import kernels
+from tamis.selectivity import operations as op
 
 if TYPE_CHECKING:
     from tamis.matching.block.draft import Draft
@@ -79,7 +79,7 @@ def planned(
     step_leaves = draft.step_leaves[steps_used]
     in_broad = np.repeat(is_broad, np.diff(leaf_starts))
     leaves = np.unique(np.concatenate([placed[in_broad], step_leaves[step_leaves != kernels.NONE]])).astype(np.int64)
-    is_mapped = (kinds[leaves] == kernels.INTERVAL) | (draft.leaf_operations[leaves] == drafts.AMONG)
+    is_mapped = (kinds[leaves] == kernels.INTERVAL) | (draft.leaf_operations[leaves] == op.AMONG)
     leaves = leaves[is_mapped]
     axes = np.unique(draft.leaf_axes[leaves]).astype(np.int64)
     bases, counts, buckets, used = [], [], [], 0

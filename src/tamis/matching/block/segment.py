@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tamis.matching.block import draft as drafts
 from tamis.matching.block import kernels
 from tamis.matching.block.maps import Maps, planned
+from tamis.selectivity import operations as op
 from tamis.selectivity.shares import default_shares, observed_shares
 
 if TYPE_CHECKING:
@@ -241,15 +242,15 @@ def _leaf_codes(
     at_a, at_b = 2 * a + 2, 2 * b + 2
     first, last = np.ones(len(a), np.int64), top.copy()
     for operation, low, high in (
-        (drafts.EQUAL, at_a, at_a),
-        (drafts.UNEQUAL, at_a, at_a),
-        (drafts.BELOW, None, at_a - 1),
-        (drafts.AT_MOST, None, at_a),
-        (drafts.ABOVE, at_a + 1, None),
-        (drafts.AT_LEAST, at_a, None),
-        (drafts.WITHIN, at_a, at_b),
-        (drafts.BEYOND, at_a, at_b),
-        (drafts.FROM_TO, at_a, at_b - 1),
+        (op.EQUAL, at_a, at_a),
+        (op.UNEQUAL, at_a, at_a),
+        (op.BELOW, None, at_a - 1),
+        (op.AT_MOST, None, at_a),
+        (op.ABOVE, at_a + 1, None),
+        (op.AT_LEAST, at_a, None),
+        (op.WITHIN, at_a, at_b),
+        (op.BEYOND, at_a, at_b),
+        (op.FROM_TO, at_a, at_b - 1),
     ):
         asked = operations == operation
         if low is not None:
@@ -259,7 +260,7 @@ def _leaf_codes(
     is_truth = np.array([axis.key.kind == "truth" for axis in draft.axes] or [False])[draft.leaf_axes]
     first[is_truth] = last[is_truth] = a[is_truth] + 1
     kinds = np.zeros(len(a), np.uint8)
-    kinds[(operations == drafts.UNEQUAL) | (operations == drafts.BEYOND)] = kernels.OUTSIDE
+    kinds[(operations == op.UNEQUAL) | (operations == op.BEYOND)] = kernels.OUTSIDE
     # An interval that ends before it starts holds nothing, and everything lies outside of it.
     is_void = last < first
     never = np.int64(2**32 - 2)
@@ -274,10 +275,10 @@ def _sets(
     draft: Draft, kinds: npt.NDArray[np.uint8], firsts: npt.NDArray[np.uint32], spans: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint64]:
     """Write each set as a bitmap, or as a list where that is shorter."""
-    leaves = np.flatnonzero((draft.leaf_operations == drafts.AMONG) | (draft.leaf_operations == drafts.NOT_AMONG))
+    leaves = np.flatnonzero((draft.leaf_operations == op.AMONG) | (draft.leaf_operations == op.NOT_AMONG))
     if not len(leaves):
         return np.zeros(1, np.uint64)
-    is_in = draft.leaf_operations[leaves] == drafts.AMONG
+    is_in = draft.leaf_operations[leaves] == op.AMONG
     numbers = draft.leaf_a[leaves].astype(np.int64)
     sizes = np.diff(draft.set_starts)[numbers]
     code_counts = np.array([axis.code_count for axis in draft.axes], np.int64)[draft.leaf_axes[leaves]]
@@ -305,7 +306,7 @@ def _rows(
     set_sizes = np.diff(draft.set_starts)
     costs = shares.astype(np.float64).copy()
     is_small_set = np.zeros(len(kinds), np.bool_)
-    among = draft.leaf_operations == drafts.AMONG
+    among = draft.leaf_operations == op.AMONG
     is_small_set[among] = set_sizes[draft.leaf_a[among]] <= _MOST_KEYS_OF_A_SET
     costs[is_small_set] *= 1.5  # a clause that lies under several keys is read several times
     costs[(kinds != kernels.INTERVAL) & ~is_small_set] = np.inf
