@@ -25,7 +25,7 @@ from tamis.language.expressions import Expression, In, IsNull, Literal, is_condi
 from tamis.language.json_form import from_json
 from tamis.language.schema import Schema
 from tamis.matching import array_file
-from tamis.matching.block.axes import Axis, AxisKey
+from tamis.matching.axes import Axis, AxisKey
 from tamis.matching.block.draft import Draft
 from tamis.matching.block.maps import Maps
 from tamis.matching.block.segment import Segment

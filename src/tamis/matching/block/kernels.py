@@ -468,55 +468,6 @@ def match_event(
     return written
 
 
-# -- From values to codes
-
-
-@njit(nogil=True, cache=True)
-def codes_by_table(values, base, table, codes):
-    """Look codes up: `table[value - base]`, its first and last entry standing for everything below and above."""
-    top = table.size - 1
-    for index in range(values.size):
-        value = values[index]
-        if value < base:
-            codes[index] = table[0]
-        elif value - base >= top:
-            codes[index] = table[top]
-        else:
-            codes[index] = table[value - base]
-
-
-@njit(nogil=True, cache=True)
-def ranks_of_texts(data, offsets, operand_data, operand_offsets, ranks):
-    """Rank UTF-8 texts among sorted operands: twice the number of smaller ones, plus one if one is equal."""
-    for index in range(ranks.size):
-        begin, end = offsets[index], offsets[index + 1]
-        low, high = 0, operand_offsets.size - 1
-        is_equal = 0
-        while low < high:
-            middle = (low + high) >> 1
-            order = order_of_texts(data, begin, end, operand_data, operand_offsets[middle], operand_offsets[middle + 1])
-            if order == 0:
-                low = middle
-                is_equal = 1
-                break
-            if order > 0:
-                low = middle + 1
-            else:
-                high = middle
-        ranks[index] = 2 * low + is_equal
-
-
-@njit(nogil=True, cache=True)
-def order_of_texts(one, one_begin, one_end, two, two_begin, two_end):
-    """Compare two slices of bytes: negative, zero or positive."""
-    length = min(one_end - one_begin, two_end - two_begin)
-    for index in range(length):
-        difference = np.int64(one[one_begin + index]) - np.int64(two[two_begin + index])
-        if difference != 0:
-            return difference
-    return (one_end - one_begin) - (two_end - two_begin)
-
-
 # -- Laying a segment out
 
 
@@ -554,27 +505,6 @@ def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, sha
             placed[place] = leaf
             written += 1
     starts[rows.size] = written
-    return written
-
-
-@njit(nogil=True, cache=True)
-def sort_sets(starts, members, sorted_starts, sorted_members):
-    """Sort the members of each set, and keep each once; returns how many were written."""
-    written = 0
-    for number in range(starts.size - 1):
-        sorted_starts[number] = written
-        for index in range(starts[number], starts[number + 1]):
-            member = members[index]
-            place = written
-            while place > sorted_starts[number] and sorted_members[place - 1] > member:
-                place -= 1
-            if place > sorted_starts[number] and sorted_members[place - 1] == member:
-                continue
-            for later in range(written, place, -1):
-                sorted_members[later] = sorted_members[later - 1]
-            sorted_members[place] = member
-            written += 1
-    sorted_starts[starts.size - 1] = written
     return written
 
 

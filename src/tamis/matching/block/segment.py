@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tamis.language.schema import Schema
-    from tamis.matching.block.draft import Draft, Ints
+    from tamis.matching.block.draft import Draft
     from tamis.matching.columns import Events, Path
+    from tamis.matching.leaves import Ints
 
 _MOST_KEYS_OF_A_SET = 16
 _BROAD = 0.004

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from tamis.language.expressions import Attribute, Expression, postorder
 from tamis.language.meaning import as_truth, value
 from tamis.language.values import instant, is_number
-from tamis.matching.block import kernels
+from tamis.matching import kernels
 from tamis.matching.columns import Column, Events, Path, Texts, micros
 
 if TYPE_CHECKING:
