@@ -94,6 +94,8 @@ TOPICS: dict[str, tuple[Entry, ...]] = {
         _function("negate", "-balance > 10"),
         _function("abs", "abs(price - estimate) <= 5"),
         _function("avg", "avg(score_a, score_b) >= 4"),
+        _function("euclidean", "euclidean(array(x, y), array(3, 4)) < 5"),
+        _function("cosine", "cosine(words, array(0.6, 0, 0.8)) > 0.9"),
     ),
     "Places and networks": (
         _function("distance", "distance(lat, lon, 45.8, 16) < 10"),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import LiteralError
 from tamis.language import values
 from tamis.language.expressions import Expression, Literal
+from tamis.language.vectors import check_vectors, cosine, euclidean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,6 +203,25 @@ FUNCTIONS: dict[str, Function] = {
             "kilometres between (latitude, longitude) and (latitude, longitude)",
             in_spark=False,
             check=_check_distance,
+        ),
+        Function(
+            "euclidean",
+            ("array", "array"),
+            "number",
+            euclidean,
+            "distance of two vectors, with a third of weights if you like",
+            variadic=True,
+            in_spark=False,
+            check=lambda arguments: check_vectors(arguments, 3),
+        ),
+        Function(
+            "cosine",
+            ("array", "array"),
+            "number",
+            cosine,
+            "cosine of the angle between two vectors",
+            in_spark=False,
+            check=lambda arguments: check_vectors(arguments, 2),
         ),
         Function("array", (), "array", lambda *elements: list(elements), "an array", variadic=True),
         Function("startswith", _TEXTS, "boolean", _of_texts(str.startswith), "does the text start so?"),

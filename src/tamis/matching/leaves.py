@@ -10,7 +10,7 @@ for the truth of the whole predicate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +47,15 @@ from tamis.selectivity.operations import (
     WITHIN,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _OPERATORS = {"=": EQUAL, "<=>": EQUAL, "<>": UNEQUAL, "<": BELOW, "<=": AT_MOST, ">": ABOVE, ">=": AT_LEAST}
 _TERMS = frozenset({Attribute, Call})
+_SHORT = 2**53
+_NOWHERE: tuple[int, Any] = (0, None)
+_PLAIN_TYPES = frozenset({int, float, str})
+"""Types of which all values belong to one axis of a term, integers as long as they are short."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -80,41 +87,86 @@ class Leaves:
 
     def __init__(self) -> None:
         self._axis_numbers: dict[AxisKey, int] = {}
-        # By the identity of the term, which the parser shares between texts; `_terms` keeps them alive.
-        self._known_axes: dict[tuple[int, str], int] = {}
-        self._terms: list[Expression] = []
-        self._operands: list[list[Any]] = []
-        self._leaves: list[int] = []  # axis, operation, a and b of each leaf
-        self._leaf_count = 0
-        self._set_axes: list[int] = []
+        self._operands: list[dict[Any, int]] = []
+        # By the identity of the term, which the parser shares between texts, and the type of the operand: 16 times the
+        # axis, and its operands. Only for types of which every value fits the axis. What is known by its identity has
+        # to be kept, or another may come to bear the number.
+        self._places: dict[tuple[int, type], tuple[int, dict[Any, int]]] = {}
+        self._kept: list[Expression] = []
+        self._comparisons: dict[int, int] = {}  # the leaf of each comparison by its identity, for the same reason
+        self._asked: list[int] = []  # of each leaf: 16 times its axis plus its operation
+        self._firsts: list[int] = []
+        self._seconds: list[int] = []
         self._set_ends: list[int] = []
         self._set_operands: list[int] = []
 
     def operation(self, leaf: int) -> int:
         """Return what a leaf asks."""
-        return self._leaves[4 * leaf + 1]
+        return self._asked[leaf] & 15
 
     def leaf(self, node: Any) -> int:
         """Return the leaf of a predicate, -1 for a connective or constant."""
-        kind = type(node)
-        if kind is Compare:
-            left, right = node.left, node.right
-            if type(right) is Literal and type(left) is not Literal:
-                return self._compared(node, node.operator, left, right.value)
-            if type(left) is Literal and type(right) is not Literal:
-                return self._compared(node, MIRRORED[node.operator], right, left.value)
-            return self.truth(node, True)
-        if kind is Between and type(node.low) is Literal and type(node.high) is Literal:
-            return self._between(node, node.value, node.low.value, node.high.value, WITHIN)
-        if kind is In:
-            return self._among(node, node.value, node.values, AMONG)
+        return self.leaves((node,))[0]
+
+    def leaves(self, nodes: Iterable[Any]) -> list[int]:
+        """Return the leaf of each of some predicates, -1 for a connective or constant.
+
+        Written out for what most subscriptions ask: each call less is felt where a million are registered.
+        """
+        comparisons, places, asked = self._comparisons, self._places, self._asked
+        firsts, seconds = self._firsts, self._seconds
+        found = []
+        for node in nodes:
+            kind = type(node)
+            if kind is Compare:
+                leaf = comparisons.get(id(node))
+                if leaf is None:
+                    leaf = comparisons[id(node)] = self._comparison(node)
+                    self._kept.append(node)
+                found.append(leaf)
+                continue
+            if kind is Between and type(node.low) is Literal is type(node.high):
+                low: Any = node.low.value
+                high: Any = node.high.value
+                axis, operands = places.get((id(node.value), type(low)), _NOWHERE)
+                if (
+                    operands is not None
+                    and type(high) is type(low)
+                    and (type(low) is not int or (-_SHORT <= low <= _SHORT and -_SHORT <= high <= _SHORT))
+                ):
+                    found.append(len(asked))
+                    asked.append(axis + WITHIN)
+                    firsts.append(operands.setdefault(low, len(operands)))
+                    seconds.append(operands.setdefault(high, len(operands)))
+                    continue
+            elif kind is In:
+                members = node.values
+                types = set(map(type, members))
+                if len(types) == 1:
+                    axis, operands = places.get((id(node.value), types.pop()), _NOWHERE)
+                    if operands is not None and (type(members[0]) is str or _are_short(members)):
+                        found.append(len(asked))
+                        asked.append(axis + AMONG)
+                        firsts.append(len(self._set_ends))
+                        seconds.append(0)
+                        self._set_operands += [operands.setdefault(member, len(operands)) for member in members]
+                        self._set_ends.append(len(self._set_operands))
+                        continue
+            found.append(self._other(node))
+        return found
+
+    def _other(self, node: Any) -> int:
         match node:
+            case In(term, members):
+                return self._among(node, term, members, AMONG)
+            case Between(term, Literal(low), Literal(high)):
+                return self._between(node, term, low, high, WITHIN)
             case Not(Between(term, Literal(low), Literal(high)) as inner):
                 return self._between(inner, term, low, high, BEYOND)
             case Not(In(term, members) as inner):
                 return self._among(inner, term, members, NOT_AMONG)
             case Not(Compare(operator, left, right)) if operator in COMPLEMENTS:
-                return self.leaf(Compare(COMPLEMENTS[operator], left, right))
+                return self._comparison(Compare(COMPLEMENTS[operator], left, right))
             case Not(Attribute() as flag):
                 return self._compared(node, "=", flag, False)
             case Attribute():
@@ -130,51 +182,41 @@ class Leaves:
             case _:
                 return -1 if isinstance(node, CONNECTIVES) else self.truth(node, True)
 
+    def _comparison(self, node: Compare) -> int:
+        left, right = node.left, node.right
+        if type(right) is Literal and type(left) is not Literal:
+            return self._compared(node, node.operator, left, right.value)
+        if type(left) is Literal and type(right) is not Literal:
+            return self._compared(node, MIRRORED[node.operator], right, left.value)
+        return self.truth(node, True)
+
     def _compared(self, node: Expression, operator: str, term: Expression, operand: Any) -> int:
         kind = axis_kind(operand)
         if kind == TRUTH or type(term) not in _TERMS:
             return self.truth(node, True)
-        axis = self._known_axes.get((id(term), kind))
-        if axis is None:
-            axis = self._axis(term, kind)
-        operands = self._operands[axis]
-        self._leaves += (axis, _OPERATORS[operator], len(operands), 0)
-        operands.append(operand)
-        self._leaf_count += 1
-        return self._leaf_count - 1
+        axis, operands = self._place(term, kind)
+        return self._new_leaf(axis, _OPERATORS[operator], operands.setdefault(operand, len(operands)))
 
     def _between(self, node: Expression, term: Expression, low: Any, high: Any, operation: int) -> int:
         kind = axis_kind(low)
         if kind == TRUTH or kind != axis_kind(high) or type(term) not in _TERMS:
             return self.truth(node, operation == WITHIN)
-        axis = self._known_axes.get((id(term), kind))
-        if axis is None:
-            axis = self._axis(term, kind)
-        operands = self._operands[axis]
-        first = len(operands)
-        self._leaves += (axis, operation, first, first + 1)
-        operands += (low, high)
-        self._leaf_count += 1
-        return self._leaf_count - 1
+        axis, operands = self._place(term, kind, type(low))
+        first = operands.setdefault(low, len(operands))
+        return self._new_leaf(axis, operation, first, operands.setdefault(high, len(operands)))
 
     def _among(self, node: Expression, term: Expression, members: tuple[Any, ...], operation: int) -> int:
-        kinds = (
-            set(map(axis_kind, members)) if None not in members else {axis_kind(m) for m in members if m is not None}
-        )
+        kinds = {axis_kind(member) for member in members if member is not None}
         if len(kinds) != 1 or TRUTH in kinds or type(term) not in _TERMS:
             return self.truth(node, operation == AMONG)
         if None in members:
             if operation == NOT_AMONG:  # never true: it is unknown wherever it is not false
                 return self.truth(node, False)
             members = tuple(member for member in members if member is not None)
-        axis = self._axis(term, kinds.pop())
-        operands = self._operands[axis]
-        first = len(operands)
-        operands += members
-        self._set_operands += range(first, len(operands))
+        axis, operands = self._place(term, kinds.pop(), type(members[0]))
+        self._set_operands += [operands.setdefault(member, len(operands)) for member in members]
         self._set_ends.append(len(self._set_operands))
-        self._set_axes.append(axis)
-        return self._new_leaf(axis, operation, len(self._set_axes) - 1)
+        return self._new_leaf(axis, operation, len(self._set_ends) - 1)
 
     def _like(self, node: Expression, term: Expression, pattern: str, escape: str) -> int:
         match like_pieces(pattern, escape):
@@ -192,31 +234,32 @@ class Leaves:
         above = _least_text_above(prefix)
         if type(term) not in _TERMS or above is None:
             return self.truth(Test("startswith", (term, Literal(prefix))), True)
-        axis = self._axis(term, STRING)
-        operands = self._operands[axis]
-        operands += (prefix, above)
-        return self._new_leaf(axis, FROM_TO, len(operands) - 2, len(operands) - 1)
+        axis, operands = self._place(term, STRING)
+        first = operands.setdefault(prefix, len(operands))
+        return self._new_leaf(axis, FROM_TO, first, operands.setdefault(above, len(operands)))
 
     def truth(self, predicate: Expression, wanted: bool) -> int:
-        axis = self._axis(predicate, TRUTH)
-        if not self._operands[axis]:
-            self._operands[axis] += (False, True)
+        """Return the leaf that asks whether a predicate is true, or whether it is false."""
+        axis, operands = self._place(predicate, TRUTH)
+        operands.update({False: 0, True: 1})
         return self._new_leaf(axis, EQUAL, int(wanted))
 
-    def _axis(self, term: Expression, kind: str) -> int:
-        number = self._known_axes.get((id(term), kind))
-        if number is None:
-            number = self._axis_numbers.setdefault(AxisKey(term, kind), len(self._operands))
-            if number == len(self._operands):
-                self._operands.append([])
-            self._known_axes[id(term), kind] = number
-            self._terms.append(term)
-        return number
+    def _place(self, term: Expression, kind: str, operand_type: type | None = None) -> tuple[int, dict[Any, int]]:
+        """Return 16 times an axis, and its operands; operands of a plain type will find it by themselves next time."""
+        number = self._axis_numbers.setdefault(AxisKey(term, kind), len(self._operands))
+        if number == len(self._operands):
+            self._operands.append({})
+        place = 16 * number, self._operands[number]
+        if operand_type in _PLAIN_TYPES:
+            self._places[id(term), operand_type] = place
+            self._kept.append(term)
+        return place
 
-    def _new_leaf(self, axis: int, operation: int, a: int, b: int = 0) -> int:
-        self._leaves += (axis, operation, a, b)
-        self._leaf_count += 1
-        return self._leaf_count - 1
+    def _new_leaf(self, axis: int, operation: int, first: int, second: int = 0) -> int:
+        self._asked.append(axis + operation)
+        self._firsts.append(first)
+        self._seconds.append(second)
+        return len(self._asked) - 1
 
     # -- The result
 
@@ -225,29 +268,28 @@ class Leaves:
         axes: list[Axis] = []
         places: list[Ints] = []
         for key, operands in zip(self._axis_numbers, self._operands, strict=True):
-            unique, place = sorted_operands(key.kind, operands)
+            unique, place = sorted_operands(key.kind, list(operands))
             axes.append(Axis(key, unique))
             places.append(place)
-        leaves = np.array(self._leaves, np.int64).reshape(-1, 4)
-        leaf_axes, operations = leaves[:, 0].astype(np.uint32), leaves[:, 1].astype(np.uint8)
-        a, b = leaves[:, 2], leaves[:, 3]
+        asked = integers(self._asked)
+        leaf_axes, operations = (asked >> 4).astype(np.uint32), (asked & 15).astype(np.uint8)
+        a, b = integers(self._firsts), integers(self._seconds)
         offsets = np.concatenate([[0], np.cumsum([len(place) for place in places])]).astype(np.int64)
         flat = np.concatenate([*places, np.zeros(1, np.int64)])
         is_set = (operations == AMONG) | (operations == NOT_AMONG)
-        moved_a = flat[np.minimum(offsets[leaf_axes] + a, len(flat) - 1)].astype(np.int32)
-        moved_b = flat[np.minimum(offsets[leaf_axes] + b, len(flat) - 1)].astype(np.int32)
-        set_ends = np.array([0, *self._set_ends], np.int64)
-        owners = np.repeat(np.array(self._set_axes, np.int64), np.diff(set_ends))
-        members = (
-            flat[offsets[owners] + np.array(self._set_operands, np.int64)] if len(owners) else np.zeros(0, np.int64)
-        )
+        base = offsets[leaf_axes]
+        moved_a = np.where(is_set, a, flat[base + np.where(is_set, 0, a)]).astype(np.int32)
+        moved_b = flat[base + b].astype(np.int32)
+        set_ends = np.concatenate([[0], integers(self._set_ends)])
+        owners = np.repeat(leaf_axes[is_set], np.diff(set_ends))
+        members = flat[offsets[owners] + integers(self._set_operands)]
         set_starts, sorted_members = np.empty(len(set_ends), np.int64), np.empty(len(members), np.int32)
         member_count = sort_sets(set_ends, members, set_starts, sorted_members)
         return LeafArrays(
             axes,
             leaf_axes,
             operations,
-            np.where(is_set, a, moved_a).astype(np.int32),
+            moved_a,
             moved_b,
             set_starts,
             sorted_members[:member_count],
@@ -263,6 +305,16 @@ def _least_text_above(prefix: str) -> str | None:
             return prefix[:-1] + chr(following)
         prefix = prefix[:-1]
     return None
+
+
+def integers(values: list[int], dtype: Any = np.int64) -> npt.NDArray[Any]:
+    """Return a list of integers as an array, faster than `np.array`, which looks for what they might be."""
+    return np.fromiter(values, dtype, len(values))
+
+
+def _are_short(numbers: tuple[Any, ...]) -> bool:
+    """Do numbers of one type belong to one axis (see `axis_kind`)?"""
+    return type(numbers[0]) is not int or -_SHORT <= min(numbers) <= max(numbers) <= _SHORT
 
 
 def sorted_operands(kind: str, operands: list[Any]) -> tuple[list[Any], Ints]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -67,6 +67,7 @@ class Matcher:
         self._ids: list[Any] = []
         self._sources = Sources()
         self._priorities = np.zeros(0, np.int64)
+        self._has_priorities = False
         self._id_array: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
@@ -92,39 +93,39 @@ class Matcher:
         >>> matcher.match({"price": 25})
         [2]
         """
-        entries = list(_entries(subscriptions))
-        prepared = self._engine.prepare(self._expression(entry) for entry in entries)
+        ids, conditions, priorities = _columns(subscriptions)
+        prepared = self._engine.prepare(self._expressions(ids, conditions))
         with self._lock:
-            new: dict[Hashable, int] = {}
             first = len(self._ids)
-            for offset, entry in enumerate(entries):
-                if entry[0] in self._handles or entry[0] in new:
-                    raise DuplicateIdError(entry[0])
-                new[entry[0]] = first + offset
-            self._engine.add(list(new.values()), prepared)
+            new = dict(zip(ids, range(first, first + len(ids)), strict=True))
+            if len(new) < len(ids) or not self._handles.keys().isdisjoint(new):
+                raise DuplicateIdError(_first_repeated(ids, self._handles))
+            self._engine.add(range(first, first + len(ids)), prepared)
             self._handles |= new
-            self._ids += new
-            self._sources.extend(entry[1] for entry in entries)
+            self._ids += ids
+            self._sources.extend(conditions)
             if len(self._priorities) < len(self._ids):
                 grown = np.zeros(max(1024, 2 * len(self._ids)), np.int64)
-                grown[: len(self._priorities)] = self._priorities
+                grown[:first] = self._priorities[:first]
                 self._priorities = grown
-            self._priorities[first : len(self._ids)] = [entry[2] if len(entry) > 2 else 0 for entry in entries]
+            self._priorities[first : len(self._ids)] = priorities
+            self._has_priorities |= bool(np.any(self._priorities[first : len(self._ids)]))
             self._id_array = None
 
-    def _expression(self, entry: Any) -> Expression:
-        condition = entry[1]
-        try:
-            if isinstance(condition, str):
-                return parse(condition, self.schema)
-            if not isinstance(condition, Expression) or not is_condition(condition):
-                raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
-            if self.schema is not None:
-                check(condition, self.schema)
-            return condition
-        except TamisError as error:
-            error.add_note(f"in the subscription {entry[0]!r}")
-            raise
+    def _expressions(self, ids: list[Any], conditions: list[Any]) -> Iterator[Expression]:
+        """Yield the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
+        for subscription_id, condition in zip(ids, conditions, strict=True):
+            try:
+                if isinstance(condition, str):
+                    condition = parse(condition, self.schema)
+                elif not isinstance(condition, Expression) or not is_condition(condition):
+                    raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
+                elif self.schema is not None:
+                    check(condition, self.schema)
+            except TamisError as error:
+                error.add_note(f"in the subscription {subscription_id!r}")
+                raise
+            yield condition
 
     def remove(self, subscription_id: Hashable) -> None:
         """Remove a subscription."""
@@ -146,8 +147,10 @@ class Matcher:
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, asked = self._snapshot(among, is_batch=False)
         handles = np.sort(snapshot.match_event(event, asked))
-        order = np.argsort(-self._priorities[handles], kind="stable")
-        return [self._ids[handle] for handle in handles[order]]
+        if self._has_priorities:
+            handles = handles[np.argsort(-self._priorities[handles], kind="stable")]
+        ids = self._ids
+        return [ids[handle] for handle in handles.tolist()]
 
     def match_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Table:
         """Return the matches of a batch by event: a table of `event` (the row's number) and `subscription` (the id)."""
@@ -276,6 +279,7 @@ class Matcher:
             matcher = cls(saved.algorithm, saved.schema)
             living = np.flatnonzero(saved.sources.alive).tolist()
             matcher._ids, matcher._sources, matcher._priorities = saved.ids, saved.sources, saved.priorities
+            matcher._has_priorities = bool(np.any(saved.priorities))
             matcher._handles = {saved.ids[handle]: handle for handle in living}
             if len(matcher._handles) < len(living):
                 raise BadTableError("two subscriptions have one id")
@@ -290,14 +294,30 @@ class Matcher:
         return matcher
 
 
-def _entries(subscriptions: Subscriptions) -> Iterable[Any]:
+def _columns(subscriptions: Subscriptions) -> tuple[list[Any], list[Any], Any]:
+    """Return ids, conditions and priorities."""
     if isinstance(subscriptions, Mapping):
-        return subscriptions.items()
+        return list(subscriptions.keys()), list(subscriptions.values()), 0
     if isinstance(subscriptions, pa.Table | pa.RecordBatch):
         names = subscriptions.schema.names
         for needed in ("subscription_id", "condition"):
             if needed not in names:
                 raise BadTableError(f"the table has no column {needed!r}, only {', '.join(names)}")
-        columns = ["subscription_id", "condition", *(["priority"] if "priority" in names else [])]
-        return zip(*(subscriptions.column(name).to_pylist() for name in columns), strict=True)
-    return subscriptions
+        priorities = subscriptions.column("priority").to_pylist() if "priority" in names else 0
+        return (
+            subscriptions.column("subscription_id").to_pylist(),
+            subscriptions.column("condition").to_pylist(),
+            priorities,
+        )
+    entries = list(subscriptions)
+    priorities = [entry[2] if len(entry) > 2 else 0 for entry in entries]
+    return [entry[0] for entry in entries], [entry[1] for entry in entries], priorities
+
+
+def _first_repeated(ids: list[Any], registered: Mapping[Any, int]) -> Any:
+    seen = set(registered)
+    for each in ids:
+        if each in seen:
+            return each
+        seen.add(each)
+    raise AssertionError("some id is registered twice")

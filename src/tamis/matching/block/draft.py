@@ -32,6 +32,8 @@ from tamis.language.expressions import (
     And,
     AtLeast,
     Expression,
+    Literal,
+    Not,
     Or,
     fold_shared,
 )
@@ -47,9 +49,10 @@ from tamis.matching.block.kernels import (
     UNITE,
     UNITE_TOP,
 )
-from tamis.matching.leaves import Ints, Leaves, sorted_operands
+from tamis.matching.leaves import Ints, Leaves, integers, sorted_operands
 from tamis.selectivity.operations import AMONG, GUESSES, NOT_AMONG, WITHIN
 
+_NO_LEAVES = frozenset({*CONNECTIVES, Literal} - {Not})
 _MOST_CLAUSES = 32
 _DEEPEST_TREE = 100
 DEEPEST_STACK = 8
@@ -139,13 +142,14 @@ class Drafting:
 
     def add(self, handle: int, expression: Expression) -> None:
         """Take a subscription."""
-        leaves = []
-        for operand in expression.operands if type(expression) is And else (expression,):
-            leaf = self._leaves.leaf(operand)
-            if leaf < 0:
-                self._add_general(handle, expression)
-                return
-            leaves.append(leaf)
+        operands = expression.operands if type(expression) is And else (expression,)
+        if not _NO_LEAVES.isdisjoint(map(type, operands)):
+            self._add_general(handle, expression)
+            return
+        leaves = self._leaves.leaves(operands)
+        if -1 in leaves:
+            self._add_general(handle, expression)
+            return
         self._clause_leaves += leaves
         self._clause_ends.append(len(self._clause_leaves))
         self._clause_owners.append(len(self._handles))
@@ -280,24 +284,24 @@ class Drafting:
         leaves = self._leaves.finished()
         return Draft(
             leaves.axes,
-            np.array(self._handles, np.int64),
+            integers(self._handles),
             leaves.leaf_axes,
             leaves.leaf_operations,
             leaves.leaf_a,
             leaves.leaf_b,
             leaves.set_starts,
             leaves.set_operands,
-            np.array([0, *self._clause_ends], np.int64),
-            np.array(self._clause_leaves, np.uint32),
-            np.array(self._clause_owners, np.uint32),
-            np.array(self._clause_ordinals, np.uint16),
-            np.array(self._clause_trees, np.int64),
-            np.array(self._tree_leaves, np.uint32),
-            np.array(self._tree_trues, np.uint32),
-            np.array(self._tree_falses, np.uint32),
-            np.array([0, *self._step_ends], np.int64),
-            np.array(self._step_actions, np.uint8),
-            np.array(self._step_leaves, np.uint32),
+            np.concatenate([[0], integers(self._clause_ends)]),
+            integers(self._clause_leaves, np.uint32),
+            integers(self._clause_owners, np.uint32),
+            integers(self._clause_ordinals, np.uint16),
+            integers(self._clause_trees),
+            integers(self._tree_leaves, np.uint32),
+            integers(self._tree_trues, np.uint32),
+            integers(self._tree_falses, np.uint32),
+            np.concatenate([[0], integers(self._step_ends)]),
+            integers(self._step_actions, np.uint8),
+            integers(self._step_leaves, np.uint32),
         )
 
 

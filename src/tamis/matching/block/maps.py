@@ -77,11 +77,11 @@ def planned(
     first_steps = np.repeat(draft.clause_steps[:-1][rows] - (step_ends - step_counts), step_counts)
     steps_used = first_steps + np.arange(len(first_steps))
     step_leaves = draft.step_leaves[steps_used]
-    in_broad = np.repeat(is_broad, np.diff(leaf_starts))
-    leaves = np.unique(np.concatenate([placed[in_broad], step_leaves[step_leaves != kernels.NONE]])).astype(np.int64)
-    is_mapped = (kinds[leaves] == kernels.INTERVAL) | (draft.leaf_operations[leaves] == op.AMONG)
-    leaves = leaves[is_mapped]
-    axes = np.unique(draft.leaf_axes[leaves]).astype(np.int64)
+    is_used = np.zeros(len(kinds), np.bool_)
+    is_used[placed[np.repeat(is_broad, np.diff(leaf_starts))]] = True
+    is_used[step_leaves[step_leaves != kernels.NONE]] = True
+    leaves = np.flatnonzero(is_used & ((kinds == kernels.INTERVAL) | (draft.leaf_operations == op.AMONG)))
+    axes = np.flatnonzero(np.bincount(draft.leaf_axes[leaves], minlength=1))
     bases, counts, buckets, used = [], [], [], 0
     for axis in axes:
         codes = None if sample_codes is None else sample_codes[axis]

@@ -183,7 +183,9 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     rows, row_axes, row_firsts, row_lasts = rows[order], row_axes[order], row_firsts[order], row_lasts[order]
     is_broad = np.where(chosen < 0, 1.0, shares[chosen] if len(shares) else 1.0) > _BROAD
     # All clauses of a subscription are found in the same way, so that what one matched the others can leave out.
-    is_broad = np.isin(draft.clause_owners, draft.clause_owners[is_broad])
+    has_broad = np.zeros(len(draft.handles), np.bool_)
+    has_broad[draft.clause_owners[is_broad]] = True
+    is_broad = has_broad[draft.clause_owners]
     _set_keys(segment, row_axes, row_firsts, row_lasts, is_broad[rows])
 
     clause_count = len(draft.clause_owners)
@@ -200,15 +202,15 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     placed = placed[:written]
     # A clause that is found by the members of a set has several rows; one of them will do for the bitmaps.
     # Clauses lie in the order of their keys, but for those of a subscription that has several: these stay together.
-    broad_clauses, first_rows = np.unique(rows, return_index=True)
-    first_rows = first_rows[is_broad[broad_clauses]]
-    broad_clauses = broad_clauses[is_broad[broad_clauses]]
-    together = is_shared[broad_clauses]
+    first_rows = np.full(clause_count, -1, np.int64)  # a clause that never holds has no row
+    first_rows[rows[::-1]] = np.arange(len(rows))[::-1]
+    broad_clauses = np.flatnonzero(is_broad & (first_rows >= 0))
+    first_rows, together = first_rows[broad_clauses], is_shared[broad_clauses]
     segment.broad_rows = np.concatenate([np.sort(first_rows[~together]), first_rows[together]])
     segment.maps = planned(
         draft, rows, leaf_starts, placed, segment.is_broad, shares, kinds, firsts, spans, sample_codes
     )
-    row_of_clause = np.full(clause_count, kernels.NONE, np.uint32)  # a clause that never holds has no row
+    row_of_clause = np.full(clause_count, kernels.NONE, np.uint32)
     row_of_clause[rows] = np.arange(len(rows))
     owner_clauses = np.concatenate([[0], np.cumsum(clauses_of)[:-1]]) if len(clauses_of) else np.zeros(0)
     clauses = np.zeros((len(rows) + 1, 4), np.uint32)
