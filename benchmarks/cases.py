@@ -19,6 +19,7 @@ import tamis
 from benchmarks.yardstick import Yardstick
 from tamis.matching.matcher import Matcher
 from tamis.workloads import WORKLOADS, Expressions, Synthetic
+from tamis.workloads.synthetic import CODES, NUMBERS, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,6 +59,7 @@ class Case:
     matcher: Matcher
     events: pa.Table
     yardstick: Yardstick | None
+    lean_yardstick: Yardstick | None
     matches_per_event: float
     """An estimate."""
 
@@ -78,10 +80,10 @@ def built(name: str, subscription_count: int, event_count: int, seed: int, *, wi
     workload = CASES[name]()
     subscriptions = workload.subscriptions(subscription_count, seed)
     matcher = Matcher()
-    yardstick = None
+    yardstick = lean = None
     if with_yardstick and name in WITH_YARDSTICK:
         expressions = parsed(subscriptions)
-        yardstick = Yardstick(expressions)
+        yardstick, lean = Yardstick(expressions, NUMBERS, CODES + WORDS), Yardstick(expressions)
         matcher.add_many(enumerate(expressions))
     else:
         matcher.add_many(subscriptions)
@@ -91,7 +93,7 @@ def built(name: str, subscription_count: int, event_count: int, seed: int, *, wi
     matches_per_event = matcher.match_batch(probe).num_rows / probe.num_rows  # and compiles
     matcher.match(events_of(probe)[0])
     events = workload.events(event_count, seed + 2)
-    return Case(name, subscriptions, matcher, events, yardstick, matches_per_event)
+    return Case(name, subscriptions, matcher, events, yardstick, lean, matches_per_event)
 
 
 def parsed(subscriptions: pa.Table) -> list[Expression]:
@@ -168,11 +170,11 @@ def percentile_us(times: Sequence[float], percent: float) -> float:
 
 
 def yardstick_runs(case: Case) -> tuple[dict[str, Callable[[], object]], int]:
-    """Return what counts some events' matches with the yardstick, plain and sliced, and of how many events."""
-    if case.yardstick is None:
+    """Return what counts some events' matches with the yardsticks, and of how many events."""
+    if case.yardstick is None or case.lean_yardstick is None:
         return {}, 0
     events = events_of(case.events.slice(0, _MANY_JUDGED))
-    yardsticks = {"plain": case.yardstick, "sliced": case.yardstick.sliced()}
+    yardsticks = {"plain": case.yardstick, "lean": case.lean_yardstick, "sliced": case.lean_yardstick.sliced()}
 
     def counted(yardstick: Yardstick, encoded: Iterable[Codes]) -> int:
         return sum(map(yardstick.count, encoded))

@@ -200,4 +200,4 @@ def _matched(matcher: Matcher, batch: pa.Table, times: int) -> tuple[list[float]
 
 def _settle(matcher: Matcher) -> None:
     """Wait for what is merged in the background, so that it does not disturb what is measured next."""
-    matcher._engine.settle()  # type: ignore[attr-defined]
+    matcher._engine.settle()

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from tools.java import LEAST_VERSION, java_version
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    # Kernels count on unsigned numbers that wrap around; as plain Python numpy would warn of each.
+    np.seterr(over="ignore")
 
 settings.register_profile(
     "quick", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -84,6 +84,12 @@ number_terms: st.SearchStrategy[Expression] = st.recursive(
         st.builds(lambda text: Call("length", (text,)), attributes),
         st.builds(lambda array: Call("size", (array,)), attributes),
         st.builds(lambda lat, lon: Call("distance", (lat, lon, Literal(45.8), Literal(15.97))), places, places),
+        st.builds(
+            lambda name, x, y: Call(name, (Call("array", (x, y)), Call("array", (Literal(3), Literal(0.5))))),
+            st.sampled_from(["euclidean", "cosine"]),
+            attributes,
+            attributes,
+        ),
     ),
     max_leaves=4,
 )

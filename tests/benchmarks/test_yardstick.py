@@ -8,6 +8,7 @@ from benchmarks.yardstick import Yardstick, conjunctions
 import tamis
 from tamis.language.expressions import And
 from tamis.workloads import SharedTemplates, Synthetic
+from tamis.workloads.synthetic import CODES, NUMBERS, WORDS
 
 WORKLOADS = [
     *(Synthetic(mix, attributes) for mix in ("W1", "W2", "W3", "W4") for attributes in (30, 20)),
@@ -22,8 +23,8 @@ def test_the_yardstick_matches_what_the_definition_matches(workload):
     # Five predicates seldom hold together; two of them do.
     expressions += [And(expression.operands[:2]) for expression in expressions if isinstance(expression, And)]
     events = workload.events(25, seed=6).to_pylist()
-    yardstick = Yardstick(map(str, expressions))
-    yardsticks = [yardstick, yardstick.sliced()]
+    lean = Yardstick(map(str, expressions))
+    yardsticks = [lean, lean.sliced(), Yardstick(expressions, NUMBERS, CODES + WORDS)]
     match_count = 0
     for event, *encoded in zip(events, *(yardstick.encoded(events) for yardstick in yardsticks), strict=True):
         expected = [index for index, expression in enumerate(expressions) if tamis.holds(expression, event)]

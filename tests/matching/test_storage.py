@@ -18,7 +18,8 @@ import pytest
 
 import tamis
 from tamis.language.expressions import Attribute, Call, Compare, Literal, Not
-from tamis.matching import Matcher, SavedMatcherError, array_file
+from tamis.matching import Matcher, SavedMatcherError
+from tamis.matching.array_file import MAGIC, VERSION
 from tamis.matching.block import kernels
 from tests.language.spark_texts import Texts, rows
 
@@ -71,10 +72,10 @@ def rewritten(path, change):
         (b"", "is empty"),
         (b"PK\x03\x04 something else", "is not a saved matcher"),
         (b"x", "is not a saved matcher"),
-        (array_file.MAGIC, "is truncated: it ends after 8 bytes"),
-        (PREFIX.pack(array_file.MAGIC, 99, 0, 0, 0), "has version 99 of the format; this tamis reads version 1"),
-        (PREFIX.pack(array_file.MAGIC, 1, 0, 2**60, 32), "is damaged: its header is not as it was saved"),
-        (PREFIX.pack(array_file.MAGIC, 1, 0, 0, 32), "has a header that says nothing"),
+        (MAGIC, "is truncated: it ends after 8 bytes"),
+        (PREFIX.pack(MAGIC, 99, 0, 0, 0), f"has version 99 of the format; this tamis reads version {VERSION}"),
+        (PREFIX.pack(MAGIC, VERSION, 0, 2**60, 32), "is damaged: its header is not as it was saved"),
+        (PREFIX.pack(MAGIC, VERSION, 0, 0, 32), "has a header that says nothing"),
     ],
 )
 def test_another_file_is_told_from_a_saved_matcher(tmp_path, content, told):

@@ -103,20 +103,33 @@ def parse(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_L
     >>> str(parse("price<20 and not (sold or bids>=3)"))
     'price < 20 AND NOT (sold OR bids >= 3)'
     """
+    return _parsed(text, schema, limits, is_term=False)
+
+
+def parse_term(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+    """Return the term that a text says: a value, such as what events are ranked by.
+
+    >>> str(parse_term("2*price+shipping"))
+    '2 * price + shipping'
+    """
+    return _parsed(text, schema, limits, is_term=True)
+
+
+def _parsed(text: str, schema: Schema | None, limits: Limits, *, is_term: bool) -> Expression:
     if not isinstance(text, str):
         raise TypeError(f"an expression's text is a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
     if not text.isascii():
         _check_unicode(text)
-    parser = _Parser(text, limits)
+    parser = _Parser(text, limits, is_term=is_term)
     expression = parser.run()
     if schema is None and parser.is_plain:
         return expression
     try:
         check(expression, schema)
     except LanguageError as error:
-        raise _placed(error, text, schema, limits) from None
+        raise _placed(error, text, schema, limits, is_term) from None
     return expression
 
 
@@ -132,9 +145,9 @@ def _check_unicode(text: str) -> None:
         ) from None
 
 
-def _placed(error: LanguageError, text: str, schema: Schema | None, limits: Limits) -> LanguageError:
+def _placed(error: LanguageError, text: str, schema: Schema | None, limits: Limits, is_term: bool) -> LanguageError:
     """Find the place of a checker's error: read the text again, remembering where each node came from."""
-    parser = _Parser(text, limits, places={})
+    parser = _Parser(text, limits, places={}, is_term=is_term)
     expression = parser.run()
     try:
         check(expression, schema)
@@ -159,8 +172,11 @@ class _Pending:
 
 
 class _Parser:
-    def __init__(self, text: str, limits: Limits, places: dict[int, int] | None = None) -> None:
+    def __init__(
+        self, text: str, limits: Limits, places: dict[int, int] | None = None, *, is_term: bool = False
+    ) -> None:
         self.text = text
+        self.is_term = is_term  # the whole is a value, not a condition
         self.limits = limits
         self.places = places
         # What is remembered was checked against the default limits, and comes from no particular place.
@@ -186,7 +202,12 @@ class _Parser:
 
     def finished(self) -> Expression:
         expression = self.operands[0]
-        self.condition(expression, self.starts[0])
+        if not self.is_term:
+            self.condition(expression, self.starts[0])
+        elif isinstance(expression, Condition):
+            raise TypeMismatchError(
+                "a condition stands where a value is expected", text=self.text, position=self.starts[0]
+            )
         bound = self.steps + self.nesting
         if bound > self.limits.depth or bound > self.limits.nodes:
             try:
@@ -260,7 +281,8 @@ class _Parser:
             case ")" if self.operators[-1].kind == "array" and self.operators[-1].base == len(self.operands):
                 self.close_call(self.operators.pop())
             case _:
-                self.fail(token, ("a condition",) if self.operators[-1].precedence <= _NOT else ("a value",))
+                is_value = self.is_term or self.operators[-1].precedence > _NOT
+                self.fail(token, ("a value",) if is_value else ("a condition",))
         return True
 
     def read_sign(self, token: Token) -> bool:

@@ -11,7 +11,8 @@ beside a double operand every number is a double first. An exact operand that is
 (an integer beyond 2**53, a decimal of more than 15 digits) takes part as a *truth* axis instead.
 
 A truth axis stands for a predicate that is no interval: a pattern, an array function, a comparison of two
-attributes. It has the codes 0 unknown, 1 false, 2 true, and is computed once per distinct value, or once per row.
+attributes. It has the codes 0 unknown, 1 false, 2 true. What a predicate, or a function of attributes, gives for a
+batch is computed column by column (`columnwise`), and for a single event by functions made for it (`closures`).
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.language.expressions import Attribute, Expression, postorder
-from tamis.language.meaning import as_truth, value
+from tamis.language.meaning import attribute_value
 from tamis.language.values import instant, is_number
 from tamis.matching import kernels
-from tamis.matching.columns import Column, Events, Path, Texts, micros
+from tamis.matching.closures import Closure, compiled
+from tamis.matching.columns import Column, Events, Path, Texts, as_doubles, micros
+from tamis.matching.columnwise import term_column, truth_codes
+from tamis.matching.distances import Distances
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,9 +44,8 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.uint32]
 
 NUMBER, DOUBLE, STRING, TIME, BOOLEAN, TRUTH = "number", "double", "string", "time", "boolean", "truth"
-_TRUTH_CODES = {None: 0, False: 1, True: 2}
 _LARGEST_TABLE = 1 << 20
-_REMEMBERED_TYPES = {NUMBER: int, STRING: str}
+REMEMBERED_TYPES: dict[str, type] = {NUMBER: int, STRING: str}
 _MOST_REMEMBERED = 1 << 14
 
 
@@ -84,10 +87,20 @@ class Axis:
     """Python values in order; NaN last."""
     paths: tuple[Path, ...] = field(init=False)
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    _known: dict[Any, int] = field(default_factory=dict, repr=False)
+    _remembered: dict[Any, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.paths = paths_of(self.key.term)
+
+    @property
+    def remembered(self) -> dict[Any, int]:
+        """The codes of some values that came before, of the type in `REMEMBERED_TYPES`."""
+        return self._remembered
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Are its operands numbers?"""
+        return self.key.kind in (NUMBER, DOUBLE)
 
     @property
     def code_count(self) -> int:
@@ -99,9 +112,14 @@ class Axis:
     def codes(self, events: Events, schema: Schema | None) -> Codes:
         """Return the code of every event."""
         if self.key.kind == TRUTH:
-            return self._by_distinct_value(events, lambda event: _truth_code(self.key.term, event, schema))
+            return truth_codes(self.key.term, events, schema)
         if not isinstance(self.key.term, Attribute):
-            return self._by_distinct_value(events, lambda event: self.code(value(self.key.term, event, schema)))
+            distances: list[Distances] = self._cached("distances", lambda: Distances.among([self]))
+            if distances:
+                codes = np.empty((1, events.count), np.uint32)
+                distances[0].write_codes(events, schema, codes)
+                return np.asarray(codes[0])
+            return self._column_codes(term_column(self.key.term, events, schema))
         column = events.column(self.key.term.path)
         if column is None:
             return np.zeros(events.count, np.uint32)
@@ -116,7 +134,7 @@ class Axis:
         if kind == NUMBER and column.kind in ("int", "decimal"):
             codes = self._integer_codes(column.values, ("exact", column.scale))
         elif kind in (NUMBER, DOUBLE) and column.kind in ("int", "double", "decimal"):
-            codes = self._double_codes(_as_doubles(column))
+            codes = self._double_codes(as_doubles(column))
         elif (kind, column.kind) in ((TIME, "time"), (BOOLEAN, "boolean")):
             codes = self._integer_codes(column.values, (kind, 0))
         else:
@@ -136,9 +154,18 @@ class Axis:
         return codes
 
     def _double_codes(self, values: npt.NDArray[np.float64]) -> Codes:
-        operands = self._cached("doubles", lambda: np.array([float(operand) + 0.0 for operand in self.operands]))
-        ranks = np.searchsorted(operands, values, "left") + np.searchsorted(operands, values, "right")
-        return (ranks + 1).astype(np.uint32)
+        operands, nan_code = self._cached("doubles", self._padded_doubles)
+        codes = np.empty(len(values), np.uint32)
+        kernels.codes_of_doubles(values, operands, nan_code, codes)
+        return codes
+
+    def _padded_doubles(self) -> tuple[npt.NDArray[np.float64], int]:
+        """Return the operands for `codes_of_doubles`, and the code of NaN."""
+        operands = [float(operand) + 0.0 for operand in self.operands]
+        count = self._number_count(operands)
+        padded = np.full(1 << (count.bit_length()), np.nan)
+        padded[:count] = operands[:count]
+        return padded, 2 * count + 1 + (count < len(operands))
 
     def _integer_codes(self, values: npt.NDArray[np.int64], domain: tuple[str, int]) -> Codes:
         base, table, thresholds = self._cached(domain, lambda: _integer_lookup(self._thresholds(domain)))
@@ -156,55 +183,35 @@ class Axis:
             return [bound for key in sorting_keys(kind, self.operands).tolist() for bound in (key, key + 1)]
         return [bound for operand in self.operands for bound in _around(operand, scale)]
 
-    def _by_distinct_value(self, events: Events, code: Callable[[Mapping[str, Any]], int]) -> Codes:
-        """Compute codes with the reference meaning: once per distinct value of one attribute, or once per row."""
-        if not self.paths:
-            return np.full(events.count, code({}), np.uint32)
-        if len(self.paths) == 1:
-            column = events.column(self.paths[0])
-            if column is None:
-                return np.full(events.count, code({}), np.uint32)
-            if column.kind == "string":
-                assert column.texts is not None
-                table = [code(_nested(self.paths, [text])) for text in column.texts.tolist()]
-                by_text: Codes = np.array([*table, code({})], np.uint32)
-                by_row: Codes = by_text[column.values]
-                return by_row
-        rows = zip(*(events.values(path) for path in self.paths), strict=True)
-        known: dict[Any, int] = {}
-        codes = np.empty(events.count, np.uint32)
-        for index, row in enumerate(rows):
-            try:
-                found = known.get(tuple(map(_typed, row)))
-                if found is None:
-                    found = known[tuple(map(_typed, row))] = code(_nested(self.paths, list(row)))
-            except TypeError:  # arrays and records are not hashable
-                found = code(_nested(self.paths, list(row)))
-            codes[index] = found
-        return codes
-
     # -- A single event
 
-    def event_code(self, event: Mapping[str, Any], values_of: Mapping[Path, Any], schema: Schema | None) -> int:
-        """Return the code of one event, given the values of its attributes."""
+    def event_code(self, event: Mapping[str, Any], schema: Schema | None) -> int:
+        """Return the code of one event."""
         key = self.key
-        if type(key.term) is Attribute and key.kind != TRUTH:
-            return self.code(values_of[key.term.path])
         if key.kind == TRUTH:
-            return _truth_code(key.term, event, schema)
-        return self.code(value(key.term, event, schema))
+            found = self._closure(schema)(event)
+            return 2 if found is True else 1 if found is False else 0
+        if type(key.term) is Attribute:
+            return self.code(attribute_value(event, key.term.path))
+        return self.code(self._closure(schema)(event))
+
+    def _closure(self, schema: Schema | None) -> Closure:
+        known = self._cache.get("closure")
+        if known is None or known[0] is not schema:
+            known = self._cache["closure"] = schema, compiled(self.key.term, schema)
+        return known[1]
 
     def code(self, found: Any) -> int:
         """Return the code of a value. Those of texts and integers are remembered: values come again."""
         if found is None:
             return 0
         kind = self.key.kind
-        if type(found) is _REMEMBERED_TYPES.get(kind):
-            code = self._known.get(found)
+        if type(found) is REMEMBERED_TYPES.get(kind):
+            code = self._remembered.get(found)
             if code is None:
-                if len(self._known) >= _MOST_REMEMBERED:
-                    self._known.clear()
-                code = self._known[found] = self._code(found, kind)
+                if len(self._remembered) >= _MOST_REMEMBERED:
+                    self._remembered.clear()
+                code = self._remembered[found] = self._code(found, kind)
             return code
         return self._code(found, kind)
 
@@ -246,39 +253,6 @@ class Axis:
         if found is None:
             found = self._cache[name] = make()
         return found
-
-
-def _typed(found: Any) -> Any:
-    return (type(found), found)
-
-
-def _truth_code(predicate: Expression, event: Mapping[str, Any], schema: Schema | None) -> int:
-    return _TRUTH_CODES[as_truth(value(predicate, event, schema))]
-
-
-def _nested(paths: tuple[Path, ...], found: list[Any]) -> dict[str, Any]:
-    """Build an event that has just these values."""
-    event: dict[str, Any] = {}
-    for path, one in zip(paths, found, strict=True):
-        inner = event
-        for name in path[:-1]:
-            below = inner.setdefault(name, {})
-            inner = below if isinstance(below, dict) else inner
-        if isinstance(inner.get(path[-1]), dict) and not isinstance(one, dict):
-            continue
-        inner[path[-1]] = one
-    return event
-
-
-def _as_doubles(column: Column) -> npt.NDArray[np.float64]:
-    if column.kind == "decimal":
-        if column.scale <= 22:  # both are exact doubles up to 2**53, and so their quotient is rounded once
-            small = np.abs(column.values) <= 2**53
-            if small.all():
-                return np.asarray(column.values / 10.0**column.scale, np.float64)
-        unit = Decimal(1).scaleb(-column.scale)
-        return np.array([float(int(units) * unit) for units in column.values], np.float64)
-    return np.asarray(column.values, np.float64) + 0.0
 
 
 def _around(operand: Any, scale: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
@@ -31,6 +31,10 @@ class Snapshot(ABC):
     @abstractmethod
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         """Return the handles of the subscriptions that match, in any order; only those `among` some, if asked."""
+
+    def match_event_in_order(self, event: Mapping[str, Any], among: Handles | None = None) -> Iterator[Handles]:
+        """Yield the handles in groups; none of a later group has a higher priority than one of an earlier."""
+        yield self.match_event(event, among)
 
     @abstractmethod
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
@@ -53,9 +57,17 @@ class Algorithm(ABC):
     def add(self, handles: Sequence[int], prepared: Any) -> None:
         """Register what was prepared. Handles are greater than all before."""
 
+    def prioritise(self, handles: Sequence[int], priorities: Handles) -> None:  # noqa: B027 - most need not know
+        """Take note of priorities other than 0, of subscriptions that were just added."""
+
     @abstractmethod
     def remove(self, handle: int) -> None:
         """Remove a subscription that is registered."""
+
+    def remove_many(self, handles: Iterable[int]) -> None:
+        """Remove subscriptions that are registered."""
+        for handle in handles:
+            self.remove(handle)
 
     @abstractmethod
     def snapshot(self) -> Snapshot:
@@ -67,6 +79,17 @@ class Algorithm(ABC):
 
     def observe(self, events: Events) -> None:  # noqa: B027 - nor anything to observe
         """Take a look at a batch that is about to be matched."""
+
+    def parts(self) -> Sequence[Any] | None:
+        """Return what can be saved instead of compiling it again, for `restore`; None if there is nothing."""
+        return None
+
+    def restore(self, parts: Sequence[Any]) -> None:
+        """Take back what `parts` returned, before anything is registered."""
+        raise NotImplementedError(f"{self.name} saves no parts")
+
+    def settle(self) -> None:  # noqa: B027 - most algorithms do nothing behind one's back
+        """Wait until nothing is done in the background any more."""
 
     @abstractmethod
     def memory(self) -> int:

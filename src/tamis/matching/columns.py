@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,12 +20,14 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError
 from tamis.language.meaning import attribute_value
+from tamis.language.values import DIGITS
 
 Path: TypeAlias = tuple[str, ...]
 Batch: TypeAlias = "pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]"
 
 EPOCH = dt.datetime(1970, 1, 1)
 _DAY_US = 86_400_000_000
+_UNITS_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class Events:
 
     def __init__(self, batch: Batch) -> None:
         self._columns: dict[Path, Column | None] = {}
+        self.derived: Any = None
+        """What was computed from the columns, kept by whom it was computed (`columnwise`)."""
         self._table: Any = None
         self._rows: Sequence[Mapping[str, Any]] | None = None
         if isinstance(batch, pa.Table | pa.RecordBatch):
@@ -101,11 +106,22 @@ class Events:
         assert self._rows is not None
         return Events(self._rows[start : start + count])
 
+    def take(self, rows: npt.NDArray[np.int64]) -> Events:
+        """Return the events of these numbers."""
+        if self._table is not None:
+            return Events(self._table.take(pa.array(rows)))
+        assert self._rows is not None
+        return Events([self._rows[row] for row in rows.tolist()])
+
     def column(self, path: Path) -> Column | None:
         """Return the values of an attribute, or None where no event has it."""
         if path not in self._columns:
             self._columns[path] = self._read(path)
         return self._columns[path]
+
+    def arrow(self, path: Path) -> Any:
+        """Return the values of an attribute as an Arrow array; None where there are none, or they came from Python."""
+        return None if self._table is None else self._array(path)
 
     def values(self, path: Path) -> list[Any]:
         """Return the values of an attribute as Python objects."""
@@ -124,7 +140,7 @@ class Events:
 
     def _read(self, path: Path) -> Column | None:
         if self._rows is not None:
-            return _from_python([attribute_value(event, path) for event in self._rows])
+            return from_python([attribute_value(event, path) for event in self._rows])
         array = self._array(path)
         return None if array is None else from_arrow(array)
 
@@ -148,12 +164,20 @@ class Events:
 
 
 def _python_values(array: Any) -> list[Any]:
-    if pa.types.is_timestamp(array.type):
-        array = array.cast(pa.timestamp("us"), safe=False)
+    if pa.types.is_timestamp(array.type):  # without a zone it is UTC; Python knows no nanoseconds
+        array = array.cast(pa.timestamp("us" if array.type.unit == "ns" else array.type.unit), safe=False)
     try:
-        return [attribute_value({"": value}, ("",)) for value in array.to_pylist()]
-    except (ValueError, OverflowError):  # dates beyond Python's years
-        return [None] * len(array)
+        found = array.to_pylist()
+    except (ValueError, ArithmeticError):
+        found = list(map(_python_value, array))
+    return [attribute_value({"": value}, ("",)) for value in found]
+
+
+def _python_value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, ArithmeticError):  # a time beyond Python's years, a decimal of too many digits
+        return None
 
 
 def from_arrow(array: Any) -> Column | None:
@@ -175,12 +199,14 @@ def from_arrow(array: Any) -> Column | None:
     if pa.types.is_boolean(kind):
         return Column("boolean", _filled(array.cast(pa.int8()), 0).astype(np.int64), _valid(array))
     if pa.types.is_timestamp(kind):
-        micros = pc.cast(array, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
-        return Column("time", _filled(micros, 0), _valid(array))
-    if pa.types.is_date(kind):
-        days = array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
-        return Column("time", _filled(days, 0) * _DAY_US, _valid(array))
-    if pa.types.is_decimal128(kind) and kind.precision <= 18:
+        if kind.unit == "ns":
+            array = array.cast(pa.timestamp("us"), safe=False)
+        return _times(array, 1, _UNITS_US.get(kind.unit, 1))
+    if pa.types.is_date32(kind):
+        return _times(array.cast(pa.int32()), 1, _DAY_US)
+    if pa.types.is_date64(kind):
+        return _times(array, _DAY_US // 1000, _DAY_US)
+    if pa.types.is_decimal128(kind) and kind.precision <= 18 and 0 <= kind.scale <= DIGITS:
         # Little-endian: the low word of a 128-bit integer of so few digits is the integer itself.
         words = np.frombuffer(array.buffers()[1], np.int64) if len(array) else np.zeros(0, np.int64)
         values = words[2 * array.offset : 2 * (array.offset + len(array)) : 2]
@@ -205,6 +231,16 @@ def _filled(array: Any, value: Any) -> Any:
     return array.to_numpy(zero_copy_only=False)
 
 
+def _times(array: Any, divisor: int, unit_us: int) -> Column:
+    """Read times in units of so many microseconds; those beyond Python's years are no values of the language."""
+    units, valid = _filled(array.cast(pa.int64()), 0) // divisor, _valid(array)
+    first, last = -(-micros(dt.datetime.min) // unit_us), micros(dt.datetime.max) // unit_us
+    if len(units) and (units.min() < first or units.max() > last):
+        is_time = (units >= first) & (units <= last)
+        units, valid = np.where(is_time, units, 0), is_time if valid is None else valid & is_time
+    return Column("time", units * unit_us, valid)
+
+
 def _texts(array: Any) -> Column:
     positions = _filled(array.indices.cast(pa.int32()), -1)
     dictionary = array.dictionary
@@ -212,6 +248,11 @@ def _texts(array: Any) -> Column:
         is_null = pc.is_null(dictionary).to_numpy(zero_copy_only=False)
         positions = np.where(is_null[positions] & (positions >= 0), -1, positions).astype(np.int32)
         dictionary = pc.fill_null(dictionary, "")
+    if len(dictionary) > 2 * len(positions):  # that of a large table, shared by all its parts: take what is used
+        used, places = np.unique(positions, return_inverse=True)
+        used = used[used >= 0]
+        positions = (places - (len(positions) > 0 and positions.min() < 0)).astype(np.int32)
+        dictionary = dictionary.take(pa.array(used))
     dictionary = dictionary.cast(pa.large_string())
     _, offsets, data = dictionary.buffers()
     begin = dictionary.offset
@@ -221,8 +262,8 @@ def _texts(array: Any) -> Column:
     return Column("string", positions, texts=Texts(characters, ends))
 
 
-def _from_python(values: list[Any]) -> Column | None:
-    """Find the kind of Python values; what is of several kinds stays as it is."""
+def from_python(values: list[Any]) -> Column | None:
+    """Find the kind of values of the language; what is of several kinds stays as it is."""
     kinds = {type(value) for value in values} - {type(None)}
     if not kinds:
         return None
@@ -237,7 +278,33 @@ def _from_python(values: list[Any]) -> Column | None:
         return Column("double", np.array([0.0 if value is None else value for value in values]), valid)
     if kinds == {bool}:
         return Column("boolean", np.array([bool(value) for value in values], np.int64), valid)
+    if kinds <= {dt.date, dt.datetime}:
+        return Column("time", np.array([0 if value is None else micros(value) for value in values], np.int64), valid)
+    if kinds == {Decimal}:
+        return _decimals(values, valid) or Column("object", values)
     return Column("object", values)
+
+
+def _decimals(values: list[Any], valid: npt.NDArray[np.bool_] | None) -> Column | None:
+    """Write decimals in units of the last digit that one of them has; None where these need more than 18 digits."""
+    scale = max(0, *(-value.as_tuple().exponent for value in values if value is not None))
+    most = Decimal(10).scaleb(17 - scale)
+    if any(value is not None and value.copy_abs() >= most for value in values):
+        return None
+    units = [0 if value is None else int(value.scaleb(scale)) for value in values]
+    return Column("decimal", np.array(units, np.int64), valid, scale=scale)
+
+
+def as_doubles(column: Column) -> npt.NDArray[np.float64]:
+    """Return a column of numbers as doubles, each as `float` would make it."""
+    if column.kind == "decimal":
+        if column.scale <= 22:  # both are exact doubles up to 2**53, and so their quotient is rounded once
+            small = np.abs(column.values) <= 2**53
+            if small.all():
+                return np.asarray(column.values / 10.0**column.scale, np.float64)
+        unit = Decimal(1).scaleb(-column.scale)
+        return np.array([float(int(units) * unit) for units in column.values], np.float64)
+    return np.asarray(column.values, np.float64) + 0.0
 
 
 def micros(value: dt.date) -> int:

@@ -43,6 +43,8 @@ Condition: TypeAlias = "str | Expression"
 Entry: TypeAlias = "tuple[Hashable, Condition] | tuple[Hashable, Condition, int]"
 Subscriptions: TypeAlias = "Mapping[Any, Condition] | Iterable[Entry] | pa.Table"
 
+_HIGHEST = 2**31 - 1
+
 
 class Matcher:
     """Standing questions, and which of them an event answers.
@@ -66,8 +68,8 @@ class Matcher:
         self._handles: dict[Hashable, int] = {}
         self._ids: list[Any] = []
         self._sources = Sources()
-        self._priorities = np.zeros(0, np.int64)
-        self._has_priorities = False
+        self._priorities: npt.NDArray[np.int64] | None = None
+        """By handle, with room for more; None as long as all of them are 0."""
         self._id_array: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
@@ -104,13 +106,21 @@ class Matcher:
             self._handles |= new
             self._ids += ids
             self._sources.extend(conditions)
-            if len(self._priorities) < len(self._ids):
-                grown = np.zeros(max(1024, 2 * len(self._ids)), np.int64)
-                grown[:first] = self._priorities[:first]
-                self._priorities = grown
-            self._priorities[first : len(self._ids)] = priorities
-            self._has_priorities |= bool(np.any(self._priorities[first : len(self._ids)]))
+            self._prioritise(first, priorities)
             self._id_array = None
+
+    def _prioritise(self, first: int, priorities: npt.NDArray[np.int64]) -> None:
+        if self._priorities is None and not priorities.any():
+            return
+        known = np.zeros(0, np.int64) if self._priorities is None else self._priorities
+        if len(known) < len(self._ids):
+            grown = np.zeros(max(1024, 2 * len(self._ids)), np.int64)
+            grown[: len(known)] = known
+            known = grown
+        known[first : len(self._ids)] = priorities
+        self._priorities = known
+        chosen = np.flatnonzero(priorities)
+        self._engine.prioritise((first + chosen).tolist(), priorities[chosen])
 
     def _expressions(self, ids: list[Any], conditions: list[Any]) -> Iterator[Expression]:
         """Yield the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
@@ -129,12 +139,27 @@ class Matcher:
 
     def remove(self, subscription_id: Hashable) -> None:
         """Remove a subscription."""
+        self.remove_many([subscription_id])
+
+    def remove_many(self, subscription_ids: Iterable[Hashable]) -> None:
+        """Remove many subscriptions at once; all of them, or none if one is not registered.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({1: "price < 20", 2: "price < 30", 3: "price < 40"})
+        >>> matcher.remove_many([1, 3])
+        >>> matcher.match({"price": 10})
+        [2]
+        """
         with self._lock:
-            handle = self._handles.pop(subscription_id, None)
-            if handle is None:
-                raise UnknownIdError(subscription_id)
-            self._engine.remove(handle)
-            self._sources.forget(handle)
+            gone: dict[Hashable, int] = {}
+            for each in subscription_ids:
+                if each not in self._handles or each in gone:
+                    raise UnknownIdError(each)
+                gone[each] = self._handles[each]
+            self._engine.remove_many(gone.values())
+            for each, handle in gone.items():
+                del self._handles[each]
+                self._sources.forget(handle)
 
     # -- Matching
 
@@ -147,10 +172,32 @@ class Matcher:
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, asked = self._snapshot(among, is_batch=False)
         handles = np.sort(snapshot.match_event(event, asked))
-        if self._has_priorities:
+        if self._priorities is not None:
             handles = handles[np.argsort(-self._priorities[handles], kind="stable")]
         ids = self._ids
         return [ids[handle] for handle in handles.tolist()]
+
+    def match_in_order(
+        self, event: Mapping[str, Any], *, among: Iterable[Hashable] | None = None
+    ) -> Iterator[list[Any]]:
+        """Yield the ids that `match` returns, in the same order, in groups: the urgent ones as soon as they are known.
+
+        An algorithm that knows of priorities (`atree`) looks for those of lower priority only when they are asked for.
+
+        >>> matcher = Matcher("atree")
+        >>> matcher.add_many([("cheap", "price < 20", 0), ("very cheap", "price < 10", 2)])
+        >>> list(matcher.match_in_order({"price": 5}))
+        [['very cheap'], ['cheap']]
+        """
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+        snapshot, asked = self._snapshot(among, is_batch=False)
+        for group in snapshot.match_event_in_order(event, asked):
+            handles = np.sort(group)
+            if self._priorities is not None:
+                handles = handles[np.argsort(-self._priorities[handles], kind="stable")]
+            if len(handles):
+                yield [self._ids[handle] for handle in handles.tolist()]
 
     def match_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Table:
         """Return the matches of a batch by event: a table of `event` (the row's number) and `subscription` (the id)."""
@@ -165,7 +212,8 @@ class Matcher:
     def list_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.ListArray:
         """Return, for each event, the ids that match, the highest priority first, then in order of registration."""
         count, numbers, handles = self._pairs(events, among, threads)
-        order = np.lexsort((handles, -self._priorities[handles], numbers))
+        priorities = 0 * handles if self._priorities is None else self._priorities[handles]
+        order = np.lexsort((handles, -priorities, numbers))
         counts = np.bincount(numbers, minlength=count)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), self._arrow_ids(handles[order]))
@@ -237,7 +285,8 @@ class Matcher:
         """Return how many bytes the matcher takes, roughly: its arrays, the ids and the texts."""
         with self._lock:
             ids = sys.getsizeof(self._handles) + sys.getsizeof(self._ids) + sum(map(sys.getsizeof, self._handles))
-            return self._engine.memory() + self._sources.memory() + ids + self._priorities.nbytes
+            priorities = 0 if self._priorities is None else self._priorities.nbytes
+            return self._engine.memory() + self._sources.memory() + ids + priorities
 
     # -- Files
 
@@ -247,14 +296,14 @@ class Matcher:
         Ids are integers or texts. Others may register and match meanwhile; what is saved is the set of one moment.
         """
         with self._lock:
-            parts = getattr(self._engine, "parts", None)
+            count = len(self._ids)
             saved = storage.Saved(
                 self.algorithm,
                 self.schema,
                 self._ids.copy(),
                 self._sources.copy(),
-                self._priorities[: len(self._ids)].copy(),
-                None if parts is None else parts(),
+                np.zeros(count, np.int64) if self._priorities is None else self._priorities[:count].copy(),
+                self._engine.parts(),
             )
         storage.write(path, saved)
 
@@ -278,40 +327,44 @@ class Matcher:
         try:
             matcher = cls(saved.algorithm, saved.schema)
             living = np.flatnonzero(saved.sources.alive).tolist()
-            matcher._ids, matcher._sources, matcher._priorities = saved.ids, saved.sources, saved.priorities
-            matcher._has_priorities = bool(np.any(saved.priorities))
+            matcher._ids, matcher._sources = saved.ids, saved.sources
             matcher._handles = {saved.ids[handle]: handle for handle in living}
             if len(matcher._handles) < len(living):
                 raise BadTableError("two subscriptions have one id")
-            restore = getattr(matcher._engine, "restore", None)
-            if saved.parts is not None and restore is not None:
-                restore(saved.parts)
+            if saved.parts is not None:
+                matcher._engine.restore(saved.parts)
             else:
                 expressions = (parsed(str(saved.sources[handle])) for handle in living)
                 matcher._engine.add(living, matcher._engine.prepare(expressions))
+            matcher._prioritise(0, saved.priorities)
         except (TamisError, UnicodeDecodeError) as error:
             raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
         return matcher
 
 
-def _columns(subscriptions: Subscriptions) -> tuple[list[Any], list[Any], Any]:
+def _columns(subscriptions: Subscriptions) -> tuple[list[Any], list[Any], npt.NDArray[np.int64]]:
     """Return ids, conditions and priorities."""
+    priorities: list[Any] | None = None
     if isinstance(subscriptions, Mapping):
-        return list(subscriptions.keys()), list(subscriptions.values()), 0
-    if isinstance(subscriptions, pa.Table | pa.RecordBatch):
+        ids, conditions = list(subscriptions.keys()), list(subscriptions.values())
+    elif isinstance(subscriptions, pa.Table | pa.RecordBatch):
         names = subscriptions.schema.names
         for needed in ("subscription_id", "condition"):
             if needed not in names:
                 raise BadTableError(f"the table has no column {needed!r}, only {', '.join(names)}")
-        priorities = subscriptions.column("priority").to_pylist() if "priority" in names else 0
-        return (
-            subscriptions.column("subscription_id").to_pylist(),
-            subscriptions.column("condition").to_pylist(),
-            priorities,
-        )
-    entries = list(subscriptions)
-    priorities = [entry[2] if len(entry) > 2 else 0 for entry in entries]
-    return [entry[0] for entry in entries], [entry[1] for entry in entries], priorities
+        ids, conditions = (subscriptions.column(name).to_pylist() for name in ("subscription_id", "condition"))
+        if "priority" in names:
+            priorities = [priority or 0 for priority in subscriptions.column("priority").to_pylist()]
+    else:
+        entries = list(subscriptions)
+        ids, conditions = [entry[0] for entry in entries], [entry[1] for entry in entries]
+        priorities = [entry[2] if len(entry) > 2 else 0 for entry in entries]
+    if priorities is None:
+        return ids, conditions, np.zeros(len(ids), np.int64)
+    for subscription_id, priority in zip(ids, priorities, strict=True):
+        if not isinstance(priority, int) or not -_HIGHEST <= priority <= _HIGHEST:
+            raise BadTableError(f"a priority is an integer of 32 bits, not {priority!r} (of {subscription_id!r})")
+    return ids, conditions, np.array(priorities, np.int64)
 
 
 def _first_repeated(ids: list[Any], registered: Mapping[Any, int]) -> Any:

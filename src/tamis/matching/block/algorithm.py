@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.meaning import attribute_value, holds
-from tamis.language.values import value_of
+from tamis.language.meaning import holds
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.matching.block import kernels
-from tamis.matching.block.draft import Drafting, joined
+from tamis.matching.block.draft import Drafting
+from tamis.matching.block.joining import joined
 from tamis.matching.block.segment import Segment, compiled
+from tamis.matching.encoder import Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +43,8 @@ _MANY = 4096
 """So many subscriptions that come together are compiled as they come."""
 _RATIO = 4
 """Neighbouring segments are merged where the older is not so many times as large."""
+_AT_REST = 16
+"""After so many matches without a change what is left to merge is merged: it will be used for long."""
 _BACKGROUND = 20_000
 """Merges of so many subscriptions are left to the background."""
 
@@ -74,6 +77,8 @@ class Block(Algorithm):
         self._lock = threading.RLock()
         self._merging: threading.Thread | None = None
         self._snapshot: BlockSnapshot | None = None
+        self._uses = 0
+        """How often the snapshot was used."""
         self.merge_always = False
         """Merge all segments at every step; for tests."""
 
@@ -107,6 +112,11 @@ class Block(Algorithm):
             if self._open.pop(handle, None) is None:
                 self._dead.append(handle)
 
+    def remove_many(self, handles: Iterable[int]) -> None:
+        with self._lock:
+            self._snapshot = None
+            self._dead += [handle for handle in handles if self._open.pop(handle, None) is None]
+
     def learn(self, events: Events) -> None:
         """Remember a sample of the events, and lay everything out anew by it."""
         self._learn(events, is_all=True)
@@ -132,7 +142,11 @@ class Block(Algorithm):
                 self._bury()
                 if len(self._open) > _FEW_OPEN or self.merge_always:
                     self._flush()
-                self._snapshot = BlockSnapshot(self, tuple(self._parts), dict(self._open), self.schema)
+                self._snapshot = BlockSnapshot(tuple(self._parts), dict(self._open), self.schema)
+                self._uses = 0
+            self._uses += 1
+            if self._uses % _AT_REST == 0 and (len(self._parts) > 1 or any(map(_has_many_dead, self._parts))):
+                self._start_merging(self._parts)
             return self._snapshot
 
     def compiled_snapshot(self) -> BlockSnapshot:
@@ -179,11 +193,16 @@ class Block(Algorithm):
             first, last = span
             parts = self._parts[first:last]
             if sum(part.living for part in parts) >= _BACKGROUND and not self.merge_always:
-                if self._merging is None:
-                    self._merging = threading.Thread(target=self._merge_behind, args=(parts,), daemon=True)
-                    self._merging.start()
+                self._start_merging(parts)
                 return
             self._parts[first:last] = [self._merged(parts)]
+
+    def _start_merging(self, parts: list[_Part]) -> None:
+        if self._merging is None:
+            self._merging = threading.Thread(
+                target=self._merge_behind, args=(list(parts),), name="tamis merge", daemon=True
+            )
+            self._merging.start()
 
     def _mergeable(self) -> tuple[int, int] | None:
         """Return the segments to merge next: the newest ones that are not much smaller than their neighbours."""
@@ -199,7 +218,7 @@ class Block(Algorithm):
             return first, len(sizes)
         # Much that is dead in one segment is worth a rewrite too.
         for number, part in enumerate(self._parts):
-            if len(part.segment) > 64 and part.living < 0.75 * len(part.segment):
+            if _has_many_dead(part):
                 return number, number + 1
         return None
 
@@ -276,71 +295,73 @@ class Block(Algorithm):
             self._learn(events, is_all=False)
 
 
+@dataclass(slots=True)
+class _Found:
+    """The matches of a block: how many each event has, and their events and owners in pieces."""
+
+    counts: npt.NDArray[np.int64]
+    pieces: list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32], Handles]]
+    """Each with the handles of its segment, which the owners are positions in."""
+
+
 class BlockSnapshot(Snapshot):
     """Segments, and the few subscriptions that are still open."""
 
-    def __init__(
-        self, owner: Block, parts: tuple[_Part, ...], open_part: dict[int, Expression], schema: Schema | None
-    ) -> None:
-        self._owner = owner
+    def __init__(self, parts: tuple[_Part, ...], open_part: dict[int, Expression], schema: Schema | None) -> None:
         self._parts = parts
         self._open = open_part
         self._schema = schema
-        self._paths = {path for part in parts for axis in part.segment.draft.axes for path in axis.paths}
+        self._encoders = [Encoder(part.segment.draft.axes, schema, part.segment.distances()) for part in parts]
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
-        values_of = {
-            path: value_of(event.get(path[0])) if len(path) == 1 else attribute_value(event, path)
-            for path in self._paths
-        }
         found = []
-        for part in self._parts:
-            owners = part.segment.match_event(event, values_of, self._schema, _alive(part, among))
+        for part, encoder in zip(self._parts, self._encoders, strict=True):
+            owners = part.segment.match_event(encoder.codes(event), _alive(part, among))
             found.append(part.segment.draft.handles[owners])
-        asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
-        found.append(np.array([h for h in asked if holds(self._open[h], event, self._schema)], np.int64))
-        return np.concatenate(found)
+        if self._open:
+            asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
+            found.append(np.array([h for h in asked if holds(self._open[h], event, self._schema)], np.int64))
+        return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found])
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         if self._open and events.count > 1:
             raise AssertionError("a batch is matched against a compiled snapshot")
-        starts = range(0, events.count, BLOCK)
-
-        def block(start: int) -> Pairs:
-            part = events if events.count <= BLOCK else events.slice(start, BLOCK)
-            numbers, handles = self._match_block(part, among)
-            return numbers + start, handles
-
-        if threads > 1 and len(starts) > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                found = list(pool.map(block, starts))
-        else:
-            found = [block(start) for start in starts]
-        if len(found) == 1:
-            return found[0]
-        empty = np.zeros(0, np.int64)
-        return (
-            np.concatenate([empty, *(numbers for numbers, _ in found)]),
-            np.concatenate([empty, *(handles for _, handles in found)]),
-        )
-
-    def _match_block(self, events: Events, among: Handles | None) -> Pairs:
         if events.count <= _FEW_EVENTS:
             matches = [self.match_event(event, among) for event in events.mappings()]
             repeated = np.repeat(np.arange(len(matches)), [len(handles) for handles in matches])
             return repeated, np.concatenate([np.zeros(0, np.int64), *matches])
-        found = []
-        starts = np.zeros(events.count + 1, np.int64)
-        for part in self._parts:
+        alive = [_alive(part, among) for part in self._parts]
+
+        def block(start: int) -> _Found:
+            part = events if events.count <= BLOCK else events.slice(start, BLOCK)
+            return self._match_block(part, alive)
+
+        blocks = range(0, events.count, BLOCK)
+        if threads > 1 and len(blocks) > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                found = list(pool.map(block, blocks))
+        else:
+            found = list(map(block, blocks))
+        counts = np.concatenate([each.counts for each in found])
+        starts = np.cumsum(counts) - counts
+        handles = np.empty(int(counts.sum()), np.int64)
+        for start, each in zip(blocks, found, strict=True):
+            for numbers, owners, handles_of in each.pieces:
+                kernels.place_matches(numbers, owners, handles_of, starts[start:], handles)
+        return np.repeat(np.arange(events.count), counts), handles
+
+    def _match_block(self, events: Events, alive: list[Flags]) -> _Found:
+        found = _Found(np.zeros(events.count, np.int64), [])
+        for part, living in zip(self._parts, alive, strict=True):
             codes = part.segment.codes(events, self._schema)
-            for numbers, owners in part.segment.match_codes(codes, _alive(part, among)):
-                kernels.count_events(numbers, starts)
-                found.append((numbers, owners, part.segment.draft.handles))
-        np.cumsum(starts, out=starts)
-        placed = np.empty(int(starts[-1]), np.int64), np.empty(int(starts[-1]), np.int64)
-        for numbers, owners, handles in found:
-            kernels.place_matches(numbers, owners, handles, starts, *placed)
-        return placed
+            for numbers, owners in part.segment.match_codes(codes, living):
+                kernels.count_events(numbers, found.counts)
+                found.pieces.append((numbers, owners, part.segment.draft.handles))
+        return found
+
+
+def _has_many_dead(part: _Part) -> bool:
+    return len(part.segment) > 64 and part.living < 0.75 * len(part.segment)
 
 
 def _alive(part: _Part, among: Handles | None) -> Flags:

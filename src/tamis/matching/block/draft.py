@@ -19,7 +19,7 @@ Source: the access predicate is Hanson's and Fabret's, generalised to trees (doc
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,6 @@ from tamis.language.expressions import (
     fold_shared,
 )
 from tamis.language.rewrites import flatten, fold_constants, nnf
-from tamis.matching.axes import Axis, AxisKey
 from tamis.matching.block.kernels import (
     ACCEPT,
     INTERSECT,
@@ -49,8 +48,11 @@ from tamis.matching.block.kernels import (
     UNITE,
     UNITE_TOP,
 )
-from tamis.matching.leaves import Ints, Leaves, integers, sorted_operands
-from tamis.selectivity.operations import AMONG, GUESSES, NOT_AMONG, WITHIN
+from tamis.matching.leaves import Ints, Leaves, integers
+from tamis.selectivity.operations import GUESSES, WITHIN
+
+if TYPE_CHECKING:
+    from tamis.matching.axes import Axis
 
 _NO_LEAVES = frozenset({*CONNECTIVES, Literal} - {Not})
 _MOST_CLAUSES = 32
@@ -359,114 +361,3 @@ def _without_unknown(node: Expression, below: list[Expression]) -> Expression:
     if node == UNKNOWN:
         return FALSE
     return node.with_children(tuple(below)) if below and isinstance(node, CONNECTIVES) else node
-
-
-def joined(drafts: list[Draft], alive: list[npt.NDArray[np.bool_]]) -> Draft:
-    """Join drafts into one, without the subscriptions that are no longer alive."""
-    numbers: dict[AxisKey, int] = {}
-    for draft in drafts:
-        for axis in draft.axes:
-            numbers.setdefault(axis.key, len(numbers))
-    pooled: list[list[Any]] = [[] for _ in numbers]
-    for draft in drafts:
-        for axis in draft.axes:
-            pooled[numbers[axis.key]] += axis.operands
-    axes: list[Axis] = []
-    places: list[Ints] = []
-    for key, operands in zip(numbers, pooled, strict=True):
-        unique, place = sorted_operands(key.kind, operands)
-        axes.append(Axis(key, unique))
-        places.append(place)
-    used = [0] * len(numbers)
-    parts: list[Draft] = []
-    for draft, living in zip(drafts, alive, strict=True):
-        moves = []
-        for axis in draft.axes:
-            number = numbers[axis.key]
-            moves.append(places[number][used[number] : used[number] + len(axis.operands)])
-            used[number] += len(axis.operands)
-        parts.append(_moved(draft, living, np.array([numbers[axis.key] for axis in draft.axes], np.uint32), moves))
-    return _concatenated(axes, parts)
-
-
-def _moved(
-    draft: Draft, alive: npt.NDArray[np.bool_], axis_numbers: npt.NDArray[np.uint32], moves: list[Ints]
-) -> Draft:
-    """Express a draft over other axes and operands, and leave out what is not alive."""
-    offsets = np.concatenate([[0], np.cumsum([len(move) for move in moves])]).astype(np.int64)
-    flat = np.concatenate([*moves, np.zeros(1, np.int64)])
-    is_set = (draft.leaf_operations == AMONG) | (draft.leaf_operations == NOT_AMONG)
-    base = offsets[draft.leaf_axes]
-    a = np.where(is_set, draft.leaf_a, flat[np.where(is_set, 0, base + draft.leaf_a)])
-    b = flat[np.minimum(base + draft.leaf_b, len(flat) - 1)]
-    set_axes = np.zeros(len(draft.set_starts) - 1, np.int64)
-    set_axes[draft.leaf_a[is_set]] = draft.leaf_axes[is_set]
-    set_base = np.repeat(offsets[set_axes] if len(set_axes) else np.zeros(0, np.int64), np.diff(draft.set_starts))
-    keep = alive[draft.clause_owners] if len(draft.clause_owners) else np.zeros(0, np.bool_)
-    owner_numbers = np.cumsum(alive) - 1
-    lengths = np.diff(draft.clause_starts)
-    return Draft(
-        [],
-        draft.handles[alive],
-        axis_numbers[draft.leaf_axes] if len(draft.leaf_axes) else draft.leaf_axes,
-        draft.leaf_operations,
-        a.astype(np.int32),
-        b.astype(np.int32),
-        draft.set_starts,
-        flat[set_base + draft.set_operands].astype(np.int32),
-        np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64),
-        draft.clause_leaves[np.repeat(keep, lengths)],
-        owner_numbers[draft.clause_owners[keep]].astype(np.uint32),
-        draft.clause_ordinals[keep],
-        draft.clause_trees[keep],
-        draft.tree_leaves,
-        draft.tree_trues,
-        draft.tree_falses,
-        np.concatenate([[0], np.cumsum(np.diff(draft.clause_steps)[keep])]).astype(np.int64),
-        draft.step_actions[np.repeat(keep, np.diff(draft.clause_steps))],
-        draft.step_leaves[np.repeat(keep, np.diff(draft.clause_steps))],
-    )
-
-
-def _concatenated(axes: list[Axis], parts: list[Draft]) -> Draft:
-    def shifted(name: str, sizes: list[int], dtype: Any) -> npt.NDArray[Any]:
-        shifts = np.concatenate([[0], np.cumsum(sizes)])
-        arrays = [getattr(part, name).astype(np.int64) + shift for part, shift in zip(parts, shifts, strict=False)]
-        return np.concatenate(arrays).astype(dtype)
-
-    def plain(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    def starts(name: str) -> Ints:
-        return np.concatenate(
-            [[0], np.cumsum(np.concatenate([np.diff(getattr(part, name)) for part in parts]))]
-        ).astype(np.int64)
-
-    leaf_counts = [len(part.leaf_axes) for part in parts]
-    set_counts = [len(part.set_starts) - 1 for part in parts]
-    is_set = np.isin(plain("leaf_operations"), (AMONG, NOT_AMONG))
-    trees = shifted("clause_trees", [len(part.tree_leaves) for part in parts], np.int64)
-    trees[plain("clause_trees") < 0] = -1
-    step_leaves = shifted("step_leaves", leaf_counts, np.uint32)
-    step_leaves[plain("step_leaves") == NONE] = NONE
-    return Draft(
-        axes,
-        plain("handles"),
-        plain("leaf_axes"),
-        plain("leaf_operations"),
-        np.where(is_set, shifted("leaf_a", set_counts, np.int64), plain("leaf_a")).astype(np.int32),
-        plain("leaf_b"),
-        starts("set_starts"),
-        plain("set_operands"),
-        starts("clause_starts"),
-        shifted("clause_leaves", leaf_counts, np.uint32),
-        shifted("clause_owners", [len(part.handles) for part in parts], np.uint32),
-        plain("clause_ordinals"),
-        trees,
-        shifted("tree_leaves", leaf_counts, np.uint32),
-        plain("tree_trues"),
-        plain("tree_falses"),
-        starts("clause_steps"),
-        plain("step_actions"),
-        step_leaves,
-    )

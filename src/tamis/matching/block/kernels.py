@@ -383,67 +383,85 @@ for _number in range(64):
 
 
 @njit(nogil=True, cache=True)
-def keys_of_event(codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, keys):
-    """Write the keys that a single event passes, the only column of `codes`, and return how many.
-
-    axis_points, axis_ranges   int64[:]  the keys of axis a that are points are axis_points[a]:axis_ranges[a], in order
-                                         of their code; those that are ranges follow until axis_points[a + 1], in order
-                                         of their first code
-    scan_key                   int       the key of the clauses that no key finds, or -1
-    """
-    written = 0
-    for axis in range(axis_ranges.size):
-        code = codes[axis, 0]
-        if code == 0:
-            continue
-        low, high = axis_points[axis], axis_ranges[axis]
-        while low < high:
-            middle = (low + high) >> 1
-            if key_firsts[middle] < code:
-                low = middle + 1
-            else:
-                high = middle
-        if low < axis_ranges[axis] and key_firsts[low] == code:
-            keys[written] = low
-            written += 1
-        for key in range(axis_ranges[axis], axis_points[axis + 1]):
-            if key_firsts[key] > code:
-                break
-            keys[written] = key
-            written += np.int64(key_lasts[key] >= code)
-    if scan_key >= 0:
-        keys[written] = scan_key
-        written += 1
-    return written
-
-
-@njit(nogil=True, cache=True)
 def match_event(
-    codes, keys, key_clauses, probes, clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners
-):
-    """Match a single event against the clauses of some keys. Returns the number of matches, some perhaps not written.
+    codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, key_clauses, shifts, probes,
+    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners,
+):  # fmt: skip
+    """Match a single event against the clauses of the keys it passes. Returns how many match, perhaps not all written.
 
     Written out in one piece: a call that passes arrays costs more than a leaf.
 
-    codes   [:]           the event's code on each axis
-    probes  uint32[:,4]   of each clause the leaf that fails most often, in a table of its own: most clauses are done
-                          with after reading this one row
+    codes                     [:,1]        the event's code on each axis
+    axis_points, axis_ranges  int64[:]     the keys of axis a that are points are axis_points[a]:axis_ranges[a], in
+                                           order of their code; those that are ranges follow until axis_points[a + 1],
+                                           in order of their first code
+    scan_key                  int          the key of the clauses that no key finds, or -1
+    shifts                    uint8[:]     by how many bits the codes of each axis are shifted to fit into 16
+    probes                    uint16[:,9]  of each clause three intervals that its leaves lie in, in shifted codes:
+                                           axis, first and span of each. Most clauses are done with after reading
+                                           this one row
     """
-    written = 0
-    for key in keys:
-        for clause in range(np.uintp(key_clauses[key]), np.uintp(key_clauses[key + 1])):
-            code = np.uint32(codes[probes[clause, AXIS], 0])
-            kind, first = probes[clause, KIND], probes[clause, FIRST]
-            if kind == INTERVAL:
-                is_match = code - first <= probes[clause, SPAN]
-            elif kind == MEMBER:
-                is_match = (bitmaps[first + (code >> np.uint32(6))] >> np.uint64(code & np.uint32(63))) & np.uint64(
-                    1
-                ) != 0
-            else:
-                is_match = holds(code, kind, first, probes[clause, SPAN], bitmaps)
-            if not is_match:
+    keys = np.empty(key_firsts.size + 1, np.uint32)
+    candidates = np.empty(probes.shape[0], np.uint32)
+    candidate_count = 0
+    coarse = np.empty(codes.shape[0], np.uint16)
+    for axis in range(shifts.size):
+        coarse[axis] = codes[axis, 0] >> shifts[axis]
+    for axis in range(axis_ranges.size + 1):
+        count = 0
+        if axis < axis_ranges.size:
+            code = np.uint32(codes[axis, 0])
+            if code == 0:
                 continue
+            low, high = axis_points[axis], axis_ranges[axis]
+            while low < high:
+                middle = (low + high) >> 1
+                if key_firsts[middle] < code:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < axis_ranges[axis] and key_firsts[low] == code:
+                keys[0] = low
+                count = 1
+            for key in range(axis_ranges[axis], axis_points[axis + 1]):
+                if key_firsts[key] > code:
+                    break
+                keys[count] = key
+                count += np.int64(key_lasts[key] >= code)
+        elif scan_key >= 0:
+            keys[0] = scan_key
+            count = 1
+        for index in range(count):
+            key = np.uintp(keys[index])
+            for clause in range(np.uintp(key_clauses[key]), np.uintp(key_clauses[key + np.uintp(1)])):
+                one = np.uint16(coarse[np.uintp(probes[clause, 0])] - probes[clause, 1])
+                two = np.uint16(coarse[np.uintp(probes[clause, 3])] - probes[clause, 4])
+                three = np.uint16(coarse[np.uintp(probes[clause, 6])] - probes[clause, 7])
+                # Without a branch: whether an interval holds is a coin that the processor cannot foresee.
+                candidates[candidate_count] = clause
+                candidate_count += np.int64(
+                    (one <= probes[clause, 2]) & (two <= probes[clause, 5]) & (three <= probes[clause, 8])
+                )
+    written = 0
+    for begin in range(0, candidate_count, 64):
+        end = min(begin + 64, candidate_count)
+        # The rows of a candidate lie anywhere. Read one word of each ahead, so that the waits for memory overlap.
+        ahead = np.uint32(0)
+        for index in range(begin, end):
+            clause = np.uintp(candidates[index])
+            ahead |= clauses[clause, LEAVES]
+        for index in range(begin, end):
+            clause = np.uintp(candidates[index])
+            leaf = np.uintp(clauses[clause, LEAVES])
+            ahead |= np.uint32(alive[clauses[clause, OWNER]])
+            if leaf < np.uintp(leaves.shape[0]):
+                ahead |= leaves[leaf, AXIS]
+            if clauses[clause, TREE] != NONE:
+                ahead |= trees[np.uintp(clauses[clause, TREE]), AXIS]
+        keys[0] = ahead  # so that no compiler leaves the reads out
+        for index in range(begin, end):
+            clause = np.uintp(candidates[index])
+            is_match = True
             leaf, last_leaf = np.uintp(clauses[clause, LEAVES]), np.uintp(clauses[clause + np.uintp(1), LEAVES])
             while leaf < last_leaf and is_match:
                 code = np.uint32(codes[leaves[leaf, AXIS], 0])
@@ -452,7 +470,6 @@ def match_event(
                 else:
                     is_match = holds(code, leaves[leaf, KIND], leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps)
                 leaf += np.uintp(1)
-            # Whether it is alive is asked late: the flag lies elsewhere, and few clauses come so far.
             owner, tree, ordinal = clauses[clause, OWNER], clauses[clause, TREE], clauses[clause, ORDINAL]
             if not is_match or not alive[owner]:
                 continue
@@ -506,6 +523,40 @@ def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, sha
             written += 1
     starts[rows.size] = written
     return written
+
+
+@njit(nogil=True, cache=True)
+def choose_probes(rows, leaf_starts, placed, chosen, leaf_axes, firsts, lasts, costs, shifts, probes):
+    """Choose the three cheapest leaves of each row, but for the one by which it is found, and write their intervals.
+
+    firsts, lasts  uint32[:]    an interval around each leaf
+    costs          float32[:]   infinite for a leaf that has none
+    probes         uint16[:,9]  see `match_event`
+    """
+    best = np.empty(3, np.int64)
+    for row in range(rows.size):
+        best[:] = -1
+        for index in range(leaf_starts[row], leaf_starts[row + 1]):
+            leaf = np.int64(placed[index])
+            if leaf == chosen[rows[row]] or costs[leaf] == np.inf or leaf_axes[leaf] > 0xFFFF:
+                continue
+            for place in range(3):
+                if best[place] < 0 or costs[leaf] < costs[best[place]]:
+                    for later in range(2, place, -1):
+                        best[later] = best[later - 1]
+                    best[place] = leaf
+                    break
+        for place in range(3):
+            leaf = best[place]
+            if leaf < 0:
+                probes[row, 3 * place] = probes[row, 3 * place + 1] = 0
+                probes[row, 3 * place + 2] = 0xFFFF
+            else:
+                axis = leaf_axes[leaf]
+                first = firsts[leaf] >> shifts[axis]
+                probes[row, 3 * place] = axis
+                probes[row, 3 * place + 1] = first
+                probes[row, 3 * place + 2] = (lasts[leaf] >> shifts[axis]) - first
 
 
 @njit(nogil=True, cache=True)
@@ -579,20 +630,18 @@ def stop_early(leaf_starts, shares, enough, terms, survival):
 
 @njit(nogil=True, cache=True)
 def count_events(events, counts):
-    """Add the number of matches of each event e to `counts[e + 1]`."""
+    """Add the number of matches of each event e to `counts[e]`."""
     for index in range(events.size):
-        counts[events[index] + 1] += 1
+        counts[events[index]] += 1
 
 
 @njit(nogil=True, cache=True)
-def place_matches(events, owners, handles, starts, placed_events, placed_handles):
-    """Write matches behind those of the same event that were placed before; `starts` moves along.
+def place_matches(events, owners, handles, starts, placed):
+    """Write the handles of matches behind those of the same event that were placed before; `starts` moves along.
 
     handles  int64[:]  the handle of each owner
     """
     for index in range(events.size):
         event = np.uintp(events[index])
-        place = np.uintp(starts[event])
+        placed[np.uintp(starts[event])] = handles[owners[index]]
         starts[event] += 1
-        placed_events[place] = event
-        placed_handles[place] = handles[owners[index]]

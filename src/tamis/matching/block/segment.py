@@ -22,20 +22,24 @@ import numpy.typing as npt
 from tamis.matching.block import draft as drafts
 from tamis.matching.block import kernels
 from tamis.matching.block.maps import Maps, planned
+from tamis.matching.distances import Distances
 from tamis.selectivity import operations as op
 from tamis.selectivity.shares import default_shares, observed_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tamis.language.schema import Schema
+    from tamis.matching.axes import Codes
     from tamis.matching.block.draft import Draft
-    from tamis.matching.columns import Events, Path
+    from tamis.matching.columns import Events
     from tamis.matching.leaves import Ints
 
 _MOST_KEYS_OF_A_SET = 16
 _BROAD = 0.004
 """The share of events from which on a clause is checked with bitmaps: some thirty events of a block."""
+_NEVER = 2**32 - 2
+"""A code that no value has."""
+_WIDTH_OF_A_HULL = 4
+"""The interval around a set holds about so many times the events that the set holds."""
 _SCANNED = np.iinfo(np.int32).max
 """Sorts behind every axis."""
 
@@ -68,10 +72,12 @@ class Segment:
     maps: Maps = field(init=False)
     widest_axis: int = field(init=False)
     """The most codes that one of its axes has."""
-    probes: npt.NDArray[np.uint32] = field(init=False)
-    """Of each row the leaf that a single event is tried on first."""
+    shifts: npt.NDArray[np.uint8] = field(init=False)
+    probes: npt.NDArray[np.uint16] = field(init=False)
+    """Of each row the three intervals that a single event is tried on first, in codes shifted to fit into 16 bits."""
     sorted_axes: npt.NDArray[np.int32] = field(init=False)
     start_offsets: Ints = field(init=False)
+    _distances: list[Distances] | None = field(init=False, default=None)
 
     def __len__(self) -> int:
         return len(self.draft.handles)
@@ -100,9 +106,20 @@ class Segment:
     def codes(self, events: Events, schema: Schema | None) -> npt.NDArray[Any]:
         """Return the code of every event on every axis."""
         codes = np.empty((max(1, len(self.draft.axes)), events.count), self.code_type)
+        together = self.distances()
+        rows = {row for distances in together for row in distances.rows.tolist()}
         for number, axis in enumerate(self.draft.axes):
-            codes[number] = axis.codes(events, schema)
+            if number not in rows:
+                codes[number] = axis.codes(events, schema)
+        for distances in together:
+            distances.write_codes(events, schema, codes)
         return codes
+
+    def distances(self) -> list[Distances]:
+        """Return the axes that are encoded together."""
+        if self._distances is None:
+            self._distances = Distances.among(self.draft.axes)
+        return self._distances
 
     def match_codes(
         self, codes: npt.NDArray[Any], alive: npt.NDArray[np.bool_]
@@ -144,23 +161,15 @@ class Segment:
                 found.append((out_events[:written].copy(), out_owners[:written].copy()))
         return found
 
-    def match_event(
-        self,
-        event: Mapping[str, Any],
-        values_of: Mapping[Path, Any],
-        schema: Schema | None,
-        alive: npt.NDArray[np.bool_],
-    ) -> npt.NDArray[np.uint32]:
-        """Match one event; return the owners of all matches."""
-        found = [axis.event_code(event, values_of, schema) for axis in self.draft.axes]
-        codes = np.array(found or [0], self.code_type).reshape(-1, 1)
-        keys = np.empty(len(self.key_axes) + 1, np.int64)
-        count = kernels.keys_of_event(
-            codes, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts, keys
-        )
+    def match_event(self, codes: list[int] | Codes, alive: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+        """Match one event, given its code on every axis; return the owners of all matches."""
+        column = np.array(codes if len(codes) else [0], np.uint32).reshape(-1, 1)
         out = np.empty(1024, np.uint32)
         while True:
-            written = kernels.match_event(codes, keys[:count], self.key_clauses, self.probes, *self.program, alive, out)
+            written = kernels.match_event(
+                column, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts,
+                self.key_clauses, self.shifts, self.probes, *self.program, alive, out,
+            )  # fmt: skip
             if written <= len(out):
                 return out[:written]
             out = np.empty(written, np.uint32)
@@ -173,7 +182,7 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     kinds, firsts, spans, bitmaps = _leaf_codes(draft)
     sample_codes = None
     if sample is not None and sample.count:
-        sample_codes = [axis.codes(sample, schema) for axis in draft.axes]
+        sample_codes = list(segment.codes(sample, schema)[: len(draft.axes)])
         shares = observed_shares(draft, kinds, firsts, spans, sample_codes)
     else:
         shares = default_shares(draft)
@@ -222,15 +231,11 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     leaves = np.stack([draft.leaf_axes.astype(np.uint32), kinds.astype(np.uint32), firsts, spans], axis=1)
     jumps = np.stack([draft.tree_trues, draft.tree_falses], axis=1)
     trees = np.concatenate([leaves[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
-    probes = leaf_starts[:-1].copy()
-    has_leaf = probes < leaf_starts[1:]
-    is_key = has_leaf.copy()
-    is_key[has_leaf] = placed[probes[has_leaf]] == chosen[rows[has_leaf]]
-    probes[is_key] += 1  # what it was found by need not be asked again
-    has_leaf = probes < leaf_starts[1:]
-    segment.probes = np.zeros((len(rows), 4), np.uint32)
-    segment.probes[:, kernels.SPAN] = kernels.NONE  # every code
-    segment.probes[has_leaf] = leaves[placed[probes[has_leaf]]]
+    segment.probes = np.empty((len(rows), 9), np.uint16)
+    widths = [int(axis.code_count - 1).bit_length() for axis in draft.axes]
+    segment.shifts = np.array([max(0, width - 16) for width in widths], np.uint8)
+    hulls = _hulls(draft, kinds, firsts, spans, shares)
+    kernels.choose_probes(rows, leaf_starts, placed, chosen, draft.leaf_axes, *hulls, segment.shifts, segment.probes)
     segment.program = (clauses, leaves[placed], trees, bitmaps, owner_clauses.astype(np.uint32), row_of_clause)
     return segment
 
@@ -266,8 +271,7 @@ def _leaf_codes(
     kinds[(operations == op.UNEQUAL) | (operations == op.BEYOND)] = kernels.OUTSIDE
     # An interval that ends before it starts holds nothing, and everything lies outside of it.
     is_void = last < first
-    never = np.int64(2**32 - 2)
-    first[is_void], last[is_void] = never, never
+    first[is_void], last[is_void] = _NEVER, _NEVER
     spans = (last - first).astype(np.uint32)
     firsts = first.astype(np.uint32)
     bitmaps = _sets(draft, kinds, firsts, spans)
@@ -296,6 +300,26 @@ def _sets(
     )
     firsts[leaves], spans[leaves] = places, sizes
     return words
+
+
+def _hulls(
+    draft: Draft,
+    kinds: npt.NDArray[np.uint8],
+    firsts: npt.NDArray[np.uint32],
+    spans: npt.NDArray[np.uint32],
+    shares: npt.NDArray[np.float32],
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
+    """Return an interval around each leaf, and roughly the share of events in it; infinite where there is none."""
+    firsts, lasts = firsts.copy(), firsts + spans
+    costs = np.where((kinds == kernels.INTERVAL) & (firsts < _NEVER), shares, np.float32(np.inf))
+    sets = np.flatnonzero(draft.leaf_operations == op.AMONG)
+    if len(sets):
+        numbers = draft.leaf_a[sets]
+        least = draft.set_operands[draft.set_starts[numbers]]  # members lie in order
+        greatest = draft.set_operands[draft.set_starts[numbers + 1] - 1]
+        firsts[sets], lasts[sets] = 2 * least + 2, 2 * greatest + 2
+        costs[sets] = np.minimum(_WIDTH_OF_A_HULL * shares[sets], 1)
+    return firsts, lasts, costs
 
 
 def _rows(
@@ -345,7 +369,7 @@ def _rows(
         )
     rows, axes, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
     # What never holds is found by no event.
-    is_possible = lows < 2**32 - 2
+    is_possible = lows < _NEVER
     return chosen, rows[is_possible], axes[is_possible], lows[is_possible], highs[is_possible]
 
 

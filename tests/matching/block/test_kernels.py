@@ -1,0 +1,287 @@
+"""The block matcher's loops, beside plain versions of themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.matching.block import kernels
+from tamis.matching.block.kernels import INTERVAL, LISTED, MEMBER, NONE, OUTSIDE, UNLISTED
+
+CODES = 12
+"""Codes are 0 to 11 here."""
+
+# A leaf as people see it: its kind, and the codes in its interval or set.
+intervals = (
+    st.tuples(st.integers(0, CODES - 1), st.integers(0, CODES - 1)).map(sorted).map(lambda it: range(it[0], it[1] + 1))
+)
+code_sets = st.sets(st.integers(1, CODES - 1))
+leaves = st.one_of(
+    st.tuples(st.sampled_from([INTERVAL, OUTSIDE]), intervals),
+    st.tuples(st.sampled_from([MEMBER, LISTED, UNLISTED]), code_sets),
+)
+blocks = st.integers(1, 70).flatmap(
+    lambda count: st.lists(st.lists(st.integers(0, CODES - 1), min_size=count, max_size=count), min_size=2, max_size=2)
+)
+
+
+def is_true(leaf, code):
+    """Does a leaf hold?"""
+    kind, codes = leaf
+    if kind in (OUTSIDE, UNLISTED):
+        return code != 0 and code not in codes
+    return code in codes
+
+
+class Program:
+    """Leaves as the kernels take them: rows, and one array of words for all sets."""
+
+    def __init__(self):
+        self.words = [0]
+
+    def row(self, axis, leaf):
+        kind, codes = leaf
+        if kind in (INTERVAL, OUTSIDE):
+            return (axis, kind, codes[0], codes[-1] - codes[0])
+        first = len(self.words)
+        self.words += [sum(1 << code for code in codes)] if kind == MEMBER else sorted(codes)
+        return (axis, kind, first, len(codes))
+
+    @property
+    def bitmaps(self):
+        return np.array(self.words, np.uint64)
+
+
+@given(leaf=leaves, code=st.integers(0, CODES - 1))
+def test_a_leaf_holds_where_its_codes_say(leaf, code):
+    program = Program()
+    _, kind, first, span = program.row(0, leaf)
+    assert kernels.holds(np.uint32(code), kind, np.uint32(first), np.uint32(span), program.bitmaps) == is_true(
+        leaf, code
+    )
+
+
+@given(codes=st.lists(st.integers(0, CODES - 1)))
+def test_sort_by_code_gives_each_code_its_slice(codes):
+    starts, order = np.empty(CODES + 1, np.int32), np.empty(len(codes), np.uint16)
+    kernels.sort_by_code(np.array(codes, np.uint16), len(codes), starts, order)
+    for code in range(CODES):
+        assert order[starts[code] : starts[code + 1]].tolist() == [i for i, each in enumerate(codes) if each == code]
+
+
+# -- Clauses
+
+clause_lists = st.lists(st.lists(st.tuples(st.integers(0, 1), leaves), max_size=4), min_size=1, max_size=5)
+
+
+def laid_out(clauses):
+    """Lay out clauses, each of an owner of its own and without a tree."""
+    program = Program()
+    rows = [program.row(axis, leaf) for clause in clauses for axis, leaf in clause]
+    table = np.zeros((len(clauses) + 1, 4), np.uint32)
+    table[:, kernels.LEAVES] = np.cumsum([0, *map(len, clauses)])
+    table[:, kernels.TREE] = NONE
+    table[:-1, kernels.OWNER] = np.arange(len(clauses))
+    empty = np.zeros((0, 6), np.uint32)
+    return table, np.array(rows, np.uint32).reshape(-1, 4), empty, program.bitmaps
+
+
+def matches(clauses, codes):
+    """Return the events and owners that match."""
+    return {
+        (event, owner)
+        for owner, clause in enumerate(clauses)
+        for event in range(len(codes[0]))
+        if all(is_true(leaf, codes[axis][event]) for axis, leaf in clause)
+    }
+
+
+@given(clauses=clause_lists, codes=blocks)
+def test_a_clause_holds_where_all_its_leaves_do(clauses, codes):
+    program = laid_out(clauses)
+    columns = np.array(codes, np.uint16)
+    found = {
+        (event, clause)
+        for clause in range(len(clauses))
+        for event in range(columns.shape[1])
+        if kernels.clause_holds(columns, event, np.uintp(clause), *program)
+    }
+    assert found == matches(clauses, codes)
+
+
+@given(clauses=clause_lists, codes=blocks, dead=st.sets(st.integers(0, 4)), room=st.sampled_from([70, 1000]))
+def test_match_keys_finds_the_events_of_each_key_that_pass_its_clauses(clauses, codes, dead, room):
+    # Clause number i lies under the key "axis 0 has code i".
+    count = len(codes[0])
+    columns = np.array(codes, np.uint16)
+    starts, order = np.empty(CODES + 1, np.int32), np.empty(count, np.uint16)
+    kernels.sort_by_code(columns[0], count, starts, order)
+    keys = np.arange(len(clauses))
+    alive = np.array([number not in dead for number in keys])
+    is_broad = np.zeros(len(clauses), np.bool_)
+    out = np.empty(room, np.uint16), np.empty(room, np.uint32)
+    found, key, clause = set(), 0, 0
+    while key < len(clauses):
+        key, clause, written = kernels.match_keys(
+            columns, order, starts, 0 * keys, keys, keys + 1, np.arange(len(clauses) + 1),
+            *laid_out(clauses), keys.astype(np.uint32), keys.astype(np.uint32), is_broad, alive,
+            np.empty(count + 1, np.uint16), key, clause, *out,
+        )  # fmt: skip
+        found |= set(zip(out[0][:written].tolist(), out[1][:written].tolist(), strict=True))
+    assert found == {
+        (event, owner) for event, owner in matches(clauses, codes) if codes[0][event] == owner and owner not in dead
+    }
+
+
+@given(clauses=clause_lists, event=st.lists(st.integers(0, CODES - 1), min_size=2, max_size=2), room=st.integers(0, 5))
+def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(clauses, event, room):
+    # Clause number i lies under a range: "axis 0 has a code from i to i + 5". Probes let everything through.
+    count = len(clauses)
+    probes = np.tile(np.array([0, 0, 0xFFFF], np.uint16), (count, 3))
+    out = np.empty(room, np.uint32)
+    numbers = np.arange(count, dtype=np.uint32)
+    written = kernels.match_event(
+        np.array(event, np.uint32).reshape(-1, 1), np.array([0, count, count]), np.array([0, count]), -1,
+        numbers, numbers + np.uint32(5), np.arange(count + 1), np.zeros(2, np.uint8), probes,
+        *laid_out(clauses), numbers, numbers, np.ones(count, np.bool_), out,
+    )  # fmt: skip
+    expected = [
+        owner
+        for _, owner in sorted(matches(clauses, [[code] for code in event]))
+        if event[0] and owner <= event[0] <= owner + 5
+    ]
+    assert written == len(expected)
+    assert out[: min(written, room)].tolist() == expected[:room]
+
+
+@given(
+    clause=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 200_000), st.integers(0, 200_000)), max_size=5),
+    event=st.tuples(st.integers(0, 200_000), st.integers(0, 200_000)),
+)
+def test_probes_let_through_whatever_their_leaves_let_through(clause, event):
+    count = len(clause)
+    firsts, lasts = (np.array(bounds, np.uint32) for bounds in zip(*((min(a, b), max(a, b)) for _, a, b in clause), strict=True)) if count else (np.zeros(0, np.uint32),) * 2  # fmt: skip
+    probes = np.empty((1, 9), np.uint16)
+    shifts = np.array([2, 2], np.uint8)
+    kernels.choose_probes(
+        np.array([0]), np.array([0, count]), np.arange(count, dtype=np.uint32), np.array([-1]),
+        np.array([axis for axis, _, _ in clause], np.uint32), firsts, lasts,
+        np.arange(count, dtype=np.float32), shifts, probes,
+    )  # fmt: skip
+    passes = [
+        (event[axis] >> 2) - first in range(span + 1)
+        for axis, first, span in probes[0].reshape(3, 3).astype(int).tolist()
+    ]
+    assert all(passes) or not all(first <= event[axis] <= last for (axis, _, _), first, last in zip(clause, firsts, lasts, strict=True))  # fmt: skip
+    for (axis, low, high), is_passed in zip(clause[:3], passes, strict=False):
+        assert is_passed == (min(low, high) >> 2 <= event[axis] >> 2 <= max(low, high) >> 2)
+
+
+# -- Bitmaps
+
+
+def events_in(words):
+    return {64 * index + bit for index, word in enumerate(words.tolist()) for bit in range(64) if word >> bit & 1}
+
+
+@given(codes=st.lists(st.integers(0, CODES - 1), min_size=1, max_size=150))
+def test_fill_maps_writes_a_map_for_each_bucket_and_for_each_union_of_the_first(codes):
+    count, words = len(codes), (len(codes) + 63) // 64
+    buckets = np.array([0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4], np.uint16)
+    maps = np.full(11 * words, 7, np.uint64)
+    kernels.fill_maps(np.array(codes, np.uint16), count, buckets, 0, 5, words, maps)
+    for bucket in range(5):
+        mine = maps[bucket * words : (bucket + 1) * words]
+        assert events_in(mine) == {event for event, code in enumerate(codes) if buckets[code] == bucket}
+    for bound in range(6):
+        union = maps[(5 + bound) * words : (6 + bound) * words]
+        assert events_in(union) == {event for event, code in enumerate(codes) if buckets[code] < bound}
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_bit_number_is_the_position_of_the_only_bit(bit):
+    assert kernels.bit_number(np.uint64(1 << bit)) == bit
+
+
+@given(maps=st.lists(st.integers(0, 2**64 - 1), min_size=6, max_size=6), data=st.data())
+def test_load_and_run_steps_are_set_operations(maps, data):
+    flat = np.array(maps, np.uint64)
+    into = np.empty(1, np.uint64)
+    lists = np.array([0, 2, 4], np.uint32)
+    for kind, expected in (
+        (kernels.ONE_MAP, maps[1]),
+        (kernels.DIFFERENCE, maps[1] & ~maps[2]),
+        (kernels.ANY_MAP, maps[2] | maps[4]),
+        (kernels.EVERY, 2**64 - 1),
+    ):
+        kernels.load(kind, 1, 2, flat, lists, np.uintp(1), into)
+        assert int(into[0]) == expected
+    # (m0 AND m1) OR (m2 OR m3), in postfix order
+    steps = [
+        (kernels.START, 0), (kernels.INTERSECT, 1), (kernels.START, 2), (kernels.UNITE, 3), (kernels.UNITE_TOP, 0),
+        (kernels.START, 4), (kernels.INTERSECT_TOP, 0),
+    ]  # fmt: skip
+    rows = np.array([(action, kernels.ONE_MAP, a, 0) for action, a in steps], np.uint32)
+    stack = np.empty(4, np.uint64)
+    kernels.run_steps(np.uintp(0), np.uintp(len(rows)), rows, flat, lists, np.uintp(1), into, stack)
+    assert int(stack[0]) == ((maps[0] & maps[1]) | maps[2] | maps[3]) & maps[4]
+
+
+# -- Laying out
+
+
+@given(sets=st.lists(st.sets(st.integers(0, 4)).map(sorted), min_size=1, max_size=5), data=st.data())
+def test_write_sets_writes_bitmaps_and_lists(sets, data):
+    count = len(sets)
+    kinds = np.array(data.draw(st.lists(st.sampled_from([MEMBER, LISTED]), min_size=count, max_size=count)), np.uint8)
+    is_in = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    lengths = np.where(kinds == MEMBER, 1, [len(each) for each in sets])
+    places = np.cumsum(lengths) - lengths
+    words = np.zeros(int(lengths.sum()), np.uint64)
+    starts = np.cumsum([0, *map(len, sets)])
+    members = np.array([member for each in sets for member in each], np.int32)
+    numbers = np.arange(count)
+    kernels.write_sets(numbers, numbers, starts, members, np.full(count, CODES), is_in, places, kinds, words)
+    for index, each in enumerate(sets):
+        codes = {2 * member + 2 for member in each}
+        mine = words[places[index] : places[index] + lengths[index]].tolist()
+        if kinds[index] == LISTED:
+            assert mine == sorted(codes)
+        else:
+            wanted = codes if is_in[index] else set(range(1, CODES)) - codes
+            assert {code for code in range(64) if mine[0] >> code & 1} == wanted
+
+
+@given(clauses=st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True)), data=st.data())
+def test_the_cheapest_leaf_is_chosen_and_the_others_follow_in_order(clauses, data):
+    costs = np.array(data.draw(st.lists(st.floats(0, 1, width=32), min_size=10, max_size=10)), np.float32)
+    starts = np.cumsum([0, *map(len, clauses)])
+    flat = np.array([leaf for clause in clauses for leaf in clause], np.uint32)
+    chosen = np.empty(len(clauses), np.int64)
+    kernels.choose_access(starts, flat, costs, chosen)
+    assert all(costs[leaf] == min(costs[clause]) for leaf, clause in zip(chosen, clauses, strict=True))
+    rows = np.arange(len(clauses))
+    keeps = rows % 2 == 0
+    leaf_starts, placed = np.empty(len(clauses) + 1, np.int64), np.empty(len(flat), np.uint32)
+    written = kernels.lay_out_leaves(rows, starts, flat, chosen, keeps, costs, leaf_starts, placed)
+    assert written == leaf_starts[-1]
+    for row, clause in enumerate(clauses):
+        mine = placed[leaf_starts[row] : leaf_starts[row + 1]].tolist()
+        assert sorted(mine) == sorted(leaf for leaf in clause if keeps[row] or leaf != chosen[row])
+        assert costs[mine].tolist() == sorted(costs[mine].tolist())
+
+
+@given(matches=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3))))
+def test_matches_are_placed_by_event(matches):
+    events = np.array([event for event, _ in matches], np.uint16)
+    owners = np.array([owner for _, owner in matches], np.uint32)
+    counts, placed = np.zeros(5, np.int64), np.empty(len(matches), np.int64)
+    kernels.count_events(events, counts)
+    assert counts.tolist() == [sum(event == each for each, _ in matches) for event in range(5)]
+    starts = np.cumsum(counts) - counts
+    kernels.place_matches(events, owners, np.array([10, 20, 30, 40]), starts.copy(), placed)
+    for event in range(5):
+        mine = placed[starts[event] : starts[event] + counts[event]].tolist()
+        assert mine == [10 * owner + 10 for each, owner in matches if each == event]
