@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.language.expressions import And, Attribute, Call, Compare, Literal, Or
+from tamis.language.expressions import And, Attribute, Between, Call, Compare, Literal, Not, Or, Xor
 from tamis.language.meaning import value
 from tamis.matching import closures
 from tamis.matching.closures import compiled
 from tests.matching.columnwise.test_evaluation import SCHEMA, THEMES, same, terms
-from tests.strategies import conditions, events, predicates
+from tests.strategies import COMPARISONS, conditions, events, predicates
 
 
 @given(
@@ -34,6 +38,57 @@ def test_a_closure_gives_what_the_reference_meaning_gives_for_values_of_its_kind
     event = data.draw(st.fixed_dictionaries(dict.fromkeys(("a", "b", "c", "odd name", "für"), values)))
     for expression in data.draw(st.lists(asked, min_size=1, max_size=4)):
         assert same(compiled(expression, SCHEMA)(event), value(expression, event, SCHEMA)), expression
+
+
+UGLY = [None, True, False, 0, 1, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1, 0.0, -0.0, 1.5, float(2**53), 9.3e18]
+UGLY += [
+    math.nan,
+    math.inf,
+    -math.inf,
+    Decimal(1),
+    Decimal("1.5"),
+    Decimal(2**63),
+    Decimal("0.1"),
+    0.1,
+    "",
+    "a",
+    "b",
+    "é",
+]
+UGLY += [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29), dt.datetime(2024, 2, 29, 1), [1, "a"], [], {"x": 1}]
+A, B = Attribute(("a",)), Attribute(("b",))
+
+
+@pytest.mark.parametrize("operator", COMPARISONS)
+def test_any_two_values_compare_as_the_reference_meaning_says(operator):
+    between_attributes = compiled(Compare(operator, A, B))
+    for right in UGLY:
+        is_literal = not isinstance(right, list | dict)
+        beside = Compare(operator, A, Literal(right)) if is_literal else Compare(operator, A, B)
+        turned = Compare(operator, Literal(right), A) if is_literal else Compare(operator, B, A)
+        for left in UGLY:
+            event = {"a": left, "b": right}
+            assert same(between_attributes(event), value(Compare(operator, A, B), event)), event
+            assert same(compiled(beside)(event), value(beside, event)), (beside, event)
+            assert same(compiled(turned)(event), value(turned, event)), (turned, event)
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "remainder", "least", "greatest", "avg"])
+def test_any_two_values_compute_as_the_reference_meaning_says(name):
+    term = Call(name, (A, B))
+    closure = compiled(term)
+    for left in UGLY:
+        for right in UGLY:
+            assert same(closure({"a": left, "b": right}), value(term, {"a": left, "b": right})), (left, right)
+
+
+@pytest.mark.parametrize("joined", [lambda *parts: And(parts), lambda *parts: Or(parts), lambda *parts: Xor(parts)])
+def test_any_two_values_join_as_the_reference_meaning_says(joined):
+    for node in (joined(A, B), joined(A, Not(B)), Not(joined(A, B)), Between(A, Literal(1), Literal(1.5)), Not(A)):
+        closure = compiled(node)
+        for left in UGLY:
+            for right in (None, True, False, 1, "a"):
+                assert closure({"a": left, "b": right}) is value(node, {"a": left, "b": right}), (node, left, right)
 
 
 def test_an_expression_that_is_too_deep_or_too_large_is_left_to_the_reference_meaning():

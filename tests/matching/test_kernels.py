@@ -31,7 +31,8 @@ def test_codes_of_doubles_count_smaller_operands_twice_and_an_equal_one_once(val
     codes = np.empty(len(values), np.uint32)
     kernels.codes_of_doubles(np.array(values, np.float64), padded, 1_000, codes)
     assert codes.tolist() == [
-        1 + bisect_left(operands, value) + bisect_right(operands, value) if value == value else 1_000 for value in values
+        1 + bisect_left(operands, value) + bisect_right(operands, value) if value == value else 1_000
+        for value in values
     ]
 
 
@@ -60,3 +61,9 @@ def test_sort_sets_keeps_each_member_once_and_in_order(sets):
     expected = [sorted(set(each)) for each in sets]
     assert sorted_starts.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
     assert sorted_members[:count].tolist() == [member for each in expected for member in each]
+
+
+def test_rename_puts_ids_in_the_place_of_handles():
+    handles = np.array([2, 0, 2], np.int64)
+    kernels.rename(handles, np.array([10, 20, 30], np.int64))
+    assert handles.tolist() == [30, 10, 30]

@@ -45,6 +45,7 @@ Codes = npt.NDArray[np.uint32]
 
 NUMBER, DOUBLE, STRING, TIME, BOOLEAN, TRUTH = "number", "double", "string", "time", "boolean", "truth"
 _LARGEST_TABLE = 1 << 20
+_BYTES_PER_OPERAND = 64
 REMEMBERED_TYPES: dict[str, type] = {NUMBER: int, STRING: str}
 _MOST_REMEMBERED = 1 << 14
 
@@ -200,6 +201,18 @@ class Axis:
         if known is None or known[0] is not schema:
             known = self._cache["closure"] = schema, compiled(self.key.term, schema)
         return known[1]
+
+    def table_of_integers(self) -> tuple[int, memoryview] | None:
+        """Return the codes of integers: entry i is that of base + i, and the ends stand for all beyond.
+
+        None where that would take more than some bytes for each operand.
+        """
+        if self.key.kind != NUMBER or not self.operands:
+            return None
+        if not self.operands[-1] - self.operands[0] <= _BYTES_PER_OPERAND // 4 * len(self.operands):
+            return None
+        base, table, _ = self._cached(("exact", 0), lambda: _integer_lookup(self._thresholds(("exact", 0))))
+        return None if table is None else (base, memoryview(table))
 
     def code(self, found: Any) -> int:
         """Return the code of a value. Those of texts and integers are remembered: values come again."""

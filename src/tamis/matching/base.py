@@ -38,7 +38,7 @@ class Snapshot(ABC):
 
     @abstractmethod
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
-        """Return all matches of a batch, sorted by event."""
+        """Return all matches of a batch, sorted by event. The arrays are the caller's, who may write into them."""
 
 
 class Algorithm(ABC):

@@ -1,7 +1,7 @@
 """How does a single event become codes, with as little ceremony as Python allows?
 
-Most axes are attributes compared with integers or texts, and most of their values were seen before: one look into the
-event and one into the codes that the axis remembers. Everything else goes the long way.
+Most axes are attributes compared with integers or texts. An integer is one look into the event and one into a table of
+codes; a text was mostly seen before, and the axis remembers its code. Everything else goes the long way.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Encoder:
     [3, 0]
     """
 
-    __slots__ = ("_distances", "_others", "_plain", "_schema", "_zeros")
+    __slots__ = ("_distances", "_integers", "_others", "_plain", "_schema", "_zeros")
 
     def __init__(
         self, axes: Sequence[Axis], schema: Schema | None, distances: Sequence[Distances] | None = None
@@ -43,10 +43,15 @@ class Encoder:
         together = {row for each in self._distances for row in each.rows.tolist()}
         self._zeros = [0] * len(axes)
         self._plain: list[tuple[int, str, type | None, dict[Any, int], Axis]] = []
+        self._integers: list[tuple[int, str, int, int, memoryview, Axis]] = []
         self._others: list[tuple[int, Axis]] = []
         for position, axis in enumerate(axes):
             term, kind = axis.key.term, axis.key.kind
             if isinstance(term, Attribute) and len(term.path) == 1 and kind != TRUTH:
+                table = axis.table_of_integers()
+                if table is not None:
+                    self._integers.append((position, term.path[0], table[0], len(table[1]) - 1, table[1], axis))
+                    continue
                 self._plain.append((position, term.path[0], REMEMBERED_TYPES.get(kind), axis.remembered, axis))
             elif position not in together:
                 self._others.append((position, axis))
@@ -55,6 +60,13 @@ class Encoder:
         """Return the code of an event on every axis."""
         codes = self._zeros.copy()
         get = event.get
+        for position, name, base, last, table, axis in self._integers:
+            found = get(name)
+            if type(found) is int:
+                place = found - base
+                codes[position] = table[place] if 0 <= place <= last else axis.code(value_of(found))
+            elif found is not None:
+                codes[position] = axis.code(value_of(found))
         for position, name, kind, remembered, axis in self._plain:
             found = get(name)
             if found is None:

@@ -91,3 +91,10 @@ def sort_sets(starts, members, sorted_starts, sorted_members):
             written += 1
     sorted_starts[starts.size - 1] = written
     return written
+
+
+@njit(nogil=True, cache=True)
+def rename(handles, ids):
+    """Replace each handle by its id."""
+    for index in range(handles.size):
+        handles[index] = ids[handles[index]]

@@ -58,6 +58,8 @@ _PLAIN_TYPES = frozenset({int, float, str})
 """Types of which all values belong to one axis of a term, integers as long as they are short."""
 
 Ints = npt.NDArray[np.int64]
+Starts = npt.NDArray[np.int32]
+"""Where the members of each of some groups start; the last entry is where the last group ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class LeafArrays:
     leaf_a: npt.NDArray[np.int32]
     """The first operand, or the set of AMONG and NOT_AMONG."""
     leaf_b: npt.NDArray[np.int32]
-    set_starts: Ints
+    set_starts: Starts
     set_operands: npt.NDArray[np.int32]
 
 
@@ -280,10 +282,10 @@ class Leaves:
         base = offsets[leaf_axes]
         moved_a = np.where(is_set, a, flat[base + np.where(is_set, 0, a)]).astype(np.int32)
         moved_b = flat[base + b].astype(np.int32)
-        set_ends = np.concatenate([[0], integers(self._set_ends)])
+        set_ends = starts_of(self._set_ends)
         owners = np.repeat(leaf_axes[is_set], np.diff(set_ends))
         members = flat[offsets[owners] + integers(self._set_operands)]
-        set_starts, sorted_members = np.empty(len(set_ends), np.int64), np.empty(len(members), np.int32)
+        set_starts, sorted_members = np.empty(len(set_ends), np.int32), np.empty(len(members), np.int32)
         member_count = sort_sets(set_ends, members, set_starts, sorted_members)
         return LeafArrays(
             axes,
@@ -310,6 +312,11 @@ def _least_text_above(prefix: str) -> str | None:
 def integers(values: list[int], dtype: Any = np.int64) -> npt.NDArray[Any]:
     """Return a list of integers as an array, faster than `np.array`, which looks for what they might be."""
     return np.fromiter(values, dtype, len(values))
+
+
+def starts_of(ends: list[int]) -> Starts:
+    """Return where groups start, given where each ends."""
+    return np.concatenate([np.zeros(1, np.int32), integers(ends, np.int32)])
 
 
 def _are_short(numbers: tuple[Any, ...]) -> bool:

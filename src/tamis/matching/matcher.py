@@ -21,7 +21,7 @@ from tamis.language.checking import check
 from tamis.language.explanation import Explanation, explain
 from tamis.language.expressions import Expression, is_condition
 from tamis.language.parser import parse
-from tamis.matching import storage
+from tamis.matching import kernels, storage
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.columns import Batch, Events
 from tamis.matching.errors import (
@@ -70,6 +70,8 @@ class Matcher:
         self._sources = Sources()
         self._priorities: npt.NDArray[np.int64] | None = None
         """By handle, with room for more; None as long as all of them are 0."""
+        self._integer_ids: npt.NDArray[np.int64] | None = np.zeros(0, np.int64)
+        """By handle, with room for more; None once an id is no integer of 64 bits."""
         self._id_array: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
@@ -105,9 +107,29 @@ class Matcher:
             self._engine.add(range(first, first + len(ids)), prepared)
             self._handles |= new
             self._ids += ids
+            self._note_integers(first, ids)
             self._sources.extend(conditions)
             self._prioritise(first, priorities)
             self._id_array = None
+
+    def _note_integers(self, first: int, ids: list[Any]) -> None:
+        if self._integer_ids is None:
+            return
+        if set(map(type, ids)) - {int}:
+            self._integer_ids = None
+            return
+        try:
+            new = np.fromiter(ids, np.int64, len(ids))
+        except OverflowError:
+            self._integer_ids = None
+            return
+        # A little room only: at a million subscriptions every byte counts.
+        known = self._integer_ids
+        if len(known) < first + len(ids):
+            known = np.zeros(first + len(ids) + (first >> 2), np.int64)
+            known[:first] = self._integer_ids[:first]
+        known[first : first + len(ids)] = new
+        self._integer_ids = known
 
     def _prioritise(self, first: int, priorities: npt.NDArray[np.int64]) -> None:
         if self._priorities is None and not priorities.any():
@@ -174,7 +196,9 @@ class Matcher:
         handles = np.sort(snapshot.match_event(event, asked))
         if self._priorities is not None:
             handles = handles[np.argsort(-self._priorities[handles], kind="stable")]
-        ids = self._ids
+        integers, ids = self._integer_ids, self._ids
+        if integers is not None:  # new integers cost less than looking for the registered ones all over the memory
+            return integers[handles].tolist()  # type: ignore[no-any-return]
         return [ids[handle] for handle in handles.tolist()]
 
     def match_in_order(
@@ -241,13 +265,15 @@ class Matcher:
             return (self._engine.compiled_snapshot() if is_batch else self._engine.snapshot()), asked
 
     def _arrow_ids(self, handles: Handles) -> pa.Array:
+        """Return the ids of handles, in the same memory where they are numbers: matches may be many."""
+        integers = self._integer_ids
+        if integers is not None and len(self._ids):
+            kernels.rename(handles, integers)
+            return pa.array(handles)
         with self._lock:
             if self._id_array is None or len(self._id_array) < len(self._ids):
-                kinds = {type(each) for each in self._ids}
-                self._id_array = np.array(self._ids, np.int64 if kinds == {int} else object)
+                self._id_array = np.array(self._ids, object)
             ids = self._id_array
-        if ids.dtype != object:
-            return pa.array(ids[handles])
         try:
             found: pa.Array = pa.array(ids[handles].tolist(), None if len(handles) else pa.string())
         except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -285,8 +311,8 @@ class Matcher:
         """Return how many bytes the matcher takes, roughly: its arrays, the ids and the texts."""
         with self._lock:
             ids = sys.getsizeof(self._handles) + sys.getsizeof(self._ids) + sum(map(sys.getsizeof, self._handles))
-            priorities = 0 if self._priorities is None else self._priorities.nbytes
-            return self._engine.memory() + self._sources.memory() + ids + priorities
+            arrays = sum(array.nbytes for array in (self._priorities, self._integer_ids) if array is not None)
+            return self._engine.memory() + self._sources.memory() + ids + arrays
 
     # -- Files
 
@@ -337,6 +363,7 @@ class Matcher:
                 expressions = (parsed(str(saved.sources[handle])) for handle in living)
                 matcher._engine.add(living, matcher._engine.prepare(expressions))
             matcher._prioritise(0, saved.priorities)
+            matcher._note_integers(0, saved.ids)
         except (TamisError, UnicodeDecodeError) as error:
             raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
         return matcher

@@ -44,10 +44,10 @@ class Program:
     def row(self, axis, leaf):
         kind, codes = leaf
         if kind in (INTERVAL, OUTSIDE):
-            return (axis, kind, codes[0], codes[-1] - codes[0])
+            return (8 * axis + kind, codes[0], codes[-1] - codes[0])
         first = len(self.words)
         self.words += [sum(1 << code for code in codes)] if kind == MEMBER else sorted(codes)
-        return (axis, kind, first, len(codes))
+        return (8 * axis + kind, first, len(codes))
 
     @property
     def bitmaps(self):
@@ -57,7 +57,7 @@ class Program:
 @given(leaf=leaves, code=st.integers(0, CODES - 1))
 def test_a_leaf_holds_where_its_codes_say(leaf, code):
     program = Program()
-    _, kind, first, span = program.row(0, leaf)
+    kind, first, span = program.row(0, leaf)
     assert kernels.holds(np.uint32(code), kind, np.uint32(first), np.uint32(span), program.bitmaps) == is_true(
         leaf, code
     )
@@ -84,8 +84,8 @@ def laid_out(clauses):
     table[:, kernels.LEAVES] = np.cumsum([0, *map(len, clauses)])
     table[:, kernels.TREE] = NONE
     table[:-1, kernels.OWNER] = np.arange(len(clauses))
-    empty = np.zeros((0, 6), np.uint32)
-    return table, np.array(rows, np.uint32).reshape(-1, 4), empty, program.bitmaps
+    empty = np.zeros((0, 5), np.uint32)
+    return table, np.array(rows, np.uint32).reshape(-1, 3), empty, program.bitmaps
 
 
 def matches(clauses, codes):
@@ -139,13 +139,13 @@ def test_match_keys_finds_the_events_of_each_key_that_pass_its_clauses(clauses, 
 def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(clauses, event, room):
     # Clause number i lies under a range: "axis 0 has a code from i to i + 5". Probes let everything through.
     count = len(clauses)
-    probes = np.tile(np.array([0, 0, 0xFFFF], np.uint16), (count, 3))
+    probes = np.tile(np.array([0, 0, 0xFFFF] * 3 + [0], np.uint16), (count, 1))
     out = np.empty(room, np.uint32)
     numbers = np.arange(count, dtype=np.uint32)
     written = kernels.match_event(
         np.array(event, np.uint32).reshape(-1, 1), np.array([0, count, count]), np.array([0, count]), -1,
         numbers, numbers + np.uint32(5), np.arange(count + 1), np.zeros(2, np.uint8), probes,
-        *laid_out(clauses), numbers, numbers, np.ones(count, np.bool_), out,
+        *laid_out(clauses), np.ones(count, np.bool_), out,
     )  # fmt: skip
     expected = [
         owner
@@ -163,18 +163,19 @@ def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(claus
 def test_probes_let_through_whatever_their_leaves_let_through(clause, event):
     count = len(clause)
     firsts, lasts = (np.array(bounds, np.uint32) for bounds in zip(*((min(a, b), max(a, b)) for _, a, b in clause), strict=True)) if count else (np.zeros(0, np.uint32),) * 2  # fmt: skip
-    probes = np.empty((1, 9), np.uint16)
+    probes = np.empty((1, 10), np.uint16)
     shifts = np.array([2, 2], np.uint8)
     kernels.choose_probes(
         np.array([0]), np.array([0, count]), np.arange(count, dtype=np.uint32), np.array([-1]),
-        np.array([axis for axis, _, _ in clause], np.uint32), firsts, lasts,
+        np.array([axis for axis, _, _ in clause], np.uint32), np.zeros(count, np.uint8), firsts, lasts,
         np.arange(count, dtype=np.float32), shifts, probes,
     )  # fmt: skip
     passes = [
         (event[axis] >> 2) - first in range(span + 1)
-        for axis, first, span in probes[0].reshape(3, 3).astype(int).tolist()
+        for axis, first, span in probes[0, :9].reshape(3, 3).astype(int).tolist()
     ]
     assert all(passes) or not all(first <= event[axis] <= last for (axis, _, _), first, last in zip(clause, firsts, lasts, strict=True))  # fmt: skip
+    assert probes[0, 9] == (not clause)  # shifted codes do not tell all
     for (axis, low, high), is_passed in zip(clause[:3], passes, strict=False):
         assert is_passed == (min(low, high) >> 2 <= event[axis] >> 2 <= max(low, high) >> 2)
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.language import values
+from tamis.language.meaning import value
 from tamis.matching.columns import Events
-from tamis.matching.columnwise import Batch, evaluation, numbers, truth_codes
+from tamis.matching.columnwise import Batch, comparison, evaluation, numbers, truth_codes
 from tamis.matching.columnwise.series import from_values, literal
 from tests.matching.columnwise.tables import decimals, doubles, integers
 from tests.matching.columnwise.test_evaluation import same
@@ -62,6 +63,37 @@ def test_operations_on_columns_are_those_on_numbers(name, left, right):
     found = columnwise(from_values(left), from_values(right) if isinstance(right, list) else literal(right))
     if found is not None:
         assert agree(found, [one_by_one(*pair) for pair in zip(left, beside, strict=True)])
+
+
+EDGES = {
+    "integers": (pa.int64(), [None, 0, 1, -1, 7, -7, 2**53, 2**53 + 1, LEAST, GREATEST, 3037000500]),
+    "doubles": (
+        pa.float64(),
+        [None, 0.0, -0.0, 1.0, -1.5, float(2**53), 9.3e18, math.nan, math.inf, -math.inf, 5e-324, 1e308],
+    ),
+    "decimals": (pa.decimal128(17, 2), [None, *map(Decimal, ("0.00", "1.00", "-1.50", "999999999999999.99", "0.01"))]),
+    "fractions": (
+        pa.decimal128(18, 18),
+        [None, *map(Decimal, ("0", "0.1", "-0.000000000000000001", "0.999999999999999999"))],
+    ),
+}
+
+
+@pytest.mark.parametrize("left", EDGES)
+@pytest.mark.parametrize("right", EDGES)
+def test_any_two_numbers_compute_and_compare_as_the_reference_meaning_says(left, right):
+    (left_type, lefts), (right_type, rights) = EDGES[left], EDGES[right]
+    pairs = [(one, two) for one in lefts for two in rights]
+    table = pa.table(
+        {"a": pa.array([one for one, _ in pairs], left_type), "b": pa.array([two for _, two in pairs], right_type)}
+    )
+    rows = [{"a": one, "b": two} for one, two in pairs]
+    texts = ["a + b", "a - b", "a * b", "a / b", "a % b", "least(a, b)", "greatest(a, b)", "avg(a, b)", "abs(a)", "-a"]
+    for term in [tamis.parse(f"{text} = 0").left for text in texts]:
+        assert agree(Batch.of(Events(table)).evaluated(term), [value(term, row) for row in rows]), term
+    for operator in ("=", "<>", "<", "<=", ">", ">=", "<=>"):
+        asked = tamis.parse(f"a {operator} b")
+        assert agree(Batch.of(Events(table)).evaluated(asked), [value(asked, row) for row in rows]), asked
 
 
 @given(arguments=st.lists(columns, min_size=1, max_size=3), sign=st.sampled_from([-1, 1]))
@@ -176,6 +208,19 @@ def test_decimals_of_many_digits_compare_with_integers_to_the_last_digit(left, r
             asked = tamis.parse(text)
             expected = [tamis.truth(asked, event) for event in Events(table).mappings()]
             assert Batch.of(Events(table)).evaluated(asked).tolist() == expected
+
+
+def test_the_last_digit_of_a_decimal_decides_beside_integers_of_any_size():
+    least = Decimal(1).scaleb(-18)
+    table = pa.table(
+        {
+            "a": pa.array([least, -least, Decimal(0), least], pa.decimal128(18, 18)),
+            "b": pa.array([0, 0, 0, GREATEST], pa.int64()),
+        }
+    )
+    for text, expected in (("a > b", [2, 1, 1, 1]), ("a < b", [1, 2, 1, 2]), ("b = a", [1, 1, 2, 1])):
+        with patch.object(comparison, "row_by_row", side_effect=AssertionError("rows were asked")):
+            assert truth_codes(tamis.parse(text), Events(table)).tolist() == expected
 
 
 @pytest.mark.parametrize("right", ["b", "double('NaN')", "1e0", "b + 0"])

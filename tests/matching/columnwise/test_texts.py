@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import PatternError
+from tamis.language.expressions import Attribute, Like
 from tamis.language.patterns import like_found, regex_found
+from tamis.matching.closures import compiled
 from tamis.matching.columns import Events
 from tamis.matching.columnwise import Batch, texts, truth_codes
 from tamis.matching.columnwise.series import from_column, from_values
@@ -32,6 +34,17 @@ regexes = st.lists(st.sampled_from(pieces.split()), max_size=5).map("".join)
 def test_like_finds_in_a_column_what_it_finds_in_each_text(strings, pattern):
     found = texts.like(from_values([*strings, None]), pattern, "\\")
     assert found.tolist() == [*(like_found(text, pattern, "\\") for text in strings), None]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["%ab", "ab%", "%ab%", "a%b", "ab", "_b", "b_", "%", "%%", "", "_", "%a%b%", "\\%%", "%\\_"]
+)
+def test_every_shape_of_a_like_pattern_finds_what_it_says(pattern):
+    strings = ["ab", "xab", "abx", "xabx", "a\nb", "axb", "b", "", "a", "%", "%x", "x_", "_", "aab", "abab", "bx"]
+    expected = [like_found(text, pattern, "\\") for text in strings]
+    assert texts.like(from_values(strings), pattern, "\\").tolist() == expected
+    assert [compiled(Like(Attribute(("a",)), pattern))({"a": text}) for text in strings] == expected
+    assert any(expected) and (not all(expected) or pattern in ("%", "%%"))
 
 
 @given(strings=st.lists(words, min_size=1, max_size=8), pattern=regexes)

@@ -48,7 +48,7 @@ from tamis.matching.block.kernels import (
     UNITE,
     UNITE_TOP,
 )
-from tamis.matching.leaves import Ints, Leaves, integers
+from tamis.matching.leaves import Leaves, Starts, integers, starts_of
 from tamis.selectivity.operations import GUESSES, WITHIN
 
 if TYPE_CHECKING:
@@ -66,24 +66,24 @@ class Draft:
     """Subscriptions as clauses over axes. Subscription s is the s-th of `handles`."""
 
     axes: list[Axis]
-    handles: Ints
+    handles: npt.NDArray[np.int64]
     leaf_axes: npt.NDArray[np.uint32]
     leaf_operations: npt.NDArray[np.uint8]
     leaf_a: npt.NDArray[np.int32]
     """The first operand, or the set of AMONG and NOT_AMONG."""
     leaf_b: npt.NDArray[np.int32]
-    set_starts: Ints
+    set_starts: Starts
     set_operands: npt.NDArray[np.int32]
-    clause_starts: Ints
+    clause_starts: Starts
     clause_leaves: npt.NDArray[np.uint32]
     clause_owners: npt.NDArray[np.uint32]
     clause_ordinals: npt.NDArray[np.uint16]
-    clause_trees: Ints
+    clause_trees: npt.NDArray[np.int32]
     """Where the clause's program starts, -1 for none."""
     tree_leaves: npt.NDArray[np.uint32]
     tree_trues: npt.NDArray[np.uint32]
     tree_falses: npt.NDArray[np.uint32]
-    clause_steps: Ints
+    clause_steps: Starts
     """Where the clause's steps start; the clause has none where they end at once."""
     step_actions: npt.NDArray[np.uint8]
     step_leaves: npt.NDArray[np.uint32]
@@ -293,15 +293,15 @@ class Drafting:
             leaves.leaf_b,
             leaves.set_starts,
             leaves.set_operands,
-            np.concatenate([[0], integers(self._clause_ends)]),
+            starts_of(self._clause_ends),
             integers(self._clause_leaves, np.uint32),
             integers(self._clause_owners, np.uint32),
             integers(self._clause_ordinals, np.uint16),
-            integers(self._clause_trees),
+            integers(self._clause_trees, np.int32),
             integers(self._tree_leaves, np.uint32),
             integers(self._tree_trues, np.uint32),
             integers(self._tree_falses, np.uint32),
-            np.concatenate([[0], integers(self._step_ends)]),
+            starts_of(self._step_ends),
             integers(self._step_actions, np.uint8),
             integers(self._step_leaves, np.uint32),
         )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tamis.matching.axes import TRUTH, Axis, AxisKey
 from tamis.matching.block.draft import Draft
 from tamis.matching.block.kernels import NONE
-from tamis.matching.leaves import Ints, sorted_operands
+from tamis.matching.leaves import Ints, Starts, sorted_operands
 from tamis.selectivity.operations import AMONG, BEYOND, FROM_TO, NOT_AMONG, WITHIN
 
 Flags = npt.NDArray[np.bool_]
@@ -106,17 +106,17 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
         operations,
         a.astype(np.int32),
         b.astype(np.int32),
-        np.concatenate([[0], np.cumsum(set_sizes)]).astype(np.int64),
+        _starts(set_sizes),
         (places[set_base + members] - np.repeat(moved_base[is_set], set_sizes)).astype(np.int32),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        _starts(lengths),
         leaf_numbers[clause_leaves],
         (np.cumsum(alive) - 1)[draft.clause_owners[keep]].astype(np.uint32),
         draft.clause_ordinals[keep],
-        clause_trees,
+        clause_trees.astype(np.int32),
         leaf_numbers[tree_leaves],
         draft.tree_trues[in_trees],
         draft.tree_falses[in_trees],
-        np.concatenate([[0], np.cumsum(step_counts)]).astype(np.int64),
+        _starts(step_counts),
         draft.step_actions[steps],
         np.where(step_leaves == NONE, NONE, leaf_numbers[np.where(step_leaves == NONE, 0, step_leaves)]).astype(
             np.uint32
@@ -124,6 +124,11 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
         if len(leaf_numbers)
         else step_leaves,
     )
+
+
+def _starts(sizes: npt.NDArray[Any]) -> Starts:
+    """Return where groups of such sizes start."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
 
 def _spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> Ints:
@@ -162,15 +167,13 @@ def _concatenated(axes: list[Axis], parts: list[Draft]) -> Draft:
     def plain(name: str) -> npt.NDArray[Any]:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    def starts(name: str) -> Ints:
-        return np.concatenate(
-            [[0], np.cumsum(np.concatenate([np.diff(getattr(part, name)) for part in parts]))]
-        ).astype(np.int64)
+    def starts(name: str) -> Starts:
+        return _starts(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
 
     leaf_counts = [len(part.leaf_axes) for part in parts]
     set_counts = [len(part.set_starts) - 1 for part in parts]
     is_set = np.isin(plain("leaf_operations"), (AMONG, NOT_AMONG))
-    trees = shifted("clause_trees", [len(part.tree_leaves) for part in parts], np.int64)
+    trees = shifted("clause_trees", [len(part.tree_leaves) for part in parts], np.int32)
     trees[plain("clause_trees") < 0] = -1
     step_leaves = shifted("step_leaves", leaf_counts, np.uint32)
     step_leaves[plain("step_leaves") == NONE] = NONE

@@ -4,8 +4,9 @@ Throughout, an event's value on an axis is a *code*: 0 for NULL or a value of an
 among the axis's operands plus one. A segment's clauses are rows of four tables of unsigned 32-bit numbers (one row
 is one cache line or less, and few arguments make calls between kernels cheap):
 
-    leaves     AXIS KIND FIRST SPAN                    a leaf: does the code lie in a set of codes?
-    trees      AXIS KIND FIRST SPAN ON_TRUE ON_FALSE   a leaf of a tree, and where to go on from it
+    leaves     WHAT FIRST SPAN                         a leaf: does the code lie in a set of codes? WHAT is the axis,
+                                                       times eight, plus the kind
+    trees      WHAT FIRST SPAN ON_TRUE ON_FALSE        a leaf of a tree, and where to go on from it
     clauses    LEAVES TREE OWNER ORDINAL               where its leaves start (they end where the next clause's start),
                                                        where its tree starts, whose it is, and which of the owner's
     bitmaps                                            64-bit words: the members of sets
@@ -24,7 +25,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-AXIS, KIND, FIRST, SPAN, ON_TRUE, ON_FALSE = 0, 1, 2, 3, 4, 5
+WHAT, FIRST, SPAN, ON_TRUE, ON_FALSE = 0, 1, 2, 3, 4
+KIND_BITS, KIND_MASK = np.uint32(3), np.uint32(7)
 LEAVES, TREE, OWNER, ORDINAL = 0, 1, 2, 3
 INTERVAL, OUTSIDE, MEMBER, LISTED, UNLISTED = 0, 1, 2, 3, 4
 NONE = ACCEPT = 2**32 - 1
@@ -59,8 +61,8 @@ def tree_holds(codes, event, start, trees, bitmaps):
     at = np.uint32(0)
     while at < REJECT:
         leaf = start + at
-        code = codes[trees[leaf, AXIS], event]
-        if holds(code, trees[leaf, KIND], trees[leaf, FIRST], trees[leaf, SPAN], bitmaps):
+        code = codes[(trees[leaf, WHAT] >> KIND_BITS), event]
+        if holds(code, (trees[leaf, WHAT] & KIND_MASK), trees[leaf, FIRST], trees[leaf, SPAN], bitmaps):
             at = trees[leaf, ON_TRUE]
         else:
             at = trees[leaf, ON_FALSE]
@@ -71,8 +73,8 @@ def tree_holds(codes, event, start, trees, bitmaps):
 def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
     """Do all leaves and the tree of a clause hold for one event?"""
     for leaf in range(clauses[clause, LEAVES], clauses[clause + np.uintp(1), LEAVES]):
-        code = codes[leaves[leaf, AXIS], event]
-        if not holds(code, leaves[leaf, KIND], leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps):
+        code = codes[(leaves[leaf, WHAT] >> KIND_BITS), event]
+        if not holds(code, (leaves[leaf, WHAT] & KIND_MASK), leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps):
             return False
     tree = clauses[clause, TREE]
     return tree == NONE or tree_holds(codes, event, tree, trees, bitmaps)
@@ -150,7 +152,7 @@ def match_keys(
                 for index in range(size):
                     survivors[index] = orders[slice_start + index]
                 for leaf in range(clauses[row, LEAVES], clauses[row + np.uintp(1), LEAVES]):
-                    axis, kind = leaves[leaf, AXIS], leaves[leaf, KIND]
+                    axis, kind = (leaves[leaf, WHAT] >> KIND_BITS), (leaves[leaf, WHAT] & KIND_MASK)
                     first, span = leaves[leaf, FIRST], leaves[leaf, SPAN]
                     kept = np.uintp(0)
                     if kind == INTERVAL:
@@ -319,11 +321,13 @@ def match_maps(
                 is_match = True
                 for leaf in range(first_leaf, last_leaf):
                     if terms[leaf, 0] < np.uint32(EXACT_BIT):
-                        code = codes[leaves[leaf, AXIS], event]
-                        if leaves[leaf, KIND] == INTERVAL:
+                        code = codes[(leaves[leaf, WHAT] >> KIND_BITS), event]
+                        if (leaves[leaf, WHAT] & KIND_MASK) == INTERVAL:
                             is_match = np.uint32(code) - np.uint32(leaves[leaf, FIRST]) <= np.uint32(leaves[leaf, SPAN])
                         else:
-                            is_match = holds(code, leaves[leaf, KIND], leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps)
+                            is_match = holds(
+                                code, (leaves[leaf, WHAT] & KIND_MASK), leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps
+                            )
                         if not is_match:
                             break
                 if not is_match or (not is_tree_done and not tree_holds(codes, event, tree, trees, bitmaps)):
@@ -385,9 +389,11 @@ for _number in range(64):
 @njit(nogil=True, cache=True)
 def match_event(
     codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, key_clauses, shifts, probes,
-    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, alive, out_owners,
+    clauses, leaves, trees, bitmaps, alive, out_owners,
 ):  # fmt: skip
     """Match a single event against the clauses of the keys it passes. Returns how many match, perhaps not all written.
+
+    A subscription is written once for each of its clauses that match.
 
     Written out in one piece: a call that passes arrays costs more than a leaf.
 
@@ -397,9 +403,9 @@ def match_event(
                                            in order of their first code
     scan_key                  int          the key of the clauses that no key finds, or -1
     shifts                    uint8[:]     by how many bits the codes of each axis are shifted to fit into 16
-    probes                    uint16[:,9]  of each clause three intervals that its leaves lie in, in shifted codes:
-                                           axis, first and span of each. Most clauses are done with after reading
-                                           this one row
+    probes                    uint16[:,10] of each clause three intervals that its leaves lie in, in shifted codes:
+                                           axis, first and span of each; and 1 if that is all that its leaves ask. Most
+                                           clauses are done with after reading this one row
     """
     keys = np.empty(key_firsts.size + 1, np.uint32)
     candidates = np.empty(probes.shape[0], np.uint32)
@@ -454,30 +460,30 @@ def match_event(
             clause = np.uintp(candidates[index])
             leaf = np.uintp(clauses[clause, LEAVES])
             ahead |= np.uint32(alive[clauses[clause, OWNER]])
-            if leaf < np.uintp(leaves.shape[0]):
-                ahead |= leaves[leaf, AXIS]
+            if probes[clause, 9] == 0 and leaf < np.uintp(leaves.shape[0]):
+                ahead |= leaves[leaf, WHAT]
             if clauses[clause, TREE] != NONE:
-                ahead |= trees[np.uintp(clauses[clause, TREE]), AXIS]
+                ahead |= trees[np.uintp(clauses[clause, TREE]), WHAT]
         keys[0] = ahead  # so that no compiler leaves the reads out
         for index in range(begin, end):
             clause = np.uintp(candidates[index])
             is_match = True
             leaf, last_leaf = np.uintp(clauses[clause, LEAVES]), np.uintp(clauses[clause + np.uintp(1), LEAVES])
+            if probes[clause, 9] == 1:
+                leaf = last_leaf
             while leaf < last_leaf and is_match:
-                code = np.uint32(codes[leaves[leaf, AXIS], 0])
-                if leaves[leaf, KIND] == INTERVAL:
+                code = np.uint32(codes[(leaves[leaf, WHAT] >> KIND_BITS), 0])
+                if (leaves[leaf, WHAT] & KIND_MASK) == INTERVAL:
                     is_match = code - leaves[leaf, FIRST] <= leaves[leaf, SPAN]
                 else:
-                    is_match = holds(code, leaves[leaf, KIND], leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps)
+                    is_match = holds(
+                        code, (leaves[leaf, WHAT] & KIND_MASK), leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps
+                    )
                 leaf += np.uintp(1)
-            owner, tree, ordinal = clauses[clause, OWNER], clauses[clause, TREE], clauses[clause, ORDINAL]
+            owner, tree = clauses[clause, OWNER], clauses[clause, TREE]
             if not is_match or not alive[owner]:
                 continue
             if tree != NONE and not tree_holds(codes, np.uintp(0), tree, trees, bitmaps):
-                continue
-            if ordinal > 0 and is_repeated(
-                codes, np.uintp(0), owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
-            ):
                 continue
             if written < out_owners.size:
                 out_owners[written] = owner
@@ -526,26 +532,34 @@ def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, sha
 
 
 @njit(nogil=True, cache=True)
-def choose_probes(rows, leaf_starts, placed, chosen, leaf_axes, firsts, lasts, costs, shifts, probes):
+def choose_probes(rows, leaf_starts, placed, chosen, leaf_axes, kinds, firsts, lasts, costs, shifts, probes):
     """Choose the three cheapest leaves of each row, but for the one by which it is found, and write their intervals.
 
-    firsts, lasts  uint32[:]    an interval around each leaf
-    costs          float32[:]   infinite for a leaf that has none
-    probes         uint16[:,9]  see `match_event`
+    firsts, lasts  uint32[:]     an interval around each leaf
+    costs          float32[:]    infinite for a leaf that has none
+    probes         uint16[:,10]  see `match_event`
     """
     best = np.empty(3, np.int64)
     for row in range(rows.size):
         best[:] = -1
+        count = 0
+        is_all = True
         for index in range(leaf_starts[row], leaf_starts[row + 1]):
             leaf = np.int64(placed[index])
-            if leaf == chosen[rows[row]] or costs[leaf] == np.inf or leaf_axes[leaf] > 0xFFFF:
+            if leaf == chosen[rows[row]]:
                 continue
+            if costs[leaf] == np.inf or leaf_axes[leaf] > 0xFFFF:
+                is_all = False
+                continue
+            is_all &= kinds[leaf] == INTERVAL and shifts[leaf_axes[leaf]] == 0
+            count += 1
             for place in range(3):
                 if best[place] < 0 or costs[leaf] < costs[best[place]]:
                     for later in range(2, place, -1):
                         best[later] = best[later - 1]
                     best[place] = leaf
                     break
+        probes[row, 9] = is_all and count <= 3
         for place in range(3):
             leaf = best[place]
             if leaf < 0:

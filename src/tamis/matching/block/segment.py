@@ -13,7 +13,7 @@ passes.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +38,7 @@ _BROAD = 0.004
 """The share of events from which on a clause is checked with bitmaps: some thirty events of a block."""
 _NEVER = 2**32 - 2
 """A code that no value has."""
+NO_OWNER = np.uint32(kernels.NONE)
 _WIDTH_OF_A_HULL = 4
 """The interval around a set holds about so many times the events that the set holds."""
 _SCANNED = np.iinfo(np.int32).max
@@ -68,13 +69,15 @@ class Segment:
     narrow_clauses: Ints = field(init=False)
     is_broad: npt.NDArray[np.bool_] = field(init=False)
     """By row."""
-    broad_rows: Ints = field(init=False)
+    broad_rows: npt.NDArray[np.int32] = field(init=False)
     maps: Maps = field(init=False)
     widest_axis: int = field(init=False)
     """The most codes that one of its axes has."""
     shifts: npt.NDArray[np.uint8] = field(init=False)
     probes: npt.NDArray[np.uint16] = field(init=False)
     """Of each row the three intervals that a single event is tried on first, in codes shifted to fit into 16 bits."""
+    has_several: bool = field(init=False)
+    """Whether a subscription has more than one clause."""
     sorted_axes: npt.NDArray[np.int32] = field(init=False)
     start_offsets: Ints = field(init=False)
     _distances: list[Distances] | None = field(init=False, default=None)
@@ -92,14 +95,11 @@ class Segment:
         arrays = [
             *self.draft.arrays().values(),
             *self.program,
-            self.probes,
-            self.maps.terms,
-            self.key_firsts,
-            self.key_lasts,
-            self.key_clauses,
+            *(getattr(self.maps, each.name) for each in fields(self.maps)),
+            *(getattr(self, each.name) for each in fields(self) if not each.name.startswith("_")),
         ]
         operands = sum(8 + sys.getsizeof(operand) for axis in self.draft.axes for operand in axis.operands)
-        return int(sum(array.nbytes for array in arrays)) + operands
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) + operands
 
     # -- Matching
 
@@ -162,16 +162,18 @@ class Segment:
         return found
 
     def match_event(self, codes: list[int] | Codes, alive: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-        """Match one event, given its code on every axis; return the owners of all matches."""
+        """Match one event, given its code on every axis; return the owners of all matches, in order."""
         column = np.array(codes if len(codes) else [0], np.uint32).reshape(-1, 1)
         out = np.empty(1024, np.uint32)
         while True:
             written = kernels.match_event(
                 column, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts,
-                self.key_clauses, self.shifts, self.probes, *self.program, alive, out,
+                self.key_clauses, self.shifts, self.probes, *self.program[:4], alive, out,
             )  # fmt: skip
             if written <= len(out):
-                return out[:written]
+                owners = out[:written]
+                owners.sort()
+                return owners[np.diff(owners, prepend=NO_OWNER) != 0] if self.has_several else owners
             out = np.empty(written, np.uint32)
 
 
@@ -215,7 +217,7 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     first_rows[rows[::-1]] = np.arange(len(rows))[::-1]
     broad_clauses = np.flatnonzero(is_broad & (first_rows >= 0))
     first_rows, together = first_rows[broad_clauses], is_shared[broad_clauses]
-    segment.broad_rows = np.concatenate([np.sort(first_rows[~together]), first_rows[together]])
+    segment.broad_rows = np.concatenate([np.sort(first_rows[~together]), first_rows[together]]).astype(np.int32)
     segment.maps = planned(
         draft, rows, leaf_starts, placed, segment.is_broad, shares, kinds, firsts, spans, sample_codes
     )
@@ -228,14 +230,17 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     clauses[:-1, kernels.TREE] = np.where(trees_of_rows < 0, kernels.NONE, trees_of_rows)
     clauses[:-1, kernels.OWNER] = draft.clause_owners[rows]
     clauses[:-1, kernels.ORDINAL] = draft.clause_ordinals[rows]
-    leaves = np.stack([draft.leaf_axes.astype(np.uint32), kinds.astype(np.uint32), firsts, spans], axis=1)
+    leaves = np.stack([(draft.leaf_axes << kernels.KIND_BITS) + kinds, firsts, spans], axis=1)
     jumps = np.stack([draft.tree_trues, draft.tree_falses], axis=1)
     trees = np.concatenate([leaves[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
-    segment.probes = np.empty((len(rows), 9), np.uint16)
+    segment.has_several = bool(is_shared.any())
+    segment.probes = np.empty((len(rows), 10), np.uint16)
     widths = [int(axis.code_count - 1).bit_length() for axis in draft.axes]
     segment.shifts = np.array([max(0, width - 16) for width in widths], np.uint8)
     hulls = _hulls(draft, kinds, firsts, spans, shares)
-    kernels.choose_probes(rows, leaf_starts, placed, chosen, draft.leaf_axes, *hulls, segment.shifts, segment.probes)
+    kernels.choose_probes(
+        rows, leaf_starts, placed, chosen, draft.leaf_axes, kinds, *hulls, segment.shifts, segment.probes
+    )
     segment.program = (clauses, leaves[placed], trees, bitmaps, owner_clauses.astype(np.uint32), row_of_clause)
     return segment
 
