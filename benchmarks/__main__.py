@@ -26,10 +26,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.algorithms import against_published, algorithms, phases
 from benchmarks.cases import CASES
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
 from benchmarks.registration import churn, registration
+from benchmarks.relations import covering, hard_relations, relations, solvers
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.warm_up import warm_up
 
@@ -45,6 +47,13 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "registration": registration,
     "churn": churn,
     "warm_up": warm_up,
+    "algorithms": algorithms,
+    "against_published": against_published,
+    "phases": phases,
+    "relations": relations,
+    "solvers": solvers,
+    "hard_relations": hard_relations,
+    "covering": covering,
 }
 FULL: dict[str, dict[str, Any]] = {
     "throughput": {"subscription_counts": (100_000, 1_000_000)},
@@ -52,6 +61,10 @@ FULL: dict[str, dict[str, Any]] = {
     "growth": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
     "shares_of_time": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
     "registration": {"subscription_count": 1_000_000},
+    "algorithms": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
+    "against_published": {"subscription_counts": (100_000, 1_000_000)},
+    "phases": {"subscription_counts": (100_000, 1_000_000)},
+    "covering": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
 }
 """What `--full` asks for; it takes gigabytes, and most of an hour."""
 RESULTS = Path("artifacts/benchmarks")

@@ -6,6 +6,7 @@
 True
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tamis import errors
@@ -30,6 +31,7 @@ from tamis.language import (
 )
 
 if TYPE_CHECKING:
+    from tamis import relations
     from tamis.matching import Matcher
 
 __version__ = "0.1.0"
@@ -52,15 +54,18 @@ __all__ = [
     "json_schema",
     "lit",
     "parse",
+    "relations",
     "truth",
     "xor",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the matcher when somebody asks for it: its compiler takes a second to load."""
+    """Import matchers and their like when somebody asks for them: their compiler takes a second to load."""
     if name == "Matcher":
         from tamis.matching import Matcher
 
         return Matcher
+    if name == "relations":
+        return import_module("tamis.relations")
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")

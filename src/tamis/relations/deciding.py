@@ -1,0 +1,199 @@
+"""Is there an event that matches all of these filters and none of those?
+
+Every relation is this question. It is looked at three times, ever more thoroughly: by the formulas themselves, by a
+short search, and by a solver within a budget. "No" is always proven, because formulas know at least what events can
+do. "Yes" is proven if the question is about attributes alone, or if an event was found for which the reference meaning
+agrees. Otherwise functions and patterns stand in the way: the solver's answer is tried out, and where it is
+wrong for the values it names, that is a lemma for the next attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.expressions import Attribute
+from tamis.language.meaning import truth
+from tamis.relations.domains import Axis
+from tamis.relations.formulas import NEVER, Fact, Formula, Within
+from tamis.relations.lines import ARRAY, RECORD, first_value, next_cut
+from tamis.relations.links import links
+from tamis.relations.satisfiability import Model, Question, TooLargeError
+from tamis.relations.search import MOST_STEPS, search
+from tamis.relations.value_sets import is_member
+from tamis.relations.witnesses import Event, completed, guesses, is_witness
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.relations.forms import Box, Context, Form
+    from tamis.relations.search import Facts
+
+DEFAULT_BUDGET = 10_000
+"""How many conflicts the solver may have: tens of milliseconds, on most questions."""
+_MOST_LESSONS = 150
+_MOST_PUT_ASIDE = 8
+"""How often the solver is corrected, and how often a model is put aside that was neither shown nor refuted."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """Whether there is such an event, whether that is proven, by what, and what the event looks like."""
+
+    is_possible: bool
+    is_proven: bool
+    by: str
+    box: Box | None = None
+    """Values for the terms, all of which will do; of what is not proven, as far as formulas can tell."""
+    event: Event | None = None
+
+
+def ask(
+    matching: Sequence[Form],
+    missing: Sequence[Form],
+    context: Context,
+    budget: int = DEFAULT_BUDGET,
+    most_steps: int = MOST_STEPS,
+) -> Answer:
+    """Ask for an event that matches all of the ones and none of the others.
+
+    >>> from tamis.relations.forms import context_of
+    >>> context = context_of(None)
+    >>> answer = ask([context.form("a > 5")], [context.form("a > 7")], context)
+    >>> answer.is_possible, answer.is_proven, answer.by
+    (True, True, 'search')
+    """
+    formulas = [form.formula for form in matching] + [form.opposite for form in missing]
+    if NEVER in formulas:
+        return Answer(False, True, "equality")
+    forms = (*matching, *missing)
+    formulas += _links(forms, context)
+    found = search(formulas, most_steps)
+    if found.is_possible is False:
+        return Answer(False, True, "search")
+    is_plain = all(form.is_plain for form in forms)
+    if found.is_possible and is_plain:
+        return Answer(True, True, "search", found.box)
+    if found.is_possible:
+        event = _guessed(found.box, found.facts, forms, matching, missing, context)
+        if event is not None:
+            return Answer(True, True, "search", event=event)
+    try:
+        with Question(formulas) as question:
+            return _solved(question, matching, missing, context, budget, is_plain)
+    except TooLargeError:
+        return Answer(True, False, "budget")
+
+
+def _links(forms: Sequence[Form], context: Context) -> list[Formula]:
+    axes = dict.fromkeys(axis for form in forms for axis in form.axes)
+    facts = {fact for form in forms for fact in form.facts}
+    schema = context.schema
+    if not facts and all(axis.is_plain for axis in axes) and not (schema is not None and schema.mandatory_by_type):
+        paths = [axis.term.path for axis in axes if isinstance(axis.term, Attribute)]
+        if all(len(path) == 1 for path in paths):
+            return []
+    return links(axes, facts, schema, context.axis)
+
+
+def _solved(
+    question: Question,
+    matching: Sequence[Form],
+    missing: Sequence[Form],
+    context: Context,
+    budget: int,
+    is_plain: bool,
+) -> Answer:
+    aside: Box | None = None
+    aside_count = 0
+    for _ in range(_MOST_LESSONS):
+        model = question.solve(budget)
+        if model is None:
+            return Answer(True, False, "budget", aside)
+        if model is False:
+            # What was put aside might still be possible.
+            return Answer(aside is not None, aside is None, "solver", aside)
+        assert isinstance(model, Model)
+        box: Box = dict(model.stretches)
+        if is_plain:
+            return Answer(True, True, "solver", box)
+        event = _guessed(box, model.facts, (*matching, *missing), matching, missing, context)
+        if event is not None:
+            return Answer(True, True, "solver", event=event)
+        if not _learn(question, model, context):
+            aside = box
+            aside_count += 1
+            if aside_count > _MOST_PUT_ASIDE:
+                break
+            _put_aside(question, model)
+    return Answer(True, False, "solver", aside)
+
+
+def _guessed(
+    box: Box,
+    facts: Facts,
+    forms: Sequence[Form],
+    matching: Sequence[Form],
+    missing: Sequence[Form],
+    context: Context,
+) -> Event | None:
+    axes = dict.fromkeys(axis for form in forms for axis in form.axes)
+    axes.update(dict.fromkeys(box))
+    for paths in [axis.paths for axis in axes] + [_paths(fact) for form in forms for fact in form.facts]:
+        axes.update(dict.fromkeys(context.axis(Attribute(path)) for path in paths))
+    wanted, unwanted = [form.expression for form in matching], [form.expression for form in missing]
+    for event in guesses(box, facts, axes, context.schema):
+        if is_witness(event, wanted, unwanted, context.schema):
+            return event
+    return None
+
+
+def _paths(fact: Fact) -> frozenset[tuple[str, ...]]:
+    return Axis(fact.predicate, "any", ()).paths
+
+
+# -- Lemmas
+
+
+def _learn(question: Question, model: Model, context: Context) -> bool:
+    """Compute what the model assumed, where it names all the values needed; tell the solver where it was wrong."""
+    fixed: dict[tuple[str, ...], tuple[Within, Any]] = {}
+    for axis, (low, high) in model.stretches.items():
+        if isinstance(axis.term, Attribute) and low[0] not in (ARRAY, RECORD) and next_cut(low, axis.line) == high:
+            fixed[axis.term.path] = (Within(axis, (low, high)), first_value(low, high, axis.line))
+    event = completed({path: known for path, (_, known) in fixed.items()}, None)
+    is_new = False
+    for axis, stretch in model.stretches.items():
+        if axis.is_plain or not axis.paths <= fixed.keys():
+            continue
+        cut = axis.cut_in(event, context.schema)
+        if is_member(cut, stretch) or not is_member(cut, axis.values):
+            continue
+        premises = [_elsewhere(fixed[path][0]) for path in axis.paths]
+        question.add([leaf for premise in premises for leaf in premise] + [Within(axis, question.around(axis, cut))])
+        is_new = True
+    for (predicate, wanted), is_so in model.facts.items():
+        paths = Axis(predicate, "any", ()).paths
+        if paths <= fixed.keys():
+            is_really_so = truth(predicate, event, context.schema) is wanted
+            if is_really_so is not is_so:
+                premises = [_elsewhere(fixed[path][0]) for path in paths]
+                question.add([leaf for each in premises for leaf in each] + [Fact(predicate, wanted, is_really_so)])
+                is_new = True
+    return is_new
+
+
+def _elsewhere(place: Within) -> list[Formula]:
+    """The value is not here: below, or above."""
+    axis, (low, high) = place.axis, place.values
+    below: list[Formula] = [Within(axis, (axis.values[0], low))] if axis.values[0] < low else []
+    return below + ([Within(axis, (high, axis.values[-1]))] if high < axis.values[-1] else [])
+
+
+def _put_aside(question: Question, model: Model) -> None:
+    """Look no more at this combination of functions and facts: neither shown nor refuted."""
+    leaves: list[Formula] = [Fact(*key, not is_so) for key, is_so in model.facts.items()]
+    for axis, (low, high) in model.stretches.items():
+        if not axis.is_plain:
+            leaves += _elsewhere(Within(axis, (low, high)))
+    question.add(leaves)

@@ -1,0 +1,173 @@
+"""Which values can a term have?
+
+An attribute of unknown type can have any value, or none. A schema says more: the type, and whether the attribute is
+always there. A function of attributes has the type that its function gives. An *axis* is a term with the values
+it can have, one axis for all predicates about the term.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis.language.expressions import Attribute, Call, Compare, Condition, Expression, Literal, fold_shared, postorder
+from tamis.language.functions import FUNCTIONS
+from tamis.language.meaning import truth, value
+from tamis.language.types import ArrayType, RecordType, ScalarType
+from tamis.language.values import kind_of
+from tamis.relations.lines import (
+    ARRAY,
+    BOOLEAN,
+    DOUBLE,
+    NULL,
+    NUMBER,
+    RECORD,
+    TEXT,
+    TIME,
+    Cut,
+    cut_at,
+    double_key,
+    places,
+)
+from tamis.relations.value_sets import EVERYTHING, Values, difference, intersection, union_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.language.schema import Schema
+
+ABSENT: Final[Values] = ((NULL,), (NULL + 1,))
+PRESENT: Final[Values] = difference(EVERYTHING, ABSENT)
+TEXTS: Final[Values] = ((TEXT,), (TEXT + 1,))
+RECORDS: Final[Values] = ((RECORD,), (RECORD + 1,))
+KINDS: Final[dict[str, Values]] = {
+    "boolean": ((BOOLEAN,), (BOOLEAN + 1,)),
+    "number": ((DOUBLE,), (NUMBER + 1,)),
+    "string": TEXTS,
+    "time": ((TIME,), (TIME + 1,)),
+    "array": ((ARRAY,), (ARRAY + 1,)),
+    "record": RECORDS,
+}
+_LINES: Final[dict[str, Values]] = {
+    "any": PRESENT,
+    "number": KINDS["number"],
+    "int": ((NUMBER,), (NUMBER + 1,)),
+    "double": ((DOUBLE,), (DOUBLE + 1,)),
+    "decimal": ((NUMBER,), (NUMBER + 1,)),
+    "string": TEXTS,
+    "bool": KINDS["boolean"],
+    "timestamp": KINDS["time"],
+    "date": KINDS["time"],
+    "array": KINDS["array"],
+    "record": RECORDS,
+    "order": KINDS["boolean"],  # see `Axis.of_order`
+}
+_FROM_ZERO: Final[Values] = (places(0, "int")[0][1], (NUMBER + 1,))
+_KILOMETRES: Final[Values] = ((DOUBLE, 0), (DOUBLE, double_key(20_016.0)))  # no two places are farther apart
+
+LESS: Final[Cut] = (BOOLEAN,)
+EQUAL: Final[Cut] = (BOOLEAN, 1)
+GREATER: Final[Cut] = (BOOLEAN, 2)
+
+
+class Axis:
+    """A term, and the values it can have. Axes are compared by identity: there is one for each term and schema."""
+
+    __slots__ = ("is_order", "is_plain", "line", "paths", "term", "values")
+
+    def __init__(self, term: Expression, line: str, values: Values) -> None:
+        self.term = term
+        self.line = line
+        """The type of the values, which says where operands cut it; "any" if unknown."""
+        self.values = values
+        self.is_plain = isinstance(term, Attribute)
+        self.is_order = False
+        self.paths = frozenset(node.path for node in postorder(term) if isinstance(node, Attribute))
+
+    @classmethod
+    def of_order(cls, pair: Expression) -> Axis:
+        """Return the axis of a comparison of two terms: unknown, or the left one less, equal or greater."""
+        axis = cls(pair, "order", union_of(ABSENT, KINDS["boolean"]))
+        axis.is_order = True
+        return axis
+
+    def cut_in(self, event: Mapping[str, Any], schema: Schema | None) -> Cut:
+        """Return where an event lies on the axis, as the reference meaning has it."""
+        if not self.is_order:
+            return cut_at(value(self.term, event, schema), self.line)
+        for operator, cut in (("<", LESS), ("=", EQUAL), (">", GREATER)):
+            if truth(Compare(operator, *self.term.children), event, schema):
+                return cut
+        return (NULL,)
+
+    def __repr__(self) -> str:
+        return f"<Axis {self.term}: {self.line}>"
+
+
+def axis_of(term: Expression, schema: Schema | None) -> Axis:
+    """Return the axis of a term.
+
+    >>> import tamis
+    >>> axis_of(tamis.parse("price < 20").left, tamis.Schema({"price": "double"}, mandatory=["price"]))
+    <Axis price: double>
+    """
+    if isinstance(term, Attribute):
+        line, is_optional = _attribute(term.path, schema)
+        values = _LINES[line]
+        return Axis(term, line, union_of(ABSENT, values) if is_optional else values)
+    line = _line_of(term, schema)
+    values = _LINES[line]
+    if isinstance(term, Call) and term.function in ("length", "size"):
+        values = _FROM_ZERO
+    elif isinstance(term, Call) and term.function == "distance":
+        values = _KILOMETRES
+    return Axis(term, line, union_of(ABSENT, values))
+
+
+def _attribute(path: tuple[str, ...], schema: Schema | None) -> tuple[str, bool]:
+    found = schema.type_of(path) if schema is not None else None
+    if schema is None or found is None:
+        return "any", True
+    line = found.name if isinstance(found, ScalarType) else "array" if isinstance(found, ArrayType) else "record"
+    inner = ".".join(path) + "."
+    # A record that holds something mandatory is mandatory itself.
+    is_held = isinstance(found, RecordType) and any(name.startswith(inner) for name in schema.mandatory)
+    return line, not (schema.is_mandatory(path) or is_held)
+
+
+def _line_of(term: Expression, schema: Schema | None) -> str:
+    """Return the type of a function's values, as far as it is known."""
+
+    def line(node: Expression, below: list[str]) -> str:
+        match node:
+            case Literal(value):
+                exact = "int" if isinstance(value, int) else "decimal"
+                return ("double" if isinstance(value, float) else exact) if kind_of(value) == "number" else "any"
+            case Attribute(path):
+                return _attribute(path, schema)[0]
+            case Call("length" | "size"):
+                return "int"
+            case Call("distance"):
+                return "double"
+            case Call(name) if name in _ARITHMETIC:
+                return _arithmetic_line(name, set(below))
+            case Call(name):
+                gives = FUNCTIONS[name].gives
+                return gives if gives in ("string", "array", "number") else "any"
+            case _:
+                return "bool" if isinstance(node, Condition) else "any"
+
+    return fold_shared(term, line)
+
+
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negate", "abs"})
+
+
+def _arithmetic_line(name: str, below: set[str]) -> str:
+    if "double" in below or (name == "divide" and below == {"int"}):
+        return "double"
+    return "int" if below == {"int"} else "decimal" if below <= {"int", "decimal"} else "number"
+
+
+def of_kind(axis: Axis, kind: str) -> Values:
+    """Return the values of one kind among those that an axis has."""
+    return intersection(axis.values, KINDS[kind])

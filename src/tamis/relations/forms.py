@@ -1,0 +1,275 @@
+"""What is computed once of a filter, to compare it with many?
+
+A *form* is a filter's formula and what the quick tests want to know of it: its box if it is a conjunction of sets (one
+set of values for each term), and its hull (for each term, values outside of which the filter is never true). Forms
+of one schema live in one context, share their axes, and are remembered, because brokers ask about the same
+filters again and again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from tamis.language.checking import check
+from tamis.language.expressions import Attribute, Expression, is_condition
+from tamis.language.parser import parse
+from tamis.relations.clauses import Clauses, around, clauses
+from tamis.relations.domains import ABSENT, Axis, axis_of
+from tamis.relations.errors import NotAFilterError
+from tamis.relations.formulas import (
+    ALWAYS,
+    NEVER,
+    Conjunction,
+    Disjunction,
+    Fact,
+    Formula,
+    Threshold,
+    Within,
+    fold,
+    leaves,
+    opposite,
+)
+from tamis.relations.lines import NULL, RECORD, Cut, cut_at, last_value
+from tamis.relations.links import requirements
+from tamis.relations.translation import Translator
+from tamis.relations.value_sets import Values, intersection, is_disjoint, stretches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.language.schema import Schema
+
+Box: TypeAlias = dict[Axis, Values]
+Corner: TypeAlias = dict[Axis, Cut]
+"""A place in a box: for some attributes, the cut before their value."""
+
+_MOST_BOXES = 3
+
+_MOST_FORMS = 1 << 14
+_MOST_CONTEXTS = 16
+
+
+class Form:
+    """A filter, prepared for comparison."""
+
+    __slots__ = (
+        "_clauses",
+        "_corners",
+        "_hull",
+        "_opposite",
+        "axes",
+        "box",
+        "context",
+        "expression",
+        "facts",
+        "formula",
+        "is_plain",
+    )
+
+    def __init__(self, expression: Expression, formula: Formula, context: Context) -> None:
+        self.expression = expression
+        self.formula = formula
+        self.context = context
+        self.box = _box(formula)
+        """The set of each term, if the filter says no more than that; None otherwise."""
+        if self.box is not None:
+            self.axes: frozenset[Axis] = frozenset(self.box)
+            self.facts: frozenset[Fact] = frozenset()
+        else:
+            found = list(leaves(formula))
+            self.axes = frozenset(leaf.axis for leaf in found if isinstance(leaf, Within))
+            self.facts = frozenset(leaf for leaf in found if isinstance(leaf, Fact))
+        self.is_plain = not self.facts and all(axis.is_plain for axis in self.axes)
+        """Is it about attributes alone, each by itself?"""
+        self._hull: Box | None = None
+        self._opposite: Formula | None = None
+        self._clauses: Clauses | None = None
+        self._corners: list[Corner] | None = None
+
+    @property
+    def is_never(self) -> bool:
+        """Is it seen at once that nothing matches?"""
+        return self.formula is NEVER
+
+    @property
+    def hull(self) -> Box:
+        """For each attribute or term, values without which the filter is not true; terms that may be anything left out.
+
+        >>> import tamis
+        >>> form = context_of(None).form("a = 1 AND (b = 2 OR c = 3)")
+        >>> [str(axis.term) for axis in form.hull]
+        ['a']
+        """
+        if self._hull is None:
+            self._hull = self.box if self.box is not None and self.is_plain else self.context.hull(self.formula)
+        return self._hull
+
+    @property
+    def clauses(self) -> Clauses:
+        """Boxes in which everything lies that the filter matches, and whether they are just that."""
+        if self._clauses is None:
+            is_box = self.box is not None and self.is_plain
+            self._clauses = ([self.box or {}], True) if is_box else clauses(self.formula, self.context)
+        return self._clauses
+
+    @property
+    def corners(self) -> list[Corner]:
+        """Events that the filter matches, if its clauses are just what it matches; attributes not named are absent.
+
+        An attribute that a schema does not let be absent has its least value instead.
+        """
+        if self._corners is None:
+            boxes, is_exact = self.clauses
+            if is_exact and self.is_independent:
+                some = boxes if len(boxes) <= _MOST_BOXES else [boxes[0], boxes[len(boxes) // 2], boxes[-1]]
+                corners = [*map(_least_corner, some), *map(_greatest_corner, some)]
+                self._corners = [self.context.with_records(corner) for corner in corners]
+            else:
+                self._corners = []
+        return self._corners
+
+    @property
+    def is_independent(self) -> bool:
+        """Can each attribute have each of its values, whatever the others have?"""
+        return are_independent(self.axes, self.context.schema)
+
+    @property
+    def opposite(self) -> Formula:
+        """What holds where the filter does not match."""
+        if self._opposite is None:
+            self._opposite = opposite(self.formula)
+        return self._opposite
+
+
+def are_independent(axes: Iterable[Axis], schema: Schema | None) -> bool:
+    """Can each of these attributes have each of its values, whatever the others have?"""
+    if schema is not None and schema.mandatory_by_type:
+        return False
+    paths = {axis.term.path for axis in axes if isinstance(axis.term, Attribute)}
+    nested = [path for path in paths if len(path) > 1]
+    return not any(path[:length] in paths for path in nested for length in range(1, len(path)))
+
+
+def _least_corner(box: Box) -> Corner:
+    """Return the place in a box where every attribute has its least value; what may be absent is."""
+    return {axis: values[0] for axis, values in box.items() if values[0] != (NULL,)}
+
+
+def _greatest_corner(box: Box) -> Corner:
+    """Return a place in a box where every attribute has its greatest value, or one of the greatest texts."""
+    corner: Corner = {}
+    for axis, values in box.items():
+        if values[-1] != (NULL + 1,):
+            *_, (low, high) = stretches(values[-2:])
+            corner[axis] = cut_at(last_value(low, high, axis.line), axis.line)
+    return corner
+
+
+def _box(formula: Formula) -> Box | None:
+    if isinstance(formula, Within):
+        return {formula.axis: formula.values}
+    if formula is ALWAYS:
+        return {}
+    if not isinstance(formula, Conjunction):
+        return None
+    box: Box = {}
+    for child in formula.children:
+        if not isinstance(child, Within):
+            return None
+        box[child.axis] = child.values
+    return box
+
+
+class Context:
+    """The axes of one schema, and the filters seen with it."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self.schema = schema
+        self._axes: dict[Expression, Axis] = {}
+        self._orders: dict[Expression, Axis] = {}
+        self._translate = Translator(schema, self.axis, self._order_axis)
+        self._forms: dict[str | Expression, Form] = {}
+
+    def axis(self, term: Expression) -> Axis:
+        """Return the axis of a term."""
+        found = self._axes.get(term)
+        return found if found is not None else self._axes.setdefault(term, axis_of(term, self.schema))
+
+    def _order_axis(self, pair: Expression) -> Axis:
+        found = self._orders.get(pair)
+        return found if found is not None else self._orders.setdefault(pair, Axis.of_order(pair))
+
+    def form(self, given: str | Expression) -> Form:
+        """Return the form of a filter, a text or an expression."""
+        found = self._forms.get(given) if isinstance(given, str | Expression) else None
+        if found is None:
+            found = self.new_form(given)
+            if len(self._forms) >= _MOST_FORMS:
+                self._forms.clear()
+            self._forms[given] = found
+        return found
+
+    def new_form(self, given: str | Expression) -> Form:
+        """Return the form of a filter that nobody needs to remember."""
+        if isinstance(given, str):
+            expression = parse(given, self.schema)
+        elif isinstance(given, Expression) and is_condition(given):
+            expression = given
+            if self.schema is not None:
+                check(expression, self.schema)
+        else:
+            raise NotAFilterError(given)
+        return Form(expression, self._translate(expression), self)
+
+    def with_records(self, corner: Corner) -> Corner:
+        """Return a place together with the records that its attributes lie in."""
+        whole = corner.copy()
+        for axis in corner:
+            assert isinstance(axis.term, Attribute)
+            path = axis.term.path
+            for length in range(1, len(path)):
+                whole.setdefault(self.axis(Attribute(path[:length])), (RECORD,))
+        return whole
+
+    def hull(self, formula: Formula) -> Box:
+        """Return values, for each axis, outside of which a formula does not hold."""
+        return fold(formula, self._hull)
+
+    def _hull(self, node: Formula, below: list[Box]) -> Box:
+        match node:
+            case Within():
+                hull = {node.axis: node.values}
+                if not node.axis.is_plain and is_disjoint(node.values, ABSENT):
+                    self._require(hull, node.axis.term)
+                return hull
+            case Fact(predicate=predicate, is_so=True):
+                hull = {}
+                self._require(hull, predicate)
+                return hull
+            case Conjunction():
+                hull = {}
+                for each in below:
+                    for axis, values in each.items():
+                        hull[axis] = intersection(hull[axis], values) if axis in hull else values
+                return hull
+            case Disjunction() | Threshold():
+                return around(below)
+        return {}
+
+    def _require(self, hull: Box, node: Expression) -> None:
+        for attribute, values in requirements(node).items():
+            axis = self.axis(attribute)
+            hull[axis] = intersection(hull.get(axis, axis.values), values)
+
+
+_contexts: dict[int, Context] = {}
+
+
+def context_of(schema: Schema | None) -> Context:
+    """Return the context of a schema; the last few are remembered by identity, which is quicker than by content."""
+    found = _contexts.get(id(schema))
+    if found is None or found.schema is not schema:
+        if len(_contexts) >= _MOST_CONTEXTS:
+            _contexts.clear()
+        found = _contexts[id(schema)] = Context(schema)
+    return found

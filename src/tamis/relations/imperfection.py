@@ -1,0 +1,166 @@
+"""How much of what a merger matches does nobody want?
+
+The *imperfection* of a merger is the share of what it matches that none of its members matches. On a sample of events
+it is counted. Where the sample shows too few matches, or there is none, events are drawn inside the merger: each term
+takes one of the values that the sample has there, or one of the stretches into which all filters cut the term, and
+the terms are taken to be independent. Where an estimator of shares is given, it is asked instead.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.rewrites.junctions import disjunction
+from tamis.relations.formulas import Within, leaves
+from tamis.relations.samples import Sample
+from tamis.relations.value_sets import Values, is_member
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from tamis.language.expressions import Expression
+    from tamis.relations.domains import Axis
+    from tamis.relations.forms import Context, Form
+    from tamis.relations.formulas import Formula
+    from tamis.relations.lines import Cut
+    from tamis.relations.parts import Part
+
+_FEWEST_MATCHES = 20
+_DRAWN = 256
+
+_Flags = npt.NDArray[np.bool_]
+
+
+class Measure(ABC):
+    """A way to tell how imperfect a merger is."""
+
+    @abstractmethod
+    def of_part(self, part: Part) -> float:
+        """Return the imperfection of a conjunction that stands for its members."""
+
+    @abstractmethod
+    def of_expression(self, expression: Expression, members: Sequence[int]) -> float:
+        """Return the imperfection of any merger of these members."""
+
+
+def measure_of(
+    forms: Sequence[Form],
+    context: Context,
+    events: Iterable[Mapping[str, Any]] | None,
+    share: Callable[[Expression], float] | None,
+) -> Measure:
+    """Return the best measure that there is."""
+    if share is not None:
+        return ByShare(forms, context, share)
+    return BySample(forms, context, Sample(events if events is not None else (), context.schema))
+
+
+class BySample(Measure):
+    """Count in a sample, and draw where it shows too little."""
+
+    def __init__(self, forms: Sequence[Form], context: Context, sample: Sample, seed: int = 1) -> None:
+        self._forms = forms
+        self._context = context
+        self._sample = sample
+        self._chance = np.random.default_rng(seed)
+        self._wanted: dict[int, _Flags] = {}
+        self._cuts_of: dict[Axis, set[Cut]] = {}
+        for form in forms:
+            for leaf in leaves(form.formula):
+                if isinstance(leaf, Within):
+                    self._cuts_of.setdefault(leaf.axis, set()).update(leaf.values)
+        self._places: dict[Axis, tuple[list[Cut], npt.NDArray[np.float64]]] = {}
+        self._flags: dict[tuple[Axis, Values], _Flags] = {}
+
+    def of_part(self, part: Part) -> float:
+        counted = self._counted(part.formula(), part.members)
+        return self._drawn(part) if counted is None else counted
+
+    def of_expression(self, expression: Expression, members: Sequence[int]) -> float:
+        counted = self._counted(self._context.form(expression).formula, members)
+        # Without matches there is nothing to count; that all of it is irrelevant is then the careful answer.
+        return 1.0 if counted is None else counted
+
+    def _counted(self, formula: Formula, members: Sequence[int]) -> float | None:
+        if not len(self._sample):
+            return None
+        matched = self._sample.matched(formula)
+        count = int(matched.sum())
+        if count < _FEWEST_MATCHES:
+            return None
+        for member in members:
+            if member not in self._wanted:
+                self._wanted[member] = self._sample.matched(self._forms[member].formula)
+        wanted = np.logical_or.reduce([self._wanted[member] for member in members])
+        return float((matched & ~wanted).sum() / count)
+
+    # -- Drawn events
+
+    def _drawn(self, part: Part) -> float:
+        members = [self._forms[member] for member in part.members]
+        if any(form.box is None for form in members):
+            return 1.0  # what it matches beyond its members is not known
+        drawn: dict[Axis, npt.NDArray[np.int64]] = {}
+        wanted = np.zeros(_DRAWN, np.bool_)
+        for form in members:
+            assert form.box is not None
+            inside = np.ones(_DRAWN, np.bool_)
+            for axis, values in form.box.items():
+                if axis not in drawn:
+                    drawn[axis] = self._draw(axis, part.box.get(axis, axis.values))
+                inside &= self._inside(axis, values)[drawn[axis]]
+            wanted |= inside
+        return float(1 - wanted.mean())
+
+    def _draw(self, axis: Axis, values: Values) -> npt.NDArray[np.int64]:
+        """Draw places of a set: as often as the sample has them, evenly where it has none of them."""
+        _, counts = self._all_places(axis)
+        inside = self._inside(axis, values)
+        weights = counts * inside
+        weights = weights if weights.sum() else inside.astype(np.float64)
+        return self._chance.choice(len(weights), _DRAWN, p=weights / weights.sum())
+
+    def _inside(self, axis: Axis, values: Values) -> _Flags:
+        known = self._flags.get((axis, values))
+        if known is None:
+            places, _ = self._all_places(axis)
+            known = np.zeros(len(places), np.bool_)
+            for low, high in zip(values[::2], values[1::2], strict=True):
+                known[bisect_left(places, low) : bisect_left(places, high)] = True
+            self._flags[axis, values] = known
+        return known
+
+    def _all_places(self, axis: Axis) -> tuple[list[Cut], npt.NDArray[np.float64]]:
+        """Return where the sample's values lie, and where stretches begin; and how often the sample is there."""
+        known = self._places.get(axis)
+        if known is None:
+            cuts, ranks = self._sample.ranks(axis) if len(self._sample) else ([], np.zeros(0, np.int64))
+            often = dict(zip(cuts, np.bincount(ranks, minlength=len(cuts)).tolist(), strict=True))
+            starts = (*self._cuts_of.get(axis, ()), *axis.values)
+            places = sorted({*cuts, *(cut for cut in starts if is_member(cut, axis.values))})
+            known = self._places[axis] = (places, np.array([often.get(cut, 0) for cut in places], np.float64))
+        return known
+
+
+class ByShare(Measure):
+    """Ask an estimator how often the merger is true, and how often one of its members is."""
+
+    def __init__(self, forms: Sequence[Form], context: Context, share: Callable[[Expression], float]) -> None:
+        self._forms = forms
+        self._context = context
+        self._share = share
+
+    def of_part(self, part: Part) -> float:
+        written = part.written(self._context)
+        return 1.0 if written is None else self.of_expression(written, part.members)
+
+    def of_expression(self, expression: Expression, members: Sequence[int]) -> float:
+        matched = self._share(expression)
+        wanted = self._share(disjunction(dict.fromkeys(self._forms[member].expression for member in members)))
+        return min(1.0, max(0.0, 1 - wanted / matched)) if matched > 0 else 1.0

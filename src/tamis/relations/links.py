@@ -1,0 +1,167 @@
+"""What do the axes and facts of a question have to do with one another?
+
+A formula sees each attribute as an axis of its own, and so each function of attributes and each predicate that is no
+set. Links are formulas that every event obeys, whatever it is:
+
+- a record's attribute has a value only if the record is a record;
+- the schema may make an attribute mandatory for some event types;
+- `length(title)` has a value only if `title` is a text, and so for all functions that want a kind;
+- a predicate is not true and false at once;
+- a text that fits one pattern fits, or does not fit, some others.
+
+Leaving a link out never makes an answer wrong: it can only hide that something is impossible.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from tamis.language.expressions import (
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    Expression,
+    In,
+    IsA,
+    Like,
+    Literal,
+    Not,
+    RLike,
+    Test,
+    Xor,
+    postorder,
+)
+from tamis.language.functions import FUNCTIONS
+from tamis.language.values import kind_of
+from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, TEXTS, Axis
+from tamis.relations.formulas import ALWAYS, Fact, Formula, any_of, within
+from tamis.relations.patterns import exclude, implies
+from tamis.relations.predicates import compared
+from tamis.relations.value_sets import Values, difference, intersection, union_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from tamis.language.schema import Schema
+
+_LENIENT = frozenset({"least", "greatest", "array"})
+"""Functions that have a value although an argument has none."""
+_MOST_PATTERNS = 40
+
+
+def links(
+    axes: Collection[Axis], facts: Collection[Fact], schema: Schema | None, axis_of: Callable[[Expression], Axis]
+) -> list[Formula]:
+    """Return what holds for every event, about these axes and facts."""
+    found: list[Formula] = []
+    for axis in axes:
+        if not axis.is_plain:
+            found += _if_known(within(axis, intersection(axis.values, ABSENT)), axis.term, axis_of)
+    predicates = dict.fromkeys(fact.predicate for fact in facts)
+    for predicate in predicates:
+        for truth in (True, False):
+            found += _if_known(Fact(predicate, truth, is_so=False), predicate, axis_of)
+        found.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
+    found += _between_patterns([each for each in predicates if isinstance(each, Like)])
+    # The links so far may have brought in further attributes.
+    plain = dict.fromkeys(axis for axis in axes if axis.is_plain)
+    for paths in [axis.paths for axis in axes] + [_paths(predicate) for predicate in predicates]:
+        plain.update(dict.fromkeys(axis_of(Attribute(path)) for path in paths))
+    found += _in_records(list(plain))
+    if schema is not None and schema.mandatory_by_type:
+        found += _by_event_type(list(plain), schema, axis_of)
+    return [link for link in found if link is not ALWAYS]
+
+
+def _paths(node: Expression) -> set[tuple[str, ...]]:
+    return {each.path for each in postorder(node) if isinstance(each, Attribute)}
+
+
+def _if_known(unknown: Formula, node: Expression, axis_of: Callable[[Expression], Axis]) -> Iterator[Formula]:
+    """Unless it is unknown, every attribute that a term or predicate cannot do without has a value that it takes."""
+    for attribute, values in requirements(node).items():
+        axis = axis_of(attribute)
+        yield any_of([unknown, within(axis, intersection(values, axis.values))])
+
+
+def requirements(node: Expression) -> dict[Attribute, Values]:
+    """Return the values that attributes must have for a term to have a value, or a predicate to be true or false.
+
+    >>> import tamis
+    >>> [str(attribute) for attribute in requirements(tamis.parse("length(title) > low"))]
+    ['low', 'title']
+    """
+    needed: dict[Attribute, Values] = {}
+    stack: list[tuple[Expression, Values]] = [(node, PRESENT)]
+    while stack:
+        each, values = stack.pop()
+        match each:
+            case Attribute():
+                needed[each] = intersection(needed.get(each, PRESENT), values)
+            case Call(name, arguments) | Test(name, arguments) if name not in _LENIENT:
+                takes = FUNCTIONS[name].takes
+                kinds = takes + takes[-1:] * (len(arguments) - len(takes))
+                stack += [(one, KINDS.get(kind, PRESENT)) for one, kind in zip(arguments, kinds, strict=True)]
+            case Compare(operator, left, right) if operator != "<=>":
+                stack += [(left, _comparable(right)), (right, _comparable(left))]
+            case Between(value) | In(value) | Not(value):
+                stack.append((value, PRESENT))
+            case Like(value) | RLike(value) | IsA(value):
+                stack.append((value, TEXTS))
+            case Xor(operands):
+                stack += [(operand, PRESENT) for operand in operands]
+    return needed
+
+
+_ORDERED: Values = union_of(*(KINDS[kind] for kind in ("boolean", "number", "string", "time")))
+
+
+def _comparable(other: Expression) -> Values:
+    if isinstance(other, Literal) and other.value is not None:
+        return KINDS[kind_of(other.value)]
+    return _ORDERED
+
+
+def _in_records(axes: list[Axis]) -> Iterator[Formula]:
+    by_path = {axis.term.path: axis for axis in axes if isinstance(axis.term, Attribute)}
+    for path, axis in by_path.items():
+        for length in range(1, len(path)):
+            record = by_path.get(path[:length])
+            if record is not None:
+                absent = within(axis, intersection(axis.values, ABSENT))
+                yield any_of([absent, within(record, intersection(record.values, RECORDS))])
+
+
+def _by_event_type(axes: list[Axis], schema: Schema, axis_of: Callable[[Expression], Axis]) -> Iterator[Formula]:
+    naming = axis_of(Attribute((schema.type_attribute,)))
+    if naming not in axes:
+        return  # nobody asks about the type, so it may be one that makes nothing mandatory
+    for axis in axes:
+        assert isinstance(axis.term, Attribute)
+        path = axis.term.path
+        if schema.is_mandatory(path):
+            continue
+        # A record is there if something in it is.
+        inner = [tuple(each.split(".")) for names in schema.mandatory_by_type.values() for each in names]
+        wanted = [path, *(each for each in inner if each[: len(path)] == path)]
+        names = [name for name in schema.hierarchy if any(schema.is_mandatory(each, name) for each in wanted)]
+        if names:
+            of_them = union_of(*(compared("=", name, naming.line) for name in names))
+            others = within(naming, difference(naming.values, of_them))
+            yield any_of([others, within(axis, intersection(axis.values, PRESENT))])
+
+
+def _between_patterns(patterns: list[Like]) -> Iterator[Formula]:
+    """Pairs of patterns about one term: the first implies the second, or both at once are impossible."""
+    if len(patterns) > _MOST_PATTERNS:
+        return
+    for one, two in combinations(patterns, 2):
+        if one.value != two.value:
+            continue
+        for general, special in ((one, two), (two, one)):
+            if implies(special, general):
+                yield any_of([Fact(special, True, is_so=False), Fact(general, True)])
+        if exclude(one, two):
+            yield any_of([Fact(one, True, is_so=False), Fact(two, True, is_so=False)])

@@ -1,0 +1,212 @@
+"""Which values make a predicate true, and which make it false?
+
+A predicate about one term and constants is two sets of values; the values in neither make it unknown. What is not so
+(a regular expression, a comparison of two attributes) has no *subject*, and no such sets.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.expressions import (
+    Attribute,
+    Between,
+    Compare,
+    Expression,
+    In,
+    IsA,
+    IsNull,
+    Like,
+    Literal,
+    RLike,
+    Test,
+)
+from tamis.language.patterns import ANY_TEXT, like_pieces
+from tamis.language.rewrites.canonical import MIRRORED
+from tamis.language.rewrites.negation import COMPLEMENTS
+from tamis.language.values import kind_of
+from tamis.relations.domains import ABSENT, KINDS, PRESENT, TEXTS, Axis
+from tamis.relations.lines import Cut, places, prefix_cuts
+from tamis.relations.value_sets import (
+    EVERYTHING,
+    NONE,
+    Values,
+    complement,
+    difference,
+    intersection,
+    union,
+    union_of,
+)
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+
+
+def subject(predicate: Expression) -> Expression | None:
+    """Return the term that a predicate is about if all else in it is constant, None otherwise.
+
+    >>> import tamis
+    >>> print(subject(tamis.parse("20 > price")), subject(tamis.parse("low < high")))
+    price None
+    """
+    match predicate:
+        case Attribute():
+            return predicate
+        case Compare(_, Literal(), Literal()):
+            return None
+        case Compare(_, term, Literal()) | Compare(_, Literal(), term) | Between(term, Literal(), Literal()):
+            return None if isinstance(term, Literal) else term
+        case In(term) | IsNull(term) | IsA(term):
+            return None if isinstance(term, Literal) else term
+        case Like(term) | RLike(term) | Test("startswith" | "endswith" | "contains", (term, Literal(str()))):
+            return None if isinstance(term, Literal) or _stretch(predicate) is None else term
+    return None
+
+
+def values_of(predicate: Expression, is_true: bool, axis: Axis, schema: Schema | None) -> Values:
+    """Return the values of the axis that make the predicate about its term true, or those that make it false."""
+    found = _values(predicate, is_true, axis.line, schema)
+    return found if axis.values == EVERYTHING else intersection(found, axis.values)
+
+
+def _values(predicate: Expression, is_true: bool, line: str, schema: Schema | None) -> Values:
+    match predicate:
+        case Compare("<=>", _, Literal(operand)) | Compare("<=>", Literal(operand), _):
+            true = ABSENT if operand is None else compared("=", operand, line)
+            return true if is_true else complement(true)
+        case Compare(operator, _, Literal(operand)):
+            return compared(operator if is_true else COMPLEMENTS[operator], operand, line)
+        case Compare(operator, Literal(operand), _):
+            operator = MIRRORED[operator]
+            return compared(operator if is_true else COMPLEMENTS[operator], operand, line)
+        case Between(_, Literal(low), Literal(high)):
+            if is_true:
+                return intersection(compared(">=", low, line), compared("<=", high, line))
+            return union(compared("<", low, line), compared(">", high, line))
+        case In(_, members):
+            return _among(members, is_true, line)
+        case Attribute():
+            return compared("=", is_true, line)
+        case IsNull():
+            return ABSENT if is_true else PRESENT
+        case IsA(_, event_type):
+            names = (event_type,) if schema is None else schema.subtypes(event_type)
+            true = union_of(*(compared("=", name, line) for name in names))
+            return true if is_true else difference(TEXTS, true)
+        case _:
+            texts = _stretch(predicate)
+            assert texts is not None
+            return texts if is_true else difference(TEXTS, texts)
+
+
+def compared(operator: str, operand: Any, line: str) -> Values:
+    """Return the values for which a comparison with an operand is true.
+
+    >>> compared("<", "b", "string")
+    ((4,), (4, 'b'))
+    """
+    if operand is None:
+        return NONE
+    cuts: list[Cut] = []
+    for start, before, after, end in places(operand, line):
+        match operator:
+            case "=":
+                _append(cuts, before, after)
+            case "<>":
+                _append(cuts, start, before)
+                _append(cuts, after, end)
+            case "<":
+                _append(cuts, start, before)
+            case "<=":
+                _append(cuts, start, after)
+            case ">":
+                _append(cuts, after, end)
+            case _:
+                _append(cuts, before, end)
+    return tuple(cuts)
+
+
+def _append(cuts: list[Cut], low: Cut, high: Cut) -> None:
+    if low < high:
+        if cuts and cuts[-1] == low:
+            cuts[-1] = high
+        else:
+            cuts += (low, high)
+
+
+def _among(members: tuple[Any, ...], is_true: bool, line: str) -> Values:
+    true = union_of(*(compared("=", member, line) for member in members))
+    if is_true:
+        return true
+    kinds = {kind_of(member) for member in members}
+    # One comparison that is unknown keeps the whole from being false.
+    return difference(KINDS[kinds.pop()], true) if len(kinds) == 1 and None not in members else NONE
+
+
+# -- Patterns that are stretches of texts
+
+
+_PLAIN = re.compile(r"[\w \-/:,;<>=!@#%&~`'\"]*")
+
+
+def _stretch(predicate: Expression) -> Values | None:
+    """Return the texts that a pattern matches if they lie together: one text, or all that start so."""
+    match pieces_of(predicate):
+        case None:
+            return None
+        case []:
+            return compared("=", "", "string")
+        case [str(text)]:
+            return compared("=", text, "string")
+        case [str(prefix), wild] if wild is ANY_TEXT:
+            return prefix_cuts(prefix)
+        case [wild] if wild is ANY_TEXT:
+            return TEXTS
+    return None
+
+
+def pieces_of(predicate: Expression) -> list[Any] | None:
+    """Return a pattern as texts and wild cards, None where it is more than that.
+
+    >>> import tamis
+    >>> pieces_of(tamis.parse("startswith(title, 'The ')"))[0], pieces_of(tamis.parse("title RLIKE 'H.b+it'"))
+    ('The ', None)
+    """
+    match predicate:
+        case Like(_, pattern, escape):
+            return _shortest(like_pieces(pattern, escape))
+        case Test("startswith", (_, Literal(str(text)))):
+            return [text, ANY_TEXT] if text else [ANY_TEXT]
+        case Test("endswith", (_, Literal(str(text)))):
+            return [ANY_TEXT, text] if text else [ANY_TEXT]
+        case Test("contains", (_, Literal(str(text)))):
+            return [ANY_TEXT, text, ANY_TEXT] if text else [ANY_TEXT]
+        case RLike(_, pattern):
+            return _regex_pieces(pattern)
+    return None
+
+
+def _shortest(pieces: list[Any]) -> list[Any]:
+    """Of `%` signs in a row one is enough."""
+    return [
+        piece for index, piece in enumerate(pieces) if piece is not ANY_TEXT or pieces[index - 1 : index] != [piece]
+    ]
+
+
+def _regex_pieces(pattern: str) -> list[Any] | None:
+    """Return the pieces of a regular expression without any operators but an anchor at either end."""
+    is_start, is_end = pattern.startswith("^"), pattern.endswith("$")
+    plain = pattern[is_start : len(pattern) - is_end]
+    if not _PLAIN.fullmatch(plain):
+        return None
+    pieces = [plain] if plain else []
+    return ([] if is_start else [ANY_TEXT]) + pieces + ([] if is_end else [ANY_TEXT])
+
+
+def pattern_subject(predicate: Expression) -> Expression | None:
+    """Return the term of a pattern with a constant text, whether it is a stretch of texts or not."""
+    match predicate:
+        case Like(term) | RLike(term) | Test("startswith" | "endswith" | "contains", (term, Literal(str()))):
+            return term
+    return None
