@@ -21,7 +21,10 @@ if os.environ.get("NUMBA_DISABLE_JIT") == "1":
     np.seterr(over="ignore")
 
 settings.register_profile(
-    "quick", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "quick",
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=10_000)
 settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS", "quick"))

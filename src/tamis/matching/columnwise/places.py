@@ -152,6 +152,7 @@ class Centres:
     >>> centres = Centres([Centre(45.8, 16.0, [10.0, 300.0]), Centre(0.0, 0.0, [10.0])])
     >>> centres.event_codes(48.2, 16.4, lambda centre, distance: 2).tolist()
     [3, 3]
+    >>> from tamis.matching.columnwise.series import from_values
     >>> events = Whereabouts.of(from_values([45.8, 48.2, None]), from_values([16.0, 16.4, 0.0]), 3)
     >>> codes = np.zeros((2, 3), np.uint32)
     >>> centres.write_codes(events, np.array([0, 1]), codes, lambda centre, distance: 2)
