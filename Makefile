@@ -22,8 +22,8 @@ run: $(VENV)/ready  ## the demonstration: subscriptions matched against a stream
 test: setup  ## the tests, in minutes
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
 
-test-all: setup  ## the tests, the slow and heavy suites included
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+test-all: setup  ## the tests, the slow and heavy suites included, on new random examples
+	TAMIS_HYPOTHESIS=$${TAMIS_HYPOTHESIS:-exploring} $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 check: $(VENV)/ready  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -41,7 +41,7 @@ docs: $(VENV)/ready  ## the documentation as a site under site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: $(VENV)/ready  ## pin the newest versions that pyproject.toml allows
-	$(BIN)/uv pip compile pyproject.toml --extra spark --extra data --group dev --universal --upgrade \
+	$(BIN)/uv pip compile pyproject.toml --extra spark --extra data --extra lab --group dev --universal --upgrade \
 	  --generate-hashes --no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock --quiet
 
 clean:  ## remove everything that was made here

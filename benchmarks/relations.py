@@ -13,6 +13,7 @@ takes microseconds, in which a busy machine does something else.
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from random import Random
 from time import process_time
@@ -34,7 +35,7 @@ from tamis.relations.satisfiability import Question
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tamis.relations.base import Verdict
+    from tamis.relations import Verdict
 
 PROMISED_ADD_MS = 5
 """What we promise at 100,000 filters: so many milliseconds for one more, at the median."""
@@ -128,11 +129,14 @@ def relations(
                 context.form(pair[0])
                 context.form(pair[1])
             prepared_s = process_time() - start
+            gc.collect()
+            gc.freeze()  # a verdict's time is not that of collecting the filters of all others
             verdicts, times = [], []
             for one, two in asked:
                 start = process_time()
                 verdicts.append(relation(one, two))
                 times.append(process_time() - start)
+            gc.unfreeze()
             shares = {stage: sum(verdict.by == stage for verdict in verdicts) / pair_count for stage in STAGES}
             yield {
                 "filters": kind,
@@ -344,6 +348,8 @@ def covering(
             for number in range(count):
                 index.add(number, filters[number])
             building_s = process_time() - start
+            gc.collect()
+            gc.freeze()
             asked, pairwise_us = _compared(filters[:count], _newcomers(filters, count, asked_count, seed))
             times, wrong, found = [], 0, 0
             for number, each in enumerate(asked, start=count):
@@ -355,6 +361,7 @@ def covering(
                 found += len(around) + len(inside)
                 wrong += [key for key in around if key < _JUDGED] != each.covering
                 wrong += [key for key in inside if key < _JUDGED] != each.covered
+            gc.unfreeze()
             add_us = float(np.mean(times)) * 1e6
             yield {
                 "workload": name,

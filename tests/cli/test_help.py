@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from tamis.cli import app, check, demo, explain, language, workload
+from tamis.cli import app, check, demo, explain, lab, language, workload
 from tests.cli.conftest import environment, tamis
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ EXAMPLES = {
     ("language",): language.EXAMPLES,
     ("demo",): demo.EXAMPLES,
     ("workload",): workload.EXAMPLES,
+    ("lab",): lab.EXAMPLES,
 }
 of_every_command = pytest.mark.parametrize("command", EXAMPLES, ids=lambda command: " ".join(command) or "tamis")
 

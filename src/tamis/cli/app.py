@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis import __version__
-from tamis.cli import check, demo, explain, language, workload
+from tamis.cli import check, demo, explain, lab, language, workload
 from tamis.cli.lessons import Example, epilog
 
 EXAMPLES = (
@@ -48,6 +48,7 @@ app.command("explain", epilog=epilog(explain.EXAMPLES, *explain.NOTES))(explain.
 app.command("language", epilog=epilog(language.EXAMPLES, *language.NOTES))(language.language)
 app.command("demo", epilog=epilog(demo.EXAMPLES, *demo.NOTES))(demo.demo)
 app.command("workload", epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
+app.command("lab", epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 
 
 def run() -> None:

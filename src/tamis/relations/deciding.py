@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import Attribute
 from tamis.language.meaning import truth
-from tamis.relations.domains import Axis
+from tamis.relations.domains import paths_of
 from tamis.relations.formulas import NEVER, Fact, Formula, Within
 from tamis.relations.lines import ARRAY, RECORD, first_value, next_cut
 from tamis.relations.links import links
@@ -75,7 +75,7 @@ def ask(
     if found.is_possible and is_plain:
         return Answer(True, True, "search", found.box)
     if found.is_possible:
-        event = _guessed(found.box, found.facts, forms, matching, missing, context)
+        event = _guessed(found.box, found.facts, matching, missing, context)
         if event is not None:
             return Answer(True, True, "search", event=event)
     try:
@@ -117,7 +117,7 @@ def _solved(
         box: Box = dict(model.stretches)
         if is_plain:
             return Answer(True, True, "solver", box)
-        event = _guessed(box, model.facts, (*matching, *missing), matching, missing, context)
+        event = _guessed(box, model.facts, matching, missing, context)
         if event is not None:
             return Answer(True, True, "solver", event=event)
         if not _learn(question, model, context):
@@ -130,26 +130,18 @@ def _solved(
 
 
 def _guessed(
-    box: Box,
-    facts: Facts,
-    forms: Sequence[Form],
-    matching: Sequence[Form],
-    missing: Sequence[Form],
-    context: Context,
+    box: Box, facts: Facts, matching: Sequence[Form], missing: Sequence[Form], context: Context
 ) -> Event | None:
-    axes = dict.fromkeys(axis for form in forms for axis in form.axes)
-    axes.update(dict.fromkeys(box))
-    for paths in [axis.paths for axis in axes] + [_paths(fact) for form in forms for fact in form.facts]:
+    """Return an event that the reference meaning accepts, with values of a box; None if no guess was right."""
+    forms = (*matching, *missing)
+    axes = dict.fromkeys([*(axis for form in forms for axis in form.axes), *box])
+    for paths in [axis.paths for axis in axes] + [paths_of(fact.predicate) for form in forms for fact in form.facts]:
         axes.update(dict.fromkeys(context.axis(Attribute(path)) for path in paths))
     wanted, unwanted = [form.expression for form in matching], [form.expression for form in missing]
     for event in guesses(box, facts, axes, context.schema):
         if is_witness(event, wanted, unwanted, context.schema):
             return event
     return None
-
-
-def _paths(fact: Fact) -> frozenset[tuple[str, ...]]:
-    return Axis(fact.predicate, "any", ()).paths
 
 
 # -- Lemmas
@@ -173,7 +165,7 @@ def _learn(question: Question, model: Model, context: Context) -> bool:
         question.add([leaf for premise in premises for leaf in premise] + [Within(axis, question.around(axis, cut))])
         is_new = True
     for (predicate, wanted), is_so in model.facts.items():
-        paths = Axis(predicate, "any", ()).paths
+        paths = paths_of(predicate)
         if paths <= fixed.keys():
             is_really_so = truth(predicate, event, context.schema) is wanted
             if is_really_so is not is_so:

@@ -81,7 +81,7 @@ class Axis:
         self.values = values
         self.is_plain = isinstance(term, Attribute)
         self.is_order = False
-        self.paths = frozenset(node.path for node in postorder(term) if isinstance(node, Attribute))
+        self.paths = paths_of(term)
 
     @classmethod
     def of_order(cls, pair: Expression) -> Axis:
@@ -101,6 +101,11 @@ class Axis:
 
     def __repr__(self) -> str:
         return f"<Axis {self.term}: {self.line}>"
+
+
+def paths_of(node: Expression) -> frozenset[tuple[str, ...]]:
+    """Return the attributes that a term or predicate mentions."""
+    return frozenset(each.path for each in postorder(node) if isinstance(each, Attribute))
 
 
 def axis_of(term: Expression, schema: Schema | None) -> Axis:

@@ -31,11 +31,10 @@ from tamis.language.expressions import (
     RLike,
     Test,
     Xor,
-    postorder,
 )
 from tamis.language.functions import FUNCTIONS
 from tamis.language.values import kind_of
-from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, TEXTS, Axis
+from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, TEXTS, Axis, paths_of
 from tamis.relations.formulas import ALWAYS, Fact, Formula, any_of, within
 from tamis.relations.patterns import exclude, implies
 from tamis.relations.predicates import compared
@@ -67,16 +66,12 @@ def links(
     found += _between_patterns([each for each in predicates if isinstance(each, Like)])
     # The links so far may have brought in further attributes.
     plain = dict.fromkeys(axis for axis in axes if axis.is_plain)
-    for paths in [axis.paths for axis in axes] + [_paths(predicate) for predicate in predicates]:
+    for paths in [axis.paths for axis in axes] + [paths_of(predicate) for predicate in predicates]:
         plain.update(dict.fromkeys(axis_of(Attribute(path)) for path in paths))
     found += _in_records(list(plain))
     if schema is not None and schema.mandatory_by_type:
         found += _by_event_type(list(plain), schema, axis_of)
     return [link for link in found if link is not ALWAYS]
-
-
-def _paths(node: Expression) -> set[tuple[str, ...]]:
-    return {each.path for each in postorder(node) if isinstance(each, Attribute)}
 
 
 def _if_known(unknown: Formula, node: Expression, axis_of: Callable[[Expression], Axis]) -> Iterator[Formula]:

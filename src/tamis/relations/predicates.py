@@ -201,7 +201,7 @@ def _regex_pieces(pattern: str) -> list[Any] | None:
     if not _PLAIN.fullmatch(plain):
         return None
     pieces = [plain] if plain else []
-    return ([] if is_start else [ANY_TEXT]) + pieces + ([] if is_end else [ANY_TEXT])
+    return _shortest(([] if is_start else [ANY_TEXT]) + pieces + ([] if is_end else [ANY_TEXT]))
 
 
 def pattern_subject(predicate: Expression) -> Expression | None:

@@ -9,7 +9,7 @@ The solver is MiniSat, through the library python-sat; measured beside others in
 quickest on the small questions that filters ask. It works within a budget of conflicts, which does not depend on the
 machine.
 
-Source: Eén and Sörensson, "An Extensible SAT-solver", 2003; Plaisted and Greenbaum, 1986 (docs/bibliography.md).
+Source: Eén & Sörensson 2003; clauses in one direction, Plaisted & Greenbaum 1986 (docs/bibliography.md).
 """
 
 from __future__ import annotations

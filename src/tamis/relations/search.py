@@ -5,7 +5,7 @@ part is tried in turn. After a part has failed, its opposite is known. Most ques
 predicates end within a handful of steps; those that do not are given up, for a solver learns from its mistakes and
 this does not.
 
-Source: Davis, Logemann and Loveland's procedure, with sets of values for literals (docs/bibliography.md).
+Source: Davis, Logemann & Loveland 1962, with sets of values for literals (docs/bibliography.md).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from tamis.language.expressions import Attribute, Expression, In, Like, Literal,
 from tamis.language.meaning import holds
 from tamis.language.patterns import ANY_CHARACTER, ANY_TEXT, like_pieces
 from tamis.language.types import ArrayType, RecordType
-from tamis.language.values import EXACT, is_number
+from tamis.language.values import EXACT, compare, is_number
 from tamis.relations.lines import ARRAY, BOOLEAN, DOUBLE, NULL, NUMBER, TEXT, TIME, Cut, first_value, last_value, places
 from tamis.relations.value_sets import Values, is_member, stretches
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 Path = tuple[str, ...]
+Choices = dict[Path, list[Any]]
 
 _PREFERENCE = {NULL: 0, NUMBER: 1, TEXT: 2, BOOLEAN: 3, TIME: 4, DOUBLE: 5}
 _MOST_GUESSES = 60
@@ -153,22 +154,28 @@ def guesses(box: Box, facts: Facts, axes: Iterable[Axis], schema: Schema | None)
     involved = [axis.term for axis in axes if not axis.is_plain] + [predicate for predicate, _ in facts]
     loose = {each.path for node in involved for each in postorder(node) if isinstance(each, Attribute)}
     hints = list(_hints(involved, facts, box, axes, loose))
-    choices: dict[Path, list[Any]] = {}
+    choices: Choices = {}
     for axis in axes:
         if isinstance(axis.term, Attribute):
             values, path = box.get(axis, axis.values), axis.term.path
             is_loose = path in loose
             choices[path] = _candidates(values, axis.line, hints) if is_loose else [readable_value(values, axis.line)]
-    yield from (completed(chosen, schema) for chosen in (*_aligned(involved, choices), *_combinations(choices)))
+    for chosen in (*_aligned(involved, axes, box, choices), *_combinations(choices)):
+        yield completed(chosen, schema)
 
 
-def _aligned(involved: list[Expression], choices: dict[Path, list[Any]]) -> Iterator[dict[Path, Any]]:
+def _aligned(involved: list[Expression], axes: list[Axis], box: Box, choices: Choices) -> Iterator[dict[Path, Any]]:
     """Give a function's attributes the values of its constants, in order: there `distance(lat, lon, 1, 2)` is 0."""
+    by_path = {axis.term.path: axis for axis in axes if isinstance(axis.term, Attribute)}
     for node in involved:
         paths = [each.path for each in node.children if isinstance(each, Attribute)]
         values = [each.value for each in node.children if isinstance(each, Literal)]
         if len(paths) > 1 and len(paths) == len(values):
-            yield {path: found[0] for path, found in choices.items()} | dict(zip(paths, values, strict=True))
+            chosen = {path: found[0] for path, found in choices.items()}
+            for path, value in zip(paths, values, strict=True):
+                axis = by_path[path]
+                chosen[path] = next(_as_typed(value, box.get(axis, axis.values), axis.line), chosen[path])
+            yield chosen
 
 
 def _candidates(values: Values, line: str, hints: list[Any]) -> list[Any]:
@@ -176,15 +183,9 @@ def _candidates(values: Values, line: str, hints: list[Any]) -> list[Any]:
     found: list[Any] = [] if values[0] == (NULL,) else [readable_value(values, line)]
     starts = [low[1].removesuffix("\0") for low, _ in stretches(values) if low[0] == TEXT and len(low) > 1][:2]
     for hint in hints:
-        if isinstance(hint, list):
-            if is_member((ARRAY,), values):
-                found.append(hint)
-            continue
         longer = [start + hint for start in starts if not hint.startswith(start)] if isinstance(hint, str) else []
         for each in (hint, *longer):
-            for _, before, after, _ in places(each, line):
-                if before < after and is_member(before, values):
-                    found.append(float(each) if before[0] == DOUBLE else each)
+            found += _as_typed(each, values, line)
     for low, high in islice(stretches(values), 6):
         found.append(first_value(low, high, line))
         if len(high) > 1:
@@ -193,7 +194,20 @@ def _candidates(values: Values, line: str, hints: list[Any]) -> list[Any]:
     return list(distinct.values())[:_MOST_CANDIDATES]
 
 
-def _combinations(choices: dict[Path, list[Any]]) -> Iterator[dict[Path, Any]]:
+def _as_typed(hint: Any, values: Values, line: str) -> Iterator[Any]:
+    """Return what a hint is on a line, in the types that the line has, if it is one of some values there."""
+    if isinstance(hint, list):
+        if is_member((ARRAY,), values):
+            yield hint
+        return
+    for _, before, after, _ in places(hint, line):
+        if before < after and is_member(before, values):
+            exact = hint if line == "any" and before[0] != DOUBLE else first_value(before, after, line)
+            if compare(exact, hint) == 0:
+                yield exact
+
+
+def _combinations(choices: Choices) -> Iterator[dict[Path, Any]]:
     """Return all combinations if they are few, else some at random, always the same."""
     count = 1
     for values in choices.values():

@@ -279,7 +279,7 @@ def order_by_rank(predicates, ends, ranks, ordered):
         begin = end
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def rank_at(conjunction, depth, ends, ordered, ranks):
     """Return one plus the rank of a conjunction's predicate at some depth, 0 behind its last."""
     begin = np.int64(ends[conjunction - 1]) if conjunction > 0 else np.int64(0)
@@ -472,7 +472,7 @@ def number_at(trees, at):
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def evaluate_node(trees, at, end, bits, mode, stack):
     """Evaluate a node below the root; return its value, where it ends, and how many predicates were looked at.
 
@@ -535,15 +535,22 @@ def evaluate(
     event goes there already.
     """
     evaluated = leaves = 0
+    is_lazy = mode == SHORT_CIRCUIT
     for index in range(count):
         slot = candidates[index]
-        if deaths[slot] <= version:
-            continue
         if is_shortcut and destinations[slot] >= 0 and reached[destinations[slot]]:
             continue
         evaluated += 1
         at = np.int64(locations[slot])
         code = np.int64(trees[at])
+        if is_lazy and code == ALL and trees[at + 2] == LEAF:
+            # What happens to most candidates: their first predicate is the one that seldom holds.
+            number = number_at(trees, at + 2)
+            if (bits[number >> np.uint32(5)] >> (number & np.uint32(31))) & np.uint32(1) == 0:
+                leaves += 1
+                continue
+        if deaths[slot] <= version:
+            continue
         if code == PURE and not is_counted:
             code = ALL
         value = code in (ALWAYS, PURE)

@@ -1,0 +1,124 @@
+"""Do the published experiments come out the same, on this machine?
+
+A lab runs them again and writes one page with plots and verdicts, and the same as JSON.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tamis.cli.inputs import InputError
+from tamis.cli.lessons import Example
+from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
+from tamis.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from tamis.lab import Report
+
+EXAMPLES = (
+    Example("tamis lab", "Which labs are there, and what do they ask?"),
+    Example("tamis lab filtering --quick --only 'turning points' --out lab", "One experiment, as a toy."),
+)
+NOTES = (
+    "Into the folder go [cyan]index.html[/cyan], which needs nothing beside it, and [cyan]results.json[/cyan]. Without "
+    "[bold]--quick[/bold] or [bold]--full[/bold] a lab takes half an hour; times are processor times, so other work on "
+    "the machine disturbs little.",
+)
+
+DESCRIPTIONS = {"filtering": "matching algorithms: Boolean filtering, counting, cluster, Gryphon, the A-Tree"}
+_MARKS = {"agrees": ("✓", "green"), "agrees in direction": ("≈", "yellow")}
+
+
+def lab(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="The lab; without it, they are listed.", autocompletion=lambda: list(DESCRIPTIONS)
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to, made if need be.")] = Path("lab"),
+    quick: Annotated[bool, typer.Option("--quick", help="Toy sizes, a minute or so.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Published sizes, hours.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="EXPERIMENT", help="Run only this one; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="What decides the traffic.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Run published experiments again, and compare."""
+    if name is None:
+        _show_labs(as_json)
+        return
+    with mistakes_shown(as_json):
+        if name not in DESCRIPTIONS:
+            near = did_you_mean(name, DESCRIPTIONS)
+            known = f"There are {', '.join(DESCRIPTIONS)}."
+            raise InputError(f"there is no lab {name!r}", hint=f"{near} {known}" if near else known)
+        if quick and full:
+            raise InputError("a run is quick or full, not both")
+        from tamis.lab import run, write  # here, so that no other command waits for arrays
+
+        with _advancing() as tell:
+            scale = "quick" if quick else "full" if full else "default"
+            report = run(name, scale=scale, seed=seed, only=only or (), tell=tell)
+        try:
+            page, results = write(report, out)
+        except OSError as error:
+            raise InputError(f"cannot write to {out}: {error.strerror or error}") from None
+    if as_json:
+        to_programs({"page": str(page), "results": str(results), **report.as_dict()})
+    else:
+        _show_report(report, page)
+
+
+def _show_report(report: "Report", page: Path) -> None:
+    console = to_people()
+    for claim in report.claims:
+        mark, colour = _MARKS.get(claim.verdict, ("⇄", "red"))
+        told = Text.assemble((f"{mark} ", f"bold {colour}"), claim.statement, (f"  {claim.ours}", "dim"))
+        show(console, told, below="  ")
+    console.print()
+    agreeing = sum(claim.verdict in _MARKS for claim in report.claims)
+    show(console, Text(f"{agreeing} of {len(report.claims)} published statements hold here: {page}", "bold"))
+
+
+def _show_labs(as_json: bool) -> None:
+    from tamis.lab import LABS
+
+    if as_json:
+        labs: list[dict[str, Any]] = [
+            {
+                "name": name,
+                "about": about,
+                "experiments": [{"key": each.key, "question": each.question} for each in LABS[name]],
+            }
+            for name, about in DESCRIPTIONS.items()
+        ]
+        to_programs({"labs": labs})
+        return
+    console = to_people()
+    for name, about in DESCRIPTIONS.items():
+        show(console, Text.assemble((name, "bold cyan"), f"  {about}"), below="  ")
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for experiment in LABS[name]:
+            table.add_row("", Text(experiment.key, "cyan", no_wrap=True), experiment.question)
+        console.print(table)
+    console.print()
+    show(console, Text("tamis lab NAME --out DIR runs one of them.", "dim"))
+
+
+@contextmanager
+def _advancing() -> Iterator[Callable[[int, int, str], None]]:
+    """Show which experiment is running and what it is doing, on a terminal only."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = to_complain()
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, count, doing: progress.update(task, completed=done, total=count, description=doing)

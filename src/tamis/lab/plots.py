@@ -1,0 +1,135 @@
+"""How is a result drawn?
+
+As SVG inside the page: lines with their names at their ends where there are few, in a legend where there are many. One
+algorithm has one colour in all plots, and dashed lines are what a formula says.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from tamis.lab.base import Bars, Plot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = {
+    "boolean": "#0072b2",
+    "boolean, children ordered": "#56b4e9",
+    "boolean, lists shuffled": "#003f66",
+    "counting": "#d55e00",
+    "counting, lists shuffled": "#8a3c00",
+    "cluster": "#cc79a7",
+    "gryphon": "#9467bd",
+    "atree": "#009e73",
+    "atree-zero": "#66c2a5",
+    "atree-general": "#a6a6a6",
+    "naive": "#444444",
+    "block": "#e69f00",
+}
+_OTHERS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#9467bd", "#e69f00", "#56b4e9", "#444444")
+_PART_COLOURS = ("#e69f00", "#56b4e9", "#0072b2", "#cccccc")
+_STYLE: Any = {
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tamis",
+}
+_LEAST_LABELLED = 0.06
+
+
+def drawn(plot: Plot | Bars) -> str:
+    """Return a plot as SVG, to stand inside an HTML page."""
+    with mpl.rc_context(_STYLE):
+        if isinstance(plot, Bars):
+            figure = Figure(figsize=(6.4, 0.8 + 0.32 * len(plot.shares)), layout="constrained")
+            _bars(figure.add_subplot(), plot)
+        else:
+            figure = Figure(figsize=(4.9, 3.5), layout="constrained")
+            _lines(figure.add_subplot(), plot)
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    svg = file.getvalue()
+    return re.sub(r"^.*?(?=<svg)", "", svg, flags=re.DOTALL).strip()
+
+
+def _lines(axes: Axes, plot: Plot) -> None:
+    colour = _OTHERS[0]
+    number = 0
+    for line in plot.lines:
+        known = COLOURS.get(line.kin or line.label)
+        if known is not None:
+            colour = known
+        elif line.label:  # a nameless line has the colour of the one before it
+            colour = _OTHERS[number % len(_OTHERS)]
+            number += 1
+        style: Any = (0, (4, 2)) if line.is_dashed else "-"
+        marker = "" if line.is_dashed or len(line.x) > 20 else "o"
+        axes.plot(
+            line.x, line.y, color=colour, linestyle=style, marker=marker, markersize=3.5, label=line.label or None
+        )
+    if plot.is_log_x:
+        axes.set_xscale("log")
+        axes.set_xticks(sorted({x for line in plot.lines for x in line.x}))
+        axes.minorticks_off()
+    if plot.is_log_y:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    if plot.x_names:
+        axes.set_xticks(range(1, len(plot.x_names) + 1), plot.x_names)
+    else:
+        axes.xaxis.set_major_formatter(lambda value, _: _short(value))
+    axes.yaxis.set_major_formatter(lambda value, _: _short(value))
+    axes.set(xlabel=plot.x_label, ylabel=plot.y_label)
+    axes.set_title(plot.title, loc="left", weight="bold", fontsize=9.5)
+    axes.grid(color="#ececec")
+    axes.set_axisbelow(True)
+    labelled = [line for line in plot.lines if line.label]
+    axes.legend(frameon=False, fontsize=7.5, ncols=2 if len(labelled) > 4 else 1, handlelength=1.6, columnspacing=1.0)
+
+
+def _bars(axes: Axes, plot: Bars) -> None:
+    names = list(plot.shares)
+    places = list(range(len(names)))
+    begins = [0.0] * len(names)
+    for index, part in enumerate(plot.parts):
+        widths = [plot.shares[name][index] for name in names]
+        colour = _PART_COLOURS[index % len(_PART_COLOURS)]
+        axes.barh(places, widths, left=begins, height=0.8, color=colour, label=part)
+        for place, begin, width in zip(places, begins, widths, strict=True):
+            if width >= _LEAST_LABELLED:
+                ink = "white" if colour == "#0072b2" else "black"
+                axes.text(begin + width / 2, place, f"{width:.0%}", ha="center", va="center", fontsize=7.5, color=ink)
+        begins = [begin + width for begin, width in zip(begins, widths, strict=True)]
+    for place, name in zip(places, names, strict=True):
+        axes.text(1.01, place, plot.told.get(name, ""), va="center", fontsize=7.5, color="#444444")
+    axes.set_yticks(places, names)
+    axes.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(left=False)
+    axes.set_title(f"{plot.title}\n", loc="left", weight="bold", fontsize=9.5)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.01, 0.99), ncols=len(plot.parts), frameon=False, fontsize=7.5,
+        handlelength=1.0,
+    )  # fmt: skip
+
+
+def _short(value: float) -> str:
+    """Write a number as on an axis.
+
+    >>> [_short(value) for value in (0, 0.25, 12, 1500, 20_000, 3_000_000)]
+    ['0', '0.25', '12', '1.5k', '20k', '3M']
+    """
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"

@@ -1,0 +1,108 @@
+"""A verdict follows from the numbers, and from nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.lab import verdicts
+from tamis.lab.base import Verdict
+
+ratios = st.floats(0.01, 100)
+
+
+@pytest.mark.parametrize(
+    ("published", "measured", "verdict"),
+    [
+        (0.73, 0.73, Verdict.AGREES),
+        (0.73, 0.60, Verdict.AGREES),
+        (0.73, 0.20, Verdict.DIRECTION),
+        (0.73, 0.98, Verdict.SAME),
+        (0.73, 1.40, Verdict.TURNED),
+        (10.0, 12.0, Verdict.AGREES),
+        (10.0, 2.0, Verdict.DIRECTION),
+        (10.0, 0.5, Verdict.TURNED),
+        (1.0, 1.0, Verdict.AGREES),
+        (1.0, 1.4, Verdict.AGREES),
+        (1.0, 1.6, Verdict.DIFFERS),
+        (1.0, 0.5, Verdict.DIFFERS),
+        (1.04, 1.0, Verdict.AGREES),
+    ],
+)
+def test_a_ratio_beside_a_published_one(published, measured, verdict):
+    assert verdicts.by_ratio("s", published, measured, where="5").verdict is verdict
+
+
+@given(published=ratios, measured=ratios)
+def test_a_ratio_and_its_inverse_get_the_same_verdict(published, measured):
+    one = verdicts.by_ratio("s", published, measured, where="5")
+    other = verdicts.by_ratio("s", 1 / published, 1 / measured, where="5")
+    assert one.verdict is other.verdict
+
+
+@given(measured=ratios)
+def test_what_is_turned_around_lies_on_the_other_side_of_one(measured):
+    found = verdicts.by_ratio("s", 0.5, measured, where="5").verdict
+    assert (found is Verdict.TURNED) == (measured > verdicts.NOISE)
+    assert (found in (Verdict.AGREES, Verdict.DIRECTION)) == (measured < 1 / verdicts.NOISE)
+
+
+@given(measured=ratios, is_more=st.booleans())
+def test_a_direction_agrees_on_its_own_side_only(measured, is_more):
+    found = verdicts.by_direction("s", "more", measured, is_more=is_more, where="5").verdict
+    if 1 / verdicts.NOISE < measured < verdicts.NOISE:
+        assert found is Verdict.SAME
+    else:
+        assert found is (Verdict.AGREES if (measured > 1) is is_more else Verdict.TURNED)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_rising", "verdict"),
+    [
+        ([1.0, 2.0, 3.0], True, Verdict.AGREES),
+        ([1.0, 2.0, 3.0], False, Verdict.TURNED),
+        ([1.0, 3.0, 2.0], True, Verdict.DIRECTION),
+        ([3.0, 1.0, 2.0], False, Verdict.DIRECTION),
+        ([1.0, 5.0, 1.02], True, Verdict.SAME),
+        ([1.0, 0.98, 2.0], True, Verdict.AGREES),
+    ],
+)
+def test_a_trend_goes_from_the_first_to_the_last_and_mostly_in_between(values, is_rising, verdict):
+    claim = verdicts.by_trend("s", "rises", [1, 2, 3], values, is_rising=is_rising, where="5", of="events,")
+    assert claim.verdict is verdict
+    assert claim.ours.startswith("events, ")
+
+
+@pytest.mark.parametrize(
+    ("order", "verdict"),
+    [("abc", Verdict.AGREES), ("acb", Verdict.DIRECTION), ("cab", Verdict.TURNED), ("cba", Verdict.TURNED)],
+)
+def test_an_order_agrees_as_far_as_its_pairs_do(order, verdict):
+    values = {name: float(place) for place, name in enumerate(reversed(order))}
+    claim = verdicts.by_order("s", ["a", "b", "c"], values, where="5")
+    assert claim.verdict is verdict
+    assert claim.published == "a > b > c"
+    assert [each.split()[0] for each in claim.ours.split(" > ")] == list(order)
+
+
+def test_equal_values_may_differ_by_what_is_said():
+    values = {"a": 10.0, "b": 12.0}
+    assert verdicts.by_equality("s", "equal", values, where="5", within=1.3).verdict is Verdict.AGREES
+    assert verdicts.by_equality("s", "equal", values, where="5", within=1.1).verdict is Verdict.DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("kept", "verdict"), [(3, Verdict.AGREES), (2, Verdict.DIRECTION), (1, Verdict.TURNED), (0, Verdict.TURNED)]
+)
+def test_a_statement_about_many_settings(kept, verdict):
+    claim = verdicts.by_share("s", "always", [index < kept for index in range(3)], what="settings", where="5")
+    assert claim.verdict is verdict
+    assert claim.ours == f"in {kept} of 3 settings"
+
+
+def test_a_remark_is_made_only_where_the_two_do_not_agree():
+    told = {"where": "5", "remark": "caches have grown"}
+    assert verdicts.by_ratio("s", 0.7, 0.7, **told).remark == ""
+    assert verdicts.by_ratio("s", 0.7, 1.7, **told).remark == "caches have grown"
+    assert verdicts.by_direction("s", "less", 1.7, is_more=False, **told).remark == "caches have grown"
