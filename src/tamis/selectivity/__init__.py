@@ -1,5 +1,14 @@
 """How often is a predicate true?
 
-Matchers put what is rarely true first. An estimate comes from a sample of events where there is one, and from the
-predicates themselves where there is none.
+Matchers put what is rarely true first, and pruning leaves out what changes little. An estimate comes from a sample of
+events (`samples`), from statistics of their attributes (`statistics`), from counters that a running system keeps
+(`counters`), and from the predicates themselves where there is nothing else (`shares`, for the matchers). `estimates`
+makes bounds for whole expressions of it.
 """
+
+from tamis.selectivity.counters import Counters
+from tamis.selectivity.estimates import Estimate, Share, estimate
+from tamis.selectivity.samples import Sample
+from tamis.selectivity.statistics import AttributeStatistics, Statistics
+
+__all__ = ["AttributeStatistics", "Counters", "Estimate", "Sample", "Share", "Statistics", "estimate"]

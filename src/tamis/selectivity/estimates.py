@@ -1,0 +1,158 @@
+"""How often is a whole expression true, if it is known how often its predicates are?
+
+Nobody knows how predicates depend on one another, so there are three answers. Whatever the dependence, the share of
+matching events lies between `least` and `most` (the bounds of Fréchet); `average` is the share if predicates were
+independent. One walk over the tree, no normal form.
+
+    AND   least  1 - the sum of what each lacks    average  the product              most  the smallest
+    OR    least  the largest                       average  1 - the product of 1-x   most  the sum
+
+Source: Bittner 2008, section 6.4.2, algorithms 2 to 4 (docs/bibliography.md).
+Departs: `at_least` has bounds and an average of its own, of which those of AND and OR are the extremes. Constants
+  are leaves that hold always, or never. A predicate may be unknown, so a negated one is asked for by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+from tamis.language.expressions import And, AtLeast, Expression, Literal, Or
+from tamis.language.rewrites.negation import nnf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+Share: TypeAlias = Callable[[Expression], float]
+"""Says of a predicate, or of a negated one, which share of the events makes it true."""
+
+
+class Estimate(NamedTuple):
+    """Between which shares of the events an expression is true, and the share if predicates were independent."""
+
+    least: float
+    average: float
+    most: float
+
+
+def estimate(expression: Expression, share: Share) -> Estimate:
+    """Estimate how often an expression is true.
+
+    >>> import tamis
+    >>> shares = {"price < 20": 0.5, "signed = TRUE": 0.25, "bids = 0": 0.75}
+    >>> estimate(tamis.parse("price < 20 AND (signed OR bids = 0)"), lambda predicate: shares[str(predicate)])
+    Estimate(least=0.25, average=0.40625, most=0.5)
+    """
+
+    def combine(node: Expression, below: list[Estimate]) -> Estimate:
+        match node:
+            case And():
+                return of_all(below)
+            case Or():
+                return of_any(below)
+            case AtLeast(count):
+                return of_at_least(count, below)
+            case Literal(value):
+                return exactly(1.0 if value is True else 0.0)
+            case _:
+                return exactly(share(node))
+
+    return fold_monotone(nnf(expression), combine)
+
+
+def exactly(share: float) -> Estimate:
+    """Return the estimate of what is known."""
+    return Estimate(share, share, share)
+
+
+def of_all(parts: Sequence[Estimate]) -> Estimate:
+    """Estimate a conjunction.
+
+    >>> of_all([exactly(0.5), exactly(0.75)])
+    Estimate(least=0.25, average=0.375, most=0.5)
+    """
+    least, average, most = 1.0, 1.0, 1.0
+    for part in parts:
+        least += part.least - 1.0
+        average *= part.average
+        most = min(most, part.most)
+    return Estimate(max(0.0, least), average, most)
+
+
+def of_any(parts: Sequence[Estimate]) -> Estimate:
+    """Estimate a disjunction.
+
+    >>> of_any([exactly(0.5), exactly(0.75)])
+    Estimate(least=0.75, average=0.875, most=1.0)
+    """
+    least, average, most = 0.0, 0.0, 0.0
+    for part in parts:
+        least = max(least, part.least)
+        average = average + part.average - average * part.average
+        most += part.most
+    return Estimate(least, average, min(1.0, most))
+
+
+def of_at_least(count: int, parts: Sequence[Estimate]) -> Estimate:
+    """Estimate that `count` or more of some hold.
+
+    However many of them are set aside, at least so many fewer of the others must hold; how often that can be is the sum
+    of their shares by how many are needed. The least share is the same argument about those that do not hold.
+
+    >>> of_at_least(2, [exactly(0.5), exactly(0.5), exactly(0.5)])
+    Estimate(least=0.25, average=0.5, most=0.75)
+    """
+    if count <= 0:
+        return exactly(1.0)
+    if count > len(parts):
+        return exactly(0.0)
+    exact = [1.0]  # exact[j]: how often just j of those seen so far hold
+    for part in parts:
+        more = [0.0] + [held * part.average for held in exact]
+        exact = [held * (1.0 - part.average) for held in exact] + [0.0]
+        exact = [one + two for one, two in zip(exact, more, strict=True)]
+    average = min(1.0, sum(exact[count:]))
+    most = _most_often(count, [part.most for part in parts])
+    least = 1.0 - _most_often(len(parts) - count + 1, [1.0 - part.least for part in parts])
+    return Estimate(max(0.0, least), average, most)
+
+
+def _most_often(count: int, shares: list[float]) -> float:
+    shares = sorted(shares)
+    total = sum(shares)
+    bound = 1.0
+    for aside in range(count):
+        bound = min(bound, total / (count - aside))
+        total -= shares[len(shares) - 1 - aside]
+    return max(0.0, bound)
+
+
+def opposite(part: Estimate) -> Estimate:
+    """Estimate how often something does not hold.
+
+    >>> opposite(Estimate(0.25, 0.5, 1.0))
+    Estimate(least=0.0, average=0.5, most=0.75)
+    """
+    return Estimate(1.0 - part.most, 1.0 - part.average, 1.0 - part.least)
+
+
+def fold_monotone(root: Expression, combine: Callable[[Expression, list[T]], T]) -> T:
+    """Compute a value bottom-up over AND, OR and `at_least`; whatever else there is, is a leaf.
+
+    Shared sub-expressions are computed once: negation normal form may be a graph whose tree is far larger.
+    """
+    values: dict[int, T] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        children = node.children if isinstance(node, And | Or | AtLeast) else ()
+        missing = [child for child in children if id(child) not in values]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if id(node) not in values:
+            values[id(node)] = combine(node, [values[id(child)] for child in children])
+    return values[id(root)]
