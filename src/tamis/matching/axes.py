@@ -177,12 +177,22 @@ class Axis:
             codes[:] = np.searchsorted(thresholds, values, "right") + 1
         return codes
 
-    def _thresholds(self, domain: tuple[str, int]) -> list[int]:
-        """Return, for each operand, the least integer that is not below it and the least that is above it."""
+    def _thresholds(self, domain: tuple[str, int]) -> npt.NDArray[np.int64]:
+        """Return, for each operand, the least integer that is not below it and the least that is above it.
+
+        Those beyond 64 bits no value reaches.
+        """
         kind, scale = domain
+        operands = self.operands
         if kind != "exact":
-            return [bound for key in sorting_keys(kind, self.operands).tolist() for bound in (key, key + 1)]
-        return [bound for operand in self.operands for bound in _around(operand, scale)]
+            keys = sorting_keys(kind, operands)
+        elif scale == 0 and set(map(type, operands)) == {int} and -(2**62) <= operands[0] <= operands[-1] <= 2**62:
+            keys = np.fromiter(operands, np.int64, len(operands))
+        else:
+            lowest, highest = -(2**63), 2**63 - 1
+            bounds = (bound for operand in operands for bound in _around(operand, scale))
+            return np.array([max(lowest, bound) for bound in bounds if bound <= highest], np.int64)
+        return np.stack([keys, keys + 1], axis=1).ravel()
 
     # -- A single event
 
@@ -276,18 +286,16 @@ def _around(operand: Any, scale: int) -> tuple[int, int]:
     return int(units.to_integral_value(ROUND_CEILING)), int(units.to_integral_value(ROUND_FLOOR)) + 1
 
 
-def _integer_lookup(thresholds: list[int]) -> tuple[int, Codes | None, npt.NDArray[np.int64]]:
+def _integer_lookup(thresholds: npt.NDArray[np.int64]) -> tuple[int, Codes | None, npt.NDArray[np.int64]]:
     """Return a table of codes by value where the operands lie close together, and the thresholds themselves.
 
-    A value's rank is the number of thresholds that are not above it. Those beyond 64 bits no value reaches.
+    A value's rank is the number of thresholds that are not above it.
     """
-    lowest, highest = -(2**63), 2**63 - 1
-    reached = np.array([max(lowest, bound) for bound in thresholds if bound <= highest], np.int64)
-    if not len(reached) or int(reached[-1]) - int(reached[0]) > _LARGEST_TABLE:
-        return 0, None, reached
-    base = int(reached[0]) - 1
-    table = np.searchsorted(reached, np.arange(base, int(reached[-1]) + 1), "right") + 1
-    return base, table.astype(np.uint32), reached
+    if not len(thresholds) or int(thresholds[-1]) - int(thresholds[0]) > _LARGEST_TABLE:
+        return 0, None, thresholds
+    base = int(thresholds[0]) - 1
+    table = np.searchsorted(thresholds, np.arange(base, int(thresholds[-1]) + 1), "right") + 1
+    return base, table.astype(np.uint32), thresholds
 
 
 def axis_kind(operand: Any) -> str:

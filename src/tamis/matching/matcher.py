@@ -19,6 +19,7 @@ import pyarrow as pa
 from tamis.errors import EventError, TamisError
 from tamis.language.checking import check
 from tamis.language.explanation import Explanation, explain
+from tamis.language.expressions import Condition as ConditionNode
 from tamis.language.expressions import Expression, is_condition
 from tamis.language.parser import parse
 from tamis.matching import kernels, storage
@@ -144,7 +145,13 @@ class Matcher:
         chosen = np.flatnonzero(priorities)
         self._engine.prioritise((first + chosen).tolist(), priorities[chosen])
 
-    def _expressions(self, ids: list[Any], conditions: list[Any]) -> Iterator[Expression]:
+    def _expressions(self, ids: list[Any], conditions: list[Any]) -> Iterable[Expression]:
+        """Return the expression of each condition."""
+        if self.schema is None and all(issubclass(kind, ConditionNode) for kind in set(map(type, conditions))):
+            return conditions
+        return self._parsed(ids, conditions)
+
+    def _parsed(self, ids: list[Any], conditions: list[Any]) -> Iterator[Expression]:
         """Yield the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
         for subscription_id, condition in zip(ids, conditions, strict=True):
             try:
