@@ -1,0 +1,85 @@
+"""How is a table of events matched against a table of subscriptions?
+
+As one step from DataFrame to DataFrame. The subscriptions are read and compiled when the step is made, because they
+decide which columns of the events it needs; the events are read when somebody asks for the result, in parallel, and
+as often as Spark likes. It works on a stream of events too, as long as the subscriptions stay the same.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions
+from pyspark.sql.types import ArrayType, LongType, StructField
+
+from tamis.language import Schema
+from tamis.spark.columns import ID_TYPES, entering, kept_fields, require
+from tamis.spark.compiling import Compiled, compiled, warn_of_rejected
+from tamis.spark.errors import OptionError
+from tamis.spark.worker import RESULTS, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+
+def match(
+    events: DataFrame,
+    subscriptions: DataFrame | Compiled,
+    *,
+    id: str = "subscription_id",
+    where: str = "condition",
+    priority: str | None = None,
+    keep: Sequence[str] | None = None,
+    result: str = "pairs",
+    schema: Schema | None = None,
+    on_error: str = "reject",
+) -> DataFrame:
+    """Return which subscriptions match each event, beside the columns of the event.
+
+    events           a row is an event, a column an attribute; fields of records have dotted names
+    subscriptions    a table of ids and conditions, or what `compiled` made of one
+    keep             the columns of the events that the result has; all of them if you do not say
+    result           "pairs": a row for every event and subscription that match, with the id;
+                     "lists": a row for every event, with `subscription_ids`, the highest priority first, then by id;
+                     "counts": a row for every event, with `matches`, their number
+    schema           what conditions may mention; the columns of the events if you do not say
+    on_error         "reject": leave out what is no subscription, with a warning; "raise": fail
+    """
+    if result not in RESULTS:
+        raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
+    if not isinstance(subscriptions, Compiled):
+        schema = schema or Schema.from_spark(events)
+        subscriptions = compiled(subscriptions, id=id, where=where, priority=priority, schema=schema, on_error=on_error)
+        warn_of_rejected(subscriptions)
+    return matched(events, subscriptions, keep, result)
+
+
+def matching(subscriptions: DataFrame | Compiled, **options: Any) -> Callable[[DataFrame], DataFrame]:
+    """Return the step for `events.transform(matching(subscriptions))`; options are those of `match`."""
+    return partial(match, subscriptions=subscriptions, **options)
+
+
+def matched(events: DataFrame, found: Compiled, keep: Sequence[str] | None, result: str) -> DataFrame:
+    """Match events against compiled subscriptions."""
+    names = list(events.columns if keep is None else dict.fromkeys(keep))
+    require(events, names, "events")
+    schema = kept_fields(events, names, [result_field(found, result)])
+    shown = entering(events, found.attributes, names)
+    if not shown:  # nothing to keep and nothing mentioned: only the number of the events is left
+        shown = {"": functions.lit(None).cast("boolean")}
+    task = Task(found.forest, tuple(shown), len(names), result, ID_TYPES[found.id_type.simpleString()])
+    # By number, because mapInArrow takes a dot in a name for a step into a record.
+    numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
+    return events.select(*numbered).mapInArrow(task.run, schema)
+
+
+def result_field(found: Compiled, result: str) -> StructField:
+    """Return the column that a result adds."""
+    if result == "counts":
+        return StructField("matches", LongType(), nullable=False)
+    if result == "lists":
+        return StructField("subscription_ids", ArrayType(found.id_type, containsNull=False), nullable=False)
+    return StructField(found.id, found.id_type, nullable=False)

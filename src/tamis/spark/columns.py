@@ -1,0 +1,107 @@
+"""Which columns of the events enter the matcher?
+
+A row that enters Python is copied by Spark column by column, and that is most of what the pipeline costs. So only what
+a subscription mentions enters, down to the fields of nested records, beside the columns that are to come out again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from tamis.errors import did_you_mean
+from tamis.spark.errors import ColumnError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from tamis.matching.columns import Path
+
+ID_TYPES = {"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "string": "string"}
+"""The types that an id may have, and Arrow's names for them."""
+
+
+def quoted(name: str) -> str:
+    """Write a name so that Spark takes it for one name, whatever is in it.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column(name: str) -> Column:
+    """Return the column of exactly this name."""
+    return F.col(quoted(name))
+
+
+def require(frame: DataFrame, names: Iterable[str], what: str) -> None:
+    """Raise unless a DataFrame has the columns."""
+    known = frame.columns
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+            raise ColumnError(f"the {what} have no column {name!r}, only {shown}" + (f". {hint}" if hint else ""))
+
+
+def id_type(subscriptions: DataFrame, name: str) -> DataType:
+    """Return the type of the ids: integers or texts."""
+    found = subscriptions.schema[name].dataType
+    if not isinstance(found, ByteType | ShortType | IntegerType | LongType | StringType):
+        told = found.simpleString()
+        raise ColumnError(f"ids are integers or strings, and {name!r} is {told}; cast it: CAST({name} AS STRING)")
+    return found
+
+
+def entering(events: DataFrame, attributes: Sequence[Path], keep: Sequence[str]) -> dict[str, Column]:
+    """Return the columns to show to the matcher: those to keep, then those that are mentioned, as far as they exist."""
+    chosen = {name: column(name) for name in keep}
+    mentioned: dict[str, list[Path]] = {}
+    for first, *rest in attributes:
+        mentioned.setdefault(first, []).append(tuple(rest))
+    fields = {field.name: field.dataType for field in events.schema.fields}
+    for name, paths in mentioned.items():
+        if name in fields and name not in keep:
+            chosen[name] = _pruned(column(name), fields[name], paths)
+    return chosen
+
+
+def _pruned(whole: Column, kind: DataType, paths: list[Path]) -> Column:
+    """Return the part of a record that is mentioned."""
+    if () in paths or not isinstance(kind, StructType):
+        return whole
+    inner: dict[str, list[Path]] = {}
+    for first, *rest in paths:
+        inner.setdefault(first, []).append(tuple(rest))
+    known = {field.name: field.dataType for field in kind.fields}
+    parts = [
+        _pruned(whole.getField(name), known[name], rest).alias(name) for name, rest in inner.items() if name in known
+    ]
+    return F.struct(*parts) if parts else F.lit(None)
+
+
+def kept_fields(events: DataFrame, keep: Sequence[str], added: Sequence[StructField]) -> StructType:
+    """Return the schema of a result: the kept columns, and what is added."""
+    names = list(keep)
+    for field in added:
+        if field.name in names:
+            raise ColumnError(
+                f"the events have a column {field.name!r} already, and the result would have two: "
+                f"keep others (keep=[...]), or rename it"
+            )
+    by_name: dict[str, Any] = {field.name: field for field in events.schema.fields}
+    return StructType([*(by_name[name] for name in keep), *added])

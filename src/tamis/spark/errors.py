@@ -1,0 +1,40 @@
+"""What can keep the pipeline from running, and what helps?"""
+
+from __future__ import annotations
+
+from tamis.errors import TamisError
+
+
+class SparkError(TamisError):
+    """Anything that the Spark pipeline refuses to do, and why."""
+
+
+class JavaError(SparkError):
+    """Spark needs a Java that this machine does not have."""
+
+
+class SparkMissingError(SparkError, ImportError):
+    """PySpark is not installed."""
+
+
+class ColumnError(SparkError, ValueError):
+    """A DataFrame that lacks a column, has one of the wrong type, or two that would have one name."""
+
+
+class OptionError(SparkError, ValueError):
+    """An option with a value that means nothing."""
+
+
+class RejectedSubscriptionsError(SparkError, ValueError):
+    """Subscriptions that are no subscriptions, where these were to be raised."""
+
+    def __init__(self, count: int, total: int, first: str) -> None:
+        super().__init__(count, total, first)
+        self.count, self.total, self.first = count, total, first
+
+    def __str__(self) -> str:
+        return f"{self.count:,} of {self.total:,} subscriptions cannot be used; the first: {self.first}"
+
+
+class RejectedSubscriptionsWarning(UserWarning):
+    """Some subscriptions cannot be used and were left out."""

@@ -1,0 +1,91 @@
+"""What happens to a batch of events inside a worker?
+
+Arrow batches come in and Arrow batches go out: the columns to keep, taken once for every pair. Small batches
+are gathered, because a block of some thousand events costs little more than one of a hundred; large results are cut,
+because an event can match all of a million subscriptions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tamis.matching.matcher import Matcher
+    from tamis.spark.forests import Forest
+
+RESULTS = ("pairs", "lists", "counts")
+GATHERED = 32_768
+"""So many events are gathered before they are matched."""
+_FIRST = 2_048
+_MOST_PAIRS = 2_000_000
+"""So many pairs are expected of one slice of the events at most."""
+_OUT = 65_536
+"""So many rows go out together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to do with the events of a partition."""
+
+    forest: Forest
+    names: tuple[str, ...]
+    """What the columns are called."""
+    keep: int
+    """The first so many columns come out again."""
+    result: str
+    id_type: str
+    """Arrow's name for it."""
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the batches of a partition."""
+        for numbered in gathered(batches):
+            table = numbered.rename_columns(list(self.names))
+            yield from matched(self.forest.matcher(table), table, self.keep, self.result, self.id_type)
+
+
+def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterator[pa.Table]:
+    """Put small batches together."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= size:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def matched(matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str) -> Iterator[pa.RecordBatch]:
+    """Match events, as many at once as their matches allow."""
+    kept = events.select(range(keep))
+    start, rows = 0, _FIRST
+    while start < events.num_rows:
+        part = events.slice(start, rows)
+        found, pairs = _found(matcher, part, kept.slice(start, rows), result, pa.type_for_alias(id_type))
+        yield from found.to_batches(_OUT)
+        start += part.num_rows
+        rows = int(np.clip(_MOST_PAIRS * part.num_rows / max(pairs, 1), 64, GATHERED))
+
+
+def _found(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind: Any) -> tuple[pa.Table, int]:
+    """Return the rows of the result, and how many pairs they stand for."""
+    if result == "counts":
+        counts = matcher.count_batch(events)
+        return kept.append_column("counts", counts), int(np.sum(counts.to_numpy()))
+    if result == "lists":
+        lists = matcher.list_batch(events)
+        ids = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
+        return kept.append_column("lists", ids), len(lists.values)
+    pairs = matcher.match_batch(events)
+    ids = pairs.column("subscription").cast(kind)
+    if not kept.num_columns:
+        return pa.table({"pairs": ids}), pairs.num_rows
+    return kept.take(pairs.column("event")).append_column("pairs", ids), pairs.num_rows
