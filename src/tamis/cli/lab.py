@@ -31,7 +31,7 @@ NOTES = (
 )
 
 DESCRIPTIONS = {"filtering": "matching algorithms: Boolean filtering, counting, cluster, Gryphon, the A-Tree"}
-_MARKS = {"agrees": ("✓", "green"), "agrees in direction": ("≈", "yellow")}
+_COLOURS = {"agrees": "green", "agrees in direction": "yellow"}
 
 
 def lab(
@@ -79,11 +79,11 @@ def lab(
 def _show_report(report: "Report", page: Path) -> None:
     console = to_people()
     for claim in report.claims:
-        mark, colour = _MARKS.get(claim.verdict, ("⇄", "red"))
-        told = Text.assemble((f"{mark} ", f"bold {colour}"), claim.statement, (f"  {claim.ours}", "dim"))
+        colour = _COLOURS.get(claim.verdict, "red")
+        told = Text.assemble((f"{claim.verdict.mark} ", f"bold {colour}"), claim.statement, (f"  {claim.ours}", "dim"))
         show(console, told, below="  ")
     console.print()
-    agreeing = sum(claim.verdict in _MARKS for claim in report.claims)
+    agreeing = sum(claim.verdict.holds for claim in report.claims)
     show(console, Text(f"{agreeing} of {len(report.claims)} published statements hold here: {page}", "bold"))
 
 

@@ -32,6 +32,25 @@ class Verdict(StrEnum):
     TURNED = "turned around"
     """We find the opposite."""
 
+    @property
+    def mark(self) -> str:
+        """How it is drawn."""
+        return _MARKS[self]
+
+    @property
+    def holds(self) -> bool:
+        """Did it come out as published, in direction at least?"""
+        return self in (Verdict.AGREES, Verdict.DIRECTION)
+
+
+_MARKS = {
+    Verdict.AGREES: "✓",
+    Verdict.DIRECTION: "≈",
+    Verdict.SAME: "=",
+    Verdict.DIFFERS: "≠",
+    Verdict.TURNED: "⇄",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

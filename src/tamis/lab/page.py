@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tamis.lab.running import Report
 
 _LOOKS = {
-    Verdict.AGREES: ("✓", "yes"),
-    Verdict.DIRECTION: ("≈", "nearly"),
-    Verdict.SAME: ("=", "same"),
-    Verdict.DIFFERS: ("≠", "differs"),
-    Verdict.TURNED: ("⇄", "turned"),
+    Verdict.AGREES: "yes",
+    Verdict.DIRECTION: "nearly",
+    Verdict.SAME: "same",
+    Verdict.DIFFERS: "differs",
+    Verdict.TURNED: "turned",
 }
-"""The mark of each verdict, and its class."""
+"""The class of each verdict."""
 
 _HEAD = "<th>statement</th><th>published</th><th>ours</th><th>verdict</th>"
 _STYLE = """
@@ -79,7 +79,7 @@ def written(report: Report) -> str:
 def _opening(report: Report) -> list[str]:
     counts = Counter(claim.verdict for claim in report.claims)
     items = "".join(
-        f'<li class="{look}"><b>{mark} {counts[verdict]}</b>{verdict}</li>' for verdict, (mark, look) in _LOOKS.items()
+        f'<li class="{look}"><b>{verdict.mark} {counts[verdict]}</b>{verdict}</li>' for verdict, look in _LOOKS.items()
     )
     scale = report.scale
     told = {
@@ -107,7 +107,7 @@ def _otherwise(report: Report) -> list[str]:
         f'{escape(claim.remark)} <a href="#{_anchor(experiment)}">{escape(experiment.key)}</a></li>'
         for experiment, result, _ in report.outcomes
         for claim in result.claims
-        if claim.verdict not in (Verdict.AGREES, Verdict.DIRECTION)
+        if not claim.verdict.holds
     ]
     return ["<h2>What did not come out as published</h2>", "<ul>", *items, "</ul>"] if items else []
 
@@ -131,7 +131,7 @@ def _claim_rows(claims: Sequence[Claim]) -> str:
     return "".join(
         f"<tr><td>{escape(claim.statement)}<br><small>{escape(claim.where)}</small></td>"
         f"<td>{escape(claim.published)}</td><td>{escape(claim.ours)}</td>"
-        f'<td class="verdict {_LOOKS[claim.verdict][1]}">{_LOOKS[claim.verdict][0]} {claim.verdict}</td></tr>'
+        f'<td class="verdict {_LOOKS[claim.verdict]}">{claim.verdict.mark} {claim.verdict}</td></tr>'
         for claim in claims
     )
 

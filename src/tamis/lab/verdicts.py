@@ -45,13 +45,18 @@ def by_ratio(
 
 def _verdict(published: float, measured: float, about: float) -> Verdict:
     expected, found = log(published), log(measured)
-    if abs(expected) <= log(NOISE):  # published as equal
-        return Verdict.AGREES if abs(found) <= log(about) else Verdict.DIFFERS
-    if abs(found) <= log(NOISE):
-        return Verdict.AGREES if abs(found - expected) <= log(NOISE) else Verdict.SAME
+    if _is_within(expected, NOISE):  # published as equal
+        return Verdict.AGREES if _is_within(found, about) else Verdict.DIFFERS
+    if _is_within(found, NOISE):
+        return Verdict.AGREES if _is_within(found - expected, NOISE) else Verdict.SAME
     if (expected > 0) is not (found > 0):
         return Verdict.TURNED
-    return Verdict.AGREES if abs(found - expected) <= log(about) else Verdict.DIRECTION
+    return Verdict.AGREES if _is_within(found - expected, about) else Verdict.DIRECTION
+
+
+def _is_within(difference: float, factor: float) -> bool:
+    """Do two ratios, whose logarithms differ by so much, lie within a factor? A rounded bit more or less is nothing."""
+    return abs(difference) <= log(factor) + 1e-9
 
 
 def by_direction(
@@ -70,7 +75,7 @@ def by_direction(
     >>> by_direction("A is faster", "faster", 1.8, is_more=True, where="5").verdict
     <Verdict.AGREES: 'agrees'>
     """
-    if abs(log(measured)) <= log(NOISE):
+    if _is_within(log(measured), NOISE):
         verdict = Verdict.SAME
     else:
         verdict = Verdict.AGREES if (measured > 1) is is_more else Verdict.TURNED
@@ -129,12 +134,12 @@ def by_trend(
     """
     steps = [later / earlier for earlier, later in pairwise(y)]
     overall = y[-1] / y[0]
-    if abs(log(overall)) <= log(NOISE):
+    if _is_within(log(overall), NOISE):
         verdict = Verdict.SAME
     elif (overall > 1) is not is_rising:
         verdict = Verdict.TURNED
     else:
-        against = [step for step in steps if abs(log(step)) > log(NOISE) and (step > 1) is not is_rising]
+        against = [step for step in steps if not _is_within(log(step), NOISE) and (step > 1) is not is_rising]
         verdict = Verdict.DIRECTION if against else Verdict.AGREES
     ours = f"{of} {told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}".strip()
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))

@@ -124,7 +124,7 @@ def _theory() -> Plot:
             label = f"a predicate in {share:.0%} of them" if against == COUNTING else ""
             lines.append(Line(label, sizes, points, is_dashed=against == CLUSTER))
     return Plot(
-        "Turning points by formula, against counting (dashed: cluster)",
+        "Turning points by formula (dashed: cluster)",
         "predicates in a subscription",
         "conjunctions",
         tuple(lines),
