@@ -31,8 +31,9 @@ from tamis.language import (
 )
 
 if TYPE_CHECKING:
-    from tamis import relations
+    from tamis import relations, topk
     from tamis.matching import Matcher
+    from tamis.topk import Ranked, TopK
 
 __version__ = "0.1.0"
 
@@ -41,7 +42,9 @@ __all__ = [
     "Expression",
     "Limits",
     "Matcher",
+    "Ranked",
     "Schema",
+    "TopK",
     "all_of",
     "any_of",
     "at_least",
@@ -55,6 +58,7 @@ __all__ = [
     "lit",
     "parse",
     "relations",
+    "topk",
     "truth",
     "xor",
 ]
@@ -68,4 +72,7 @@ def __getattr__(name: str) -> Any:
         return Matcher
     if name == "relations":
         return import_module("tamis.relations")
+    if name in ("topk", "Ranked", "TopK"):
+        topk = import_module("tamis.topk")
+        return topk if name == "topk" else getattr(topk, name)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")

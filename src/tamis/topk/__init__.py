@@ -1,0 +1,38 @@
+"""Which events are among the best k of a window?
+
+A *ranked* subscription (`Ranked`) asks for the best k events of a sliding window, by a score, and is told of an event
+at the moment it first belongs to them. `TopK` hosts ranked and Boolean subscriptions together, over one of several
+algorithms: the naive one, which is the definition; strict, relaxed and probabilistic candidate pruning, with or without
+filters over a recent buffer; and `block`, which keeps the rankings of all subscriptions in arrays.
+"""
+
+from tamis.topk.candidate_limits import candidate_limit
+from tamis.topk.delivery import Delivery
+from tamis.topk.errors import (
+    BufferSizeError,
+    LateEventError,
+    RankedFormError,
+    SettingError,
+    UnknownFilterError,
+    WindowError,
+)
+from tamis.topk.guard import OrderReport
+from tamis.topk.processor import TopK
+from tamis.topk.ranked import Ranked
+from tamis.topk.windows import CountWindow, TimeWindow
+
+__all__ = [
+    "BufferSizeError",
+    "CountWindow",
+    "Delivery",
+    "LateEventError",
+    "OrderReport",
+    "Ranked",
+    "RankedFormError",
+    "SettingError",
+    "TimeWindow",
+    "TopK",
+    "UnknownFilterError",
+    "WindowError",
+    "candidate_limit",
+]

@@ -1,0 +1,95 @@
+"""Which subscriptions does an event concern? Those that are listed in its cell of a grid.
+
+The space of the events is cut into cells of equal size, between the least and the greatest coordinates of a sample; the
+cells at the rim reach to infinity. Every cell lists the subscriptions whose regions reach into it, by bounds that are a
+little larger than they are, so that a region may grow somewhat before its list is wrong. A region that grows beyond
+that is looked at for every event until the lists are made anew.
+
+Source: Pripužić 2010, section 3.6.1 (docs/bibliography.md).
+Departs: lists are not changed when a bound moves, but made anew from time to time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.topk import kernels as scores
+from tamis.topk.index import kernels
+from tamis.topk.index.base import Index
+
+if TYPE_CHECKING:
+    from tamis.topk.scoring import Floats, Group
+
+_CELLS = 4096
+_LINEAR_CELLS = 256
+"""A half-space reaches into a good part of all cells, so there are fewer of them."""
+_MOST_ROWS = 6
+_ROOM = 1.25
+_STALE_SHARE = 16
+_STALE_QUERIES = 8192
+
+
+class Grid(Index):
+    """Lists of slots by cells."""
+
+    name: ClassVar[str] = "grid"
+
+    def __init__(self, group: Group, bounds: Floats, sample: Floats) -> None:
+        self._is_linear = group.kind == scores.LINEAR
+        self._rows = rows = 3 if group.kind == scores.GEOGRAPHIC else group.width
+        cells = _LINEAR_CELLS if self._is_linear else _CELLS
+        self._resolution = max(2, int(cells ** (1 / rows) + 1e-9))
+        points = sample[:rows, np.isfinite(sample[:rows]).all(axis=0)]
+        if not points.shape[1]:
+            points = np.zeros((rows, 1))
+        self._origin = points.min(axis=1)
+        self._step = np.maximum((points.max(axis=1) - self._origin) / self._resolution, 1e-300)
+        slots = np.flatnonzero(~np.isnan(group.numbers[0, : group.slots]))
+        self._count = len(slots)
+        numbers = group.numbers
+        if group.kind == scores.GEOGRAPHIC:  # its squares have no weights
+            numbers = np.concatenate([group.numbers[:3], np.ones((3, group.numbers.shape[1]))])
+        self._known = np.full(group.numbers.shape[1], -np.inf)
+        self._known[slots] = self._roomy(numbers[:, slots], bounds[slots])
+        listed = slots[np.isfinite(self._known[slots])]
+        self._loose = np.setdiff1d(slots, listed)
+        counts = np.zeros(self._resolution**rows, np.int64)
+        arguments = (self._is_linear, rows, numbers, listed, self._known, self._origin, self._step, self._resolution)
+        kernels.cells_of_regions(*arguments, counts, counts, counts, True)
+        self._starts = np.concatenate([[0], np.cumsum(counts)])
+        self._members = np.zeros(int(self._starts[-1]), np.int64)
+        kernels.cells_of_regions(*arguments, self._starts[:-1].copy(), self._starts, self._members, False)
+        self._queries = 0
+
+    def _roomy(self, numbers: Floats, bounds: Floats) -> Floats:
+        if not self._is_linear:
+            return bounds * _ROOM
+        reach = np.abs(numbers[: self._rows]).T @ (self._step * self._resolution)
+        roomy: Floats = bounds + (_ROOM - 1) / 4 * reach
+        return roomy
+
+    @staticmethod
+    def takes(group: Group) -> bool:
+        return group.sign > 0 and group.family.kind != "shared" and group.width <= _MOST_ROWS
+
+    def near(self, coordinates: Floats, place: int, bounds: Floats) -> npt.NDArray[np.int64]:
+        self._queries += 1
+        x = coordinates[: self._rows, place].copy()
+        cell = kernels.cell_of(self._rows, x, self._origin, self._step, self._resolution)
+        if cell < 0:
+            return self._loose
+        return np.concatenate([self._members[self._starts[cell] : self._starts[cell + 1]], self._loose])
+
+    def grown(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
+        beyond = slots[bounds[slots] > self._known[slots]]
+        if len(beyond):
+            self._known[beyond] = np.inf
+            self._loose = np.union1d(self._loose, beyond)
+
+    @property
+    def is_stale(self) -> bool:
+        is_loose = len(self._loose) > max(64, self._count // _STALE_SHARE)
+        return (is_loose and self._queries > 64) or self._queries > _STALE_QUERIES

@@ -1,0 +1,91 @@
+"""How does a ranked subscription travel as JSON?
+
+    {"tamis": 1, "ranked": {"k": 2, "by": ..., "order": "ASC", "window": {"events": 5}, "where": ...}}
+
+Score and condition are written as the language writes its expressions; a window is `{"events": n}` or `{"seconds": s}`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import JsonFormError, LimitError
+from tamis.language import json_form
+from tamis.language.expressions import TRUE, IsNull
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.topk.ranked import Ranked
+from tamis.topk.windows import CountWindow, TimeWindow
+
+if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
+
+# A term is no document of the language, but an operand of one is: so a score travels as what is asked to be NULL.
+_BEFORE, _AFTER = f'{{"tamis":{json_form.VERSION},"expression":{{"is_null":', "}}"
+_OUTSIDE = f'{{"tamis":{json_form.VERSION},"expression":', "}"
+_FIELDS = {"k", "by", "order", "window", "where"}
+
+
+def to_json(ranked: Ranked) -> str:
+    """Write a ranked subscription as a JSON document.
+
+    >>> to_json(Ranked("price", 2, "5 EVENTS"))
+    '{"tamis":1,"ranked":{"k":2,"by":{"attribute":["price"]},"order":"ASC","window":{"events":5},"where":true}}'
+    """
+    by = json_form.to_json(IsNull(ranked.score)).removeprefix(_BEFORE).removesuffix(_AFTER)
+    where = json_form.to_json(ranked.where).removeprefix(_OUTSIDE[0]).removesuffix(_OUTSIDE[1])
+    match ranked.window:
+        case CountWindow(events):
+            window = f'{{"events":{events}}}'
+        case TimeWindow(seconds):
+            window = f'{{"seconds":{seconds!r}}}'
+    return (
+        f'{{"tamis":{json_form.VERSION},"ranked":{{"k":{ranked.k},"by":{by},"order":"{ranked.order}",'
+        f'"window":{window},"where":{where}}}}}'
+    )
+
+
+def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAULT_LIMITS) -> Ranked:
+    """Read a ranked subscription from a JSON document, given as text or as the object it denotes.
+
+    >>> print(from_json({"tamis": 1, "ranked": {"k": 2, "by": {"attribute": ["price"]}, "window": {"events": 5}}}))
+    TOP 2 BY price ASC OVER 5 EVENTS
+    """
+    data = _loaded(document, limits) if isinstance(document, str | bytes) else document
+    match data:
+        case {"tamis": json_form.VERSION, "ranked": dict(fields)} if len(data) == 2:
+            pass
+        case _:
+            raise JsonFormError('a ranked subscription is {"tamis": 1, "ranked": {...}}')
+    if set(fields) - _FIELDS or {"k", "by", "window"} - set(fields):
+        raise JsonFormError(
+            f"a ranked subscription has k, by and window, perhaps order and where, not {sorted(fields)}"
+        )
+    match fields["window"]:
+        case {"events": int(events), **rest} if not rest:
+            window: CountWindow | TimeWindow = CountWindow(events)
+        case {"seconds": int() | float() as seconds, **rest} if not rest:
+            window = TimeWindow(seconds)
+        case other:
+            raise JsonFormError(f'a window is {{"events": 5}} or {{"seconds": 3600}}, not {other!r:.200}')
+    asked = json_form.from_json(_document({"is_null": fields["by"]}), limits=limits)
+    assert isinstance(asked, IsNull)
+    where: Expression = TRUE
+    if "where" in fields:
+        where = json_form.from_json(_document(fields["where"]), limits=limits)
+    return Ranked(asked.value, fields["k"], window, where, order=fields.get("order", "ASC"))
+
+
+def _document(expression: Any) -> dict[str, Any]:
+    return {"tamis": json_form.VERSION, "expression": expression}
+
+
+def _loaded(document: str | bytes, limits: Limits) -> Any:
+    if len(document) > limits.text_length:
+        raise LimitError("text_length", limits.text_length, f"{len(document):,} characters")
+    try:
+        return json.loads(document)
+    except RecursionError:
+        raise LimitError("depth", limits.depth, "more") from None
+    except ValueError as error:
+        raise JsonFormError(f"this is no JSON: {error}") from None

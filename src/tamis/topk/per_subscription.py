@@ -1,0 +1,253 @@
+"""How do many subscriptions with a ranking each take an event?
+
+One after the other. Scores are computed for all subscriptions of a family at once, because that is not what the
+algorithms differ in; then every subscription is told of the arrival, and of what leaves. One recent buffer serves all
+subscriptions with filters that have a buffer of that length; one heap knows who loses something next.
+
+Source: Pripužić 2010, section 3.6 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+import math
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.expressions import TRUE
+from tamis.topk.base import Algorithm, Arrival, Candidate
+from tamis.topk.families import Family, recognised
+from tamis.topk.guard import Guarded
+from tamis.topk.probabilistic import Probabilistic
+from tamis.topk.recent_buffer import BufferSize, Filtered, RecentBuffer
+from tamis.topk.scores import key
+from tamis.topk.scoring import Group
+from tamis.topk.windows import TimeWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tamis.language.schema import Schema
+    from tamis.topk.base import Ranking, Report
+    from tamis.topk.guard import OrderReport
+    from tamis.topk.ranked import Ranked
+
+
+class Query:
+    """A subscription with its ranking, and its clock."""
+
+    __slots__ = (
+        "buffer", "group", "handle", "is_guarded", "is_timed", "position", "positions", "ranked", "ranking",
+        "scheduled", "seen", "since", "slot", "span",
+    )  # fmt: skip
+
+    def __init__(self, handle: int, ranked: Ranked, ranking: Ranking, since: int) -> None:
+        self.handle = handle
+        self.ranked = ranked
+        self.ranking = ranking
+        self.since = since
+        self.span = ranked.window.span
+        self.is_timed = isinstance(ranked.window, TimeWindow)
+        self.is_guarded = ranked.where != TRUE
+        self.position = 0
+        self.positions: dict[int, int] = {}
+        """The positions of the events in the recent buffer, where they are not the events' numbers."""
+        self.scheduled = math.inf
+        self.seen = Seen(self.span)
+        self.group: Group | None = None
+        self.slot = 0
+        self.buffer: RecentBuffer | None = None
+
+    def arrive(self, number: int, at: float, key: float) -> list[int]:
+        """Take an arrival; return who enters the best k."""
+        clock = at
+        if not self.is_timed:
+            clock = number
+            if self.is_guarded:
+                self.position += 1
+                clock = self.position
+                if self.buffer is not None:
+                    self.positions[number] = clock
+        ranking = self.ranking
+        entering: list[int] = []
+        if key == key:
+            if isinstance(ranking, Guarded):
+                ranking.see(clock, key)
+            if self.is_timed and isinstance(ranking, Guarded | Probabilistic):
+                ranking.expect(self.seen.count(at))
+            entering = ranking.insert(Candidate(key, -number, clock + self.span))
+        if not self.is_timed and ranking.due <= clock:
+            entering = entering + ranking.leave(clock)
+        return entering
+
+    def try_again(self, arrival: Arrival, key: float) -> list[int]:
+        """Take an event that has left the recent buffer."""
+        assert isinstance(self.ranking, Filtered)
+        self.ranking.expel(arrival.number)
+        clock = arrival.at if self.is_timed else float(self.positions.pop(arrival.number, arrival.number))
+        if key != key:
+            return []
+        return self.ranking.try_again(Candidate(key, -arrival.number, clock + self.span))
+
+
+class Seen:
+    """How many events there may be in a span of time: those of the present span and of the one before."""
+
+    __slots__ = ("_before", "_begin", "_now", "_span")
+
+    def __init__(self, span: float) -> None:
+        self._span = span
+        self._begin = -math.inf
+        self._before = self._now = 0
+
+    def count(self, at: float) -> int:
+        """Count an event, and return a bound on those of the span that ends with it."""
+        if at > self._begin + self._span:
+            is_next = at <= self._begin + 2 * self._span
+            self._before, self._now, self._begin = (self._now if is_next else 0), 0, at
+        self._now += 1
+        return self._before + self._now
+
+
+class PerSubscription(Algorithm):
+    """A ranking for each subscription, as `make` makes it."""
+
+    def __init__(
+        self, make: Callable[[Ranked], Ranking], schema: Schema | None = None, *, by_definition: bool = False
+    ) -> None:
+        """Keep rankings; `by_definition` says that their keys are computed by the reference meaning."""
+        self._make = make
+        self._schema = schema
+        self._by_definition = by_definition
+        self._queries: dict[int, Query] = {}
+        self._open: dict[int, Query] = {}
+        self._groups: dict[Family, Group] = {}
+        self._buffers: dict[BufferSize, RecentBuffer] = {}
+        self._heap: list[tuple[float, int]] = []
+
+    # -- Subscriptions
+
+    def add(self, handle: int, ranked: Ranked, number: int) -> None:
+        query = Query(handle, ranked, self._make(ranked), number)
+        family, numbers = recognised(ranked)
+        query.group = self._groups.setdefault(family, Group(family, self._schema))
+        query.slot = query.group.add(ranked, numbers)
+        if isinstance(query.ranking, Filtered):
+            size = query.ranking.size
+            query.buffer = self._buffers.setdefault(size, RecentBuffer(size))
+            query.buffer.members[handle] = None
+        self._queries[handle] = query
+        if not query.is_guarded:
+            self._open[handle] = query
+
+    def remove(self, handle: int) -> None:
+        query = self._queries.pop(handle)
+        self._open.pop(handle, None)
+        assert query.group is not None
+        query.group.remove(query.slot)
+        if not len(query.group):
+            del self._groups[query.group.family]
+        if query.buffer is not None:
+            del query.buffer.members[handle]
+            if not query.buffer.members:
+                del self._buffers[query.buffer.size]
+
+    # -- Events
+
+    def arrive(self, arrivals: Sequence[Arrival]) -> list[Report]:
+        reports: list[Report] = []
+        for step, arrival in enumerate(arrivals):
+            found = self._elapse(arrival.at, step, inclusive=False)
+            for buffer in self._buffers.values():
+                self._expel(buffer, buffer.expelled(arrival.at, makes_room=True), arrival.at, step, found)
+                buffer.push(arrival)
+            keys = self._keys(arrival)
+            for query in self._open.values():
+                self._tell(query, arrival, keys, step, found)
+            for handle in arrival.guarded.tolist():
+                self._tell(self._queries[handle], arrival, keys, step, found)
+            reports += sorted(found, key=_order)
+        return reports
+
+    def _tell(
+        self, query: Query, arrival: Arrival, keys: dict[Family, list[float]], step: int, found: list[Report]
+    ) -> None:
+        if self._by_definition:
+            found_key = key(query.ranked, arrival.event, self._schema)
+        else:
+            assert query.group is not None
+            found_key = keys[query.group.family][query.slot]
+        entering = query.arrive(arrival.number, arrival.at, found_key)
+        found += [(step, arrival.at, query.handle, each) for each in entering]
+        if query.is_timed and query.ranking.due < query.scheduled:
+            query.scheduled = query.ranking.due
+            heappush(self._heap, (query.scheduled, query.handle))
+
+    def _keys(self, arrival: Arrival) -> dict[Family, list[float]]:
+        if self._by_definition:
+            return {}
+        return {family: group.keys(arrival.event).tolist() for family, group in self._groups.items()}
+
+    def _expel(self, buffer: RecentBuffer, expelled: list[Arrival], at: float, step: int, found: list[Report]) -> None:
+        """Give those that leave a buffer their second try."""
+        for arrival in expelled:
+            keys = self._keys(arrival)
+            guarded = set(arrival.guarded.tolist())
+            for handle in buffer.members:
+                query = self._queries[handle]
+                if arrival.number < query.since or (query.is_guarded and handle not in guarded):
+                    continue
+                assert query.group is not None
+                entering = query.try_again(arrival, keys[query.group.family][query.slot])
+                found += [(step, at, handle, each) for each in entering]
+
+    def advance(self, now: float, *, inclusive: bool) -> list[Report]:
+        return sorted(self._elapse(now, 0, inclusive=inclusive), key=_order)
+
+    def _elapse(self, until: float, step: int, *, inclusive: bool) -> list[Report]:
+        """Let leave what leaves before `until`, or then; what leaves a recent buffer by then tries again first."""
+        found: list[Report] = []
+        timed = [buffer for buffer in self._buffers.values() if buffer.size.seconds < math.inf]
+        while True:
+            due = self._heap[0][0] if self._heap else math.inf
+            for buffer in timed:
+                while (expulsion := buffer.next_expulsion()) <= min(due, until):
+                    self._expel(buffer, buffer.expelled(expulsion, makes_room=False), expulsion, step, found)
+            if not (due < until or (inclusive and due <= until)):
+                return found
+            _, handle = heappop(self._heap)
+            query = self._queries.get(handle)
+            if query is None or query.scheduled != due:
+                continue
+            if query.ranking.due <= due:
+                found += [(step, due, handle, each) for each in query.ranking.leave(due)]
+            query.scheduled = query.ranking.due
+            if query.scheduled < math.inf:
+                heappush(self._heap, (query.scheduled, handle))
+
+    # -- Looking inside
+
+    def held(self) -> set[int]:
+        held = {number for query in self._queries.values() for number in query.ranking.held()}
+        return held.union(*({arrival.number for arrival in buffer} for buffer in self._buffers.values()))
+
+    def candidates(self, handle: int) -> int:
+        return len(self._queries[handle].ranking)
+
+    def threshold(self, handle: int) -> float:
+        return self._queries[handle].ranking.threshold
+
+    def statistics(self) -> dict[str, Any]:
+        return {"candidates": sum(len(query.ranking) for query in self._queries.values())}
+
+    def order_reports(self) -> dict[int, OrderReport]:
+        """Return what the guard of each subscription has found, if anything."""
+        return {
+            handle: query.ranking.report
+            for handle, query in self._queries.items()
+            if isinstance(query.ranking, Guarded) and query.ranking.report is not None
+        }
+
+
+def _order(report: Report) -> tuple[float, int]:
+    _, at, handle, _ = report
+    return at, handle

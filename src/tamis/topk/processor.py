@@ -1,0 +1,481 @@
+"""How do people register ranked subscriptions, and learn of the best events?
+
+`TopK` is the same for every algorithm. It hosts ranked and Boolean subscriptions together, gives events their numbers,
+asks a matcher which filters an event passes, and turns what the algorithm reports into deliveries: once for a client
+and an event, and only while the event is neither withdrawn nor expired. Time is an argument; nothing here looks at a
+clock.
+
+Arrival comes before departure at the same instant. What leaves at an instant leaves when the time moves on beyond it,
+or when somebody says so with `advance`.
+
+Source: Pripužić 2010, sections 2.3 and 2.4 (docs/bibliography.md).
+Departs: an event that is withdrawn or expires keeps its place in all windows, as there, but nobody is told of it any
+more; times may come out of order by as much as `lateness`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tamis.errors import EventError, TamisError
+from tamis.language.checking import check
+from tamis.language.expressions import TRUE, Expression, is_condition
+from tamis.language.parser import parse
+from tamis.matching.columns import Events
+from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
+from tamis.matching.matcher import Matcher
+from tamis.topk.algorithms import ALGORITHMS
+from tamis.topk.base import Arrival
+from tamis.topk.delivery import Delivery
+from tamis.topk.errors import SettingError
+from tamis.topk.lateness import Change, Lateness, Publication, Withdrawal
+from tamis.topk.ranked import Ranked
+from tamis.topk.settings import Settings
+from tamis.topk.text import is_ranked
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+    from tamis.matching.columns import Batch
+    from tamis.topk.base import Report
+    from tamis.topk.guard import OrderReport
+
+Wanted: TypeAlias = "str | Ranked | Expression"
+_FEW_EVENTS = 4096
+"""Below so many events it does not pay to look which of them are still needed."""
+
+
+@dataclass(slots=True)
+class _Subscription:
+    id: Hashable
+    wanted: Ranked | Expression
+    client: Hashable
+    handle: int | None = None
+    """Its number while it is active."""
+
+
+@dataclass(slots=True)
+class _Client:
+    subscriptions: int = 0
+    told: set[int] = field(default_factory=set)
+    """The numbers of the events it was told of, as far as somebody could be about to tell it again."""
+
+
+class TopK:
+    """Standing questions for the best events, and what there is to tell.
+
+    >>> processor = TopK(algorithm="strict")
+    >>> processor.add("s1", "TOP 2 BY price ASC OVER 5 EVENTS WHERE category = 'flat'")
+    >>> processor.process({"price": 10, "category": "flat"}, now=1.0, id="e1")
+    [Delivery(subscription='s1', event='e1', at=1.0)]
+    """
+
+    def __init__(
+        self,
+        algorithm: str = "block",
+        *,
+        filter: str | None = None,
+        schema: Schema | None = None,
+        lateness: float = 0.0,
+        remember: int = 100_000,
+        **settings: Any,
+    ) -> None:
+        """Choose an algorithm, and a filter before `strict` or `relaxed` if you like.
+
+        lateness   by how many seconds times may be out of order; events wait so long
+        remember   so many ids are remembered, and an event that comes again under one of them is left out
+        settings   gamma, sigma, buffer, guard (see `Settings`)
+        """
+        if algorithm not in ALGORITHMS:
+            raise UnknownAlgorithmError(algorithm, tuple(ALGORITHMS))
+        try:
+            self.settings = Settings(filter, **settings)
+        except TypeError as error:
+            raise SettingError(str(error).replace("Settings.__init__()", "TopK()")) from None
+        self.settings.check_filter(algorithm)
+        if not 0 <= lateness < math.inf:
+            raise SettingError(f"lateness is a number of seconds, 0 or more, not {lateness!r}")
+        self.algorithm = algorithm
+        self.schema = schema
+        self._lock = threading.RLock()
+        self._engine = ALGORITHMS[algorithm](self.settings, schema)
+        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema)
+        self._subscriptions: dict[Hashable, _Subscription] = {}
+        self._active: dict[int, _Subscription] = {}
+        self._clients: dict[Hashable, _Client] = {}
+        self._boolean_open: dict[int, None] = {}
+        self._boolean_count = 0
+        self._is_boolean = np.zeros(1024, np.bool_)
+        """Whether a handle is that of a condition, rather than of a ranked subscription."""
+        self._next_handle = 0
+        self._lateness = Lateness(lateness)
+        self._next_number = 0
+        self._ids: dict[int, Any] = {}
+        self._numbers: dict[Any, int] = {}
+        self._ends: dict[int, float] = {}
+        """When an event that is to be told of no more was withdrawn, or expires."""
+        self._remembered: dict[Any, None] = {}
+        self._remember = remember
+        self._next_id = 0
+        self._kept = 0
+        self._repeated = 0
+
+    # -- Subscriptions
+
+    def __len__(self) -> int:
+        return len(self._subscriptions)
+
+    def __contains__(self, subscription_id: Hashable) -> bool:
+        return subscription_id in self._subscriptions
+
+    def add(
+        self, subscription_id: Hashable, wanted: Wanted, *, client: Hashable = None, is_active: bool = True
+    ) -> None:
+        """Register a subscription: a ranked one, or a condition, of which every match is delivered.
+
+        Its window starts empty: only what comes from now on counts. A client is told of an event once, by whichever of
+        its subscriptions is first; without a client, a subscription is its own.
+        """
+        self.add_many([(subscription_id, wanted)], client=client, is_active=is_active)
+
+    def add_many(
+        self,
+        subscriptions: Mapping[Any, Wanted] | Iterable[tuple[Hashable, Wanted]],
+        *,
+        client: Hashable = None,
+        is_active: bool = True,
+    ) -> None:
+        """Register many subscriptions at once; all of them, or none if one is bad."""
+        pairs = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
+        new = [_Subscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
+        with self._lock:
+            ids = {subscription.id for subscription in new}
+            for subscription in new:
+                if subscription.id in self._subscriptions or len(ids) < len(new):
+                    raise DuplicateIdError(subscription.id)
+            self._subscriptions |= {subscription.id: subscription for subscription in new}
+            if is_active:
+                self._start(new)
+
+    def _understood(self, subscription_id: Hashable, wanted: Wanted) -> Ranked | Expression:
+        try:
+            if isinstance(wanted, str):
+                if is_ranked(wanted):
+                    return Ranked.parse(wanted, self.schema)
+                return parse(wanted, self.schema)
+            if isinstance(wanted, Ranked):
+                return wanted.checked(self.schema)
+            if not isinstance(wanted, Expression) or not is_condition(wanted):
+                raise BadTableError(f"a subscription is a text, a Ranked or a condition, not {type(wanted).__name__}")
+            check(wanted, self.schema)
+            return wanted
+        except TamisError as error:
+            error.add_note(f"in the subscription {subscription_id!r}")
+            raise
+
+    def _start(self, subscriptions: Sequence[_Subscription]) -> None:
+        conditions: list[tuple[int, Expression]] = []
+        for subscription in subscriptions:
+            handle = self._next_handle
+            self._next_handle += 1
+            subscription.handle = handle
+            self._active[handle] = subscription
+            if handle >= len(self._is_boolean):
+                self._is_boolean = np.append(self._is_boolean, np.zeros(handle, np.bool_))
+            if subscription.client is not None:
+                self._clients.setdefault(subscription.client, _Client()).subscriptions += 1
+            wanted = subscription.wanted
+            condition = wanted.where if isinstance(wanted, Ranked) else wanted
+            if condition != TRUE:
+                conditions.append((handle, condition))
+            if isinstance(wanted, Ranked):
+                self._engine.add(handle, wanted, self._next_number)
+                continue
+            self._boolean_count += 1
+            self._is_boolean[handle] = True
+            if condition == TRUE:
+                self._boolean_open[handle] = None
+        if conditions:
+            self._matcher.add_many(conditions)
+
+    def activate(self, subscription_id: Hashable) -> None:
+        """Let a subscription take part from now on, with an empty window; nothing happens if it does already."""
+        with self._lock:
+            subscription = self._found(subscription_id)
+            if subscription.handle is None:
+                self._start([subscription])
+
+    def deactivate(self, subscription_id: Hashable) -> None:
+        """Let a subscription rest: its window is emptied, and it is told nothing until it is activated."""
+        with self._lock:
+            subscription = self._found(subscription_id)
+            handle, subscription.handle = subscription.handle, None
+            if handle is None:
+                return
+            del self._active[handle]
+            if handle in self._matcher:
+                self._matcher.remove(handle)
+            if isinstance(subscription.wanted, Ranked):
+                self._engine.remove(handle)
+            else:
+                self._boolean_count -= 1
+                self._boolean_open.pop(handle, None)
+            if subscription.client is not None:
+                client = self._clients[subscription.client]
+                client.subscriptions -= 1
+                if not client.subscriptions:
+                    del self._clients[subscription.client]
+
+    def remove(self, subscription_id: Hashable) -> None:
+        """Remove a subscription."""
+        with self._lock:
+            self.deactivate(subscription_id)
+            del self._subscriptions[subscription_id]
+
+    def is_active(self, subscription_id: Hashable) -> bool:
+        """Does a subscription take part?"""
+        return self._found(subscription_id).handle is not None
+
+    def wanted(self, subscription_id: Hashable) -> Ranked | Expression:
+        """Return what a subscription asks for."""
+        return self._found(subscription_id).wanted
+
+    def _found(self, subscription_id: Hashable) -> _Subscription:
+        subscription = self._subscriptions.get(subscription_id)
+        if subscription is None:
+            raise UnknownIdError(subscription_id)
+        return subscription
+
+    # -- Events
+
+    def process(
+        self,
+        event: Mapping[str, Any],
+        now: float,
+        id: Any = None,
+        expires: float = math.inf,
+    ) -> list[Delivery]:
+        """Take an event that is published now; return what there is to tell, in order of time.
+
+        Without an id it gets a number. Until `expires`, and then too, it may be delivered; afterwards it keeps its
+        place, untold.
+        """
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+        with self._lock:
+            return self._settled(self._lateness.take([Publication(_moment(now), event, id, _end(expires))]))
+
+    def process_batch(
+        self,
+        events: Batch,
+        now: float | Sequence[float],
+        ids: Sequence[Any] | None = None,
+        expires: Sequence[float] | None = None,
+    ) -> list[Delivery]:
+        """Take many events, in order; return the same as `process` one by one would, and faster.
+
+        `now` is the time of each, or of all.
+        """
+        mappings = Events(events).mappings()
+        times = [now] * len(mappings) if isinstance(now, int | float) else list(now)
+        names = [None] * len(mappings) if ids is None else list(ids)
+        ends = [math.inf] * len(mappings) if expires is None else list(expires)
+        if not len(mappings) == len(times) == len(names) == len(ends):
+            raise EventError(
+                f"there are {len(mappings)} events, {len(times)} times, {len(names)} ids and {len(ends)} ends"
+            )
+        published: list[Change] = [
+            Publication(_moment(time), event, name, _end(end))
+            for event, time, name, end in zip(mappings, times, names, ends, strict=True)
+        ]
+        with self._lock:
+            return self._settled(self._lateness.take(published))
+
+    def withdraw(self, event_id: Any, now: float) -> list[Delivery]:
+        """Let nobody be told of an event from now on. It keeps its place in all windows. An unknown id is no error."""
+        with self._lock:
+            return self._settled(self._lateness.take([Withdrawal(_moment(now), event_id)]))
+
+    def advance(self, now: float) -> list[Delivery]:
+        """Let the time pass, up to and including `now`; return what there is to tell because something left."""
+        with self._lock:
+            changes = self._lateness.advance(_moment(now))
+            told = self._settled(changes)
+            reports = self._engine.advance(self._lateness.settled, inclusive=True)
+            return told + self._told(reports)
+
+    def _settled(self, changes: list[Change]) -> list[Delivery]:
+        """Take what is in order by now, consecutive events together."""
+        told: list[Delivery] = []
+        waiting: list[Publication] = []
+        for change in changes:
+            if isinstance(change, Publication):
+                waiting.append(change)
+                continue
+            told += self._publish(waiting)
+            waiting = []
+            told += self._told(self._engine.advance(change.at, inclusive=False))
+            number = self._numbers.get(change.event_id)
+            if number is not None:
+                self._ends[number] = min(self._ends.get(number, math.inf), math.nextafter(change.at, -math.inf))
+        told += self._publish(waiting)
+        if self._lateness.seconds:
+            told += self._told(self._engine.advance(self._lateness.settled, inclusive=False))
+        return told
+
+    def _publish(self, publications: list[Publication]) -> list[Delivery]:
+        """Number events, find whose filters they pass, and let the algorithm take them."""
+        new = [each for each in publications if self._is_new(each)]
+        if not new:
+            return []
+        passing = self._passing([each.event for each in new])
+        arrivals = []
+        matches: list[Report] = []
+        for step, (each, handles) in enumerate(zip(new, passing, strict=True)):
+            number = self._next_number
+            self._next_number += 1
+            self._ids[number] = each.id
+            self._numbers[each.id] = number
+            if each.expires < math.inf:
+                self._ends[number] = each.expires
+            ranked = handles
+            if self._boolean_count:
+                is_boolean = self._is_boolean[handles]
+                ranked = handles[~is_boolean]
+                concerned = (*handles[is_boolean].tolist(), *self._boolean_open)
+                matches += [(step, each.at, handle, number) for handle in concerned]
+            arrivals.append(Arrival(number, each.at, each.event, ranked))
+        reports = self._engine.arrive(arrivals)
+        if matches:
+            reports = sorted(reports + matches, key=itemgetter(0, 1, 2))
+        told = self._told(reports)
+        self._forget()
+        return told
+
+    def _is_new(self, publication: Publication) -> bool:
+        """Give an event its id; say whether it comes for the first time."""
+        if publication.id is None:
+            while self._next_id in self._remembered:
+                self._next_id += 1
+            publication.id = self._next_id
+            self._next_id += 1
+        if publication.id in self._remembered:
+            self._repeated += 1
+            return False
+        self._remembered[publication.id] = None
+        if len(self._remembered) > self._remember:
+            del self._remembered[next(iter(self._remembered))]
+        return True
+
+    def _passing(self, events: list[Mapping[str, Any]]) -> list[Any]:
+        """Return the handles whose conditions each event fulfils."""
+        if not len(self._matcher):
+            return [_NOBODY] * len(events)
+        if len(events) == 1:
+            return [np.array(self._matcher.match(events[0]), np.int64)]
+        table = self._matcher.match_batch(events)
+        handles = table["subscription"].to_numpy()
+        bounds = np.searchsorted(table["event"].to_numpy(), np.arange(len(events) + 1))
+        return [np.sort(handles[begin:end]) for begin, end in itertools.pairwise(bounds)]
+
+    def _told(self, reports: list[Report]) -> list[Delivery]:
+        """Turn reports into deliveries: of events that are neither withdrawn nor expired, once for a client."""
+        told = []
+        for _, at, handle, number in reports:
+            if self._ends and self._ends.get(number, math.inf) < at:
+                continue
+            subscription = self._active[handle]
+            if subscription.client is not None:
+                client = self._clients[subscription.client]
+                if number in client.told:
+                    continue
+                if client.subscriptions > 1:
+                    client.told.add(number)
+            told.append(Delivery(subscription.id, self._ids[number], at))
+        return told
+
+    def _forget(self) -> None:
+        """Forget the events that no ranking refers to any more, whenever they have become twice as many."""
+        if len(self._ids) <= max(_FEW_EVENTS, 2 * self._kept):
+            return
+        held = self._engine.held()
+        for number in [number for number in self._ids if number not in held]:
+            event_id = self._ids.pop(number)
+            if self._numbers.get(event_id) == number:
+                del self._numbers[event_id]
+            self._ends.pop(number, None)
+        for client in self._clients.values():
+            client.told &= held
+        self._kept = len(self._ids)
+
+    # -- Looking inside
+
+    @property
+    def now(self) -> float:
+        """The time up to which everything is settled."""
+        return self._lateness.settled
+
+    def candidates(self, subscription_id: Hashable) -> int:
+        """Return how many events are kept for a ranked subscription, the best k included."""
+        with self._lock:
+            subscription = self._found(subscription_id)
+            if subscription.handle is None or not isinstance(subscription.wanted, Ranked):
+                return 0
+            return self._engine.candidates(subscription.handle)
+
+    def threshold(self, subscription_id: Hashable) -> float:
+        """Return the score beyond which an arrival does not interest a ranked subscription, now or later.
+
+        Infinite (with the sign of the worse end) where every arrival may, as with all algorithms that have no
+        threshold.
+        """
+        with self._lock:
+            subscription = self._found(subscription_id)
+            if not isinstance(subscription.wanted, Ranked):
+                raise SettingError(f"the subscription {subscription_id!r} is a condition and has no threshold")
+            key = math.inf if subscription.handle is None else self._engine.threshold(subscription.handle)
+            return key if subscription.wanted.is_ascending else -key
+
+    def order_reports(self) -> dict[Any, OrderReport]:
+        """Return which subscriptions' streams were found not to be in random order, and when (probabilistic)."""
+        with self._lock:
+            return {self._active[handle].id: report for handle, report in self._engine.order_reports().items()}
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what an operator may want to see."""
+        with self._lock:
+            return {
+                "algorithm": self.algorithm,
+                "filter": self.settings.filter,
+                "subscriptions": len(self),
+                "active": len(self._active),
+                "events": self._next_number,
+                "repeated": self._repeated,
+                "waiting": len(self._lateness),
+                "order_reports": len(self._engine.order_reports()),
+                **self._engine.statistics(),
+            }
+
+
+_NOBODY = np.zeros(0, np.int64)
+
+
+def _moment(now: Any) -> float:
+    if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
+        raise EventError(f"a time is a finite number of seconds, not {now!r}")
+    return float(now)
+
+
+def _end(expires: Any) -> float:
+    if expires is None:
+        return math.inf
+    if isinstance(expires, bool) or not isinstance(expires, int | float) or math.isnan(expires):
+        raise EventError(f"an event expires at a number of seconds, not {expires!r}")
+    return float(expires)
