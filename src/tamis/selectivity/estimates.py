@@ -110,10 +110,11 @@ def of_at_least(count: int, parts: Sequence[Estimate]) -> Estimate:
         return exactly(0.0)
     exact = [1.0]  # exact[j]: how often just j of those seen so far hold
     for part in parts:
-        more = [0.0] + [held * part.average for held in exact]
-        exact = [held * (1.0 - part.average) for held in exact] + [0.0]
-        exact = [one + two for one, two in zip(exact, more, strict=True)]
-    average = min(1.0, sum(exact[count:]))
+        exact.append(0.0)
+        for held in range(len(exact) - 1, 0, -1):
+            exact[held] = exact[held] * (1.0 - part.average) + exact[held - 1] * part.average
+        exact[0] *= 1.0 - part.average
+    average = min(1.0, _total(exact[count:]))
     most = _most_often(count, [part.most for part in parts])
     least = 1.0 - _most_often(len(parts) - count + 1, [1.0 - part.least for part in parts])
     return Estimate(max(0.0, least), average, most)
@@ -121,12 +122,20 @@ def of_at_least(count: int, parts: Sequence[Estimate]) -> Estimate:
 
 def _most_often(count: int, shares: list[float]) -> float:
     shares = sorted(shares)
-    total = sum(shares)
+    total = _total(shares)
     bound = 1.0
     for aside in range(count):
         bound = min(bound, total / (count - aside))
         total -= shares[len(shares) - 1 - aside]
     return max(0.0, bound)
+
+
+def _total(shares: list[float]) -> float:
+    """Add one after the other: the compiled version of this has to come to the same, and `sum` may be cleverer."""
+    total = 0.0
+    for share in shares:
+        total += share
+    return total
 
 
 def opposite(part: Estimate) -> Estimate:

@@ -1,0 +1,212 @@
+"""In which order would a filter be pruned, if nothing else were?
+
+The best pruning first, then the best of the result, until there is none. Such a *sequence* depends on the filter and
+on what is known of predicates, and on no other filter. So sequences are computed for many filters in parallel, and one
+sort puts all of their steps into the order in which a queue would have taken them (`order`).
+
+`sequence_by_definition` is what a sequence means; `sequences` computes many of them in a compiled loop.
+
+Source: Bittner 2008, section 6.6.2, the local decision (docs/bibliography.md).
+Departs: occurrences are those before the first pruning, so that sequences stay independent of one another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.pruning import kernels
+from tamis.pruning.errors import GoalError
+from tamis.pruning.layout import Layout, constants_known, laid_out
+from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
+from tamis.pruning.trees import RULES, leaf_count, leaves, memory_bytes, options, pruning_form, without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tamis.language.expressions import Expression
+    from tamis.selectivity.estimates import Share
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pruning of a sequence."""
+
+    key: Key
+    """What it is ordered by, the least first."""
+    expression: Expression
+    """The filter afterwards."""
+    memory_bytes: int
+    leaf_count: int
+
+
+def sequence(
+    given: str | Expression,
+    share: Share,
+    measure: str | Measure = "accuracy",
+    *,
+    occurrence: Callable[[Expression], float] | None = None,
+    distance: float = 1.0,
+) -> list[Step]:
+    """Return the prunings of a filter, the best first.
+
+    >>> import tamis
+    >>> shares = {"a = 1": 0.01, "b = 2": 0.9, "c = 3": 0.5}
+    >>> for step in sequence("a = 1 AND b = 2 AND c = 3", lambda predicate: shares[str(predicate)]):
+    ...     print(step.expression, round(step.key[0], 4))
+    a = 1 AND c = 3 0.0005
+    a = 1 0.01
+    """
+    found = sequences([given], share, measure, occurrence=occurrence, distances=[distance])
+    return found.steps(0)
+
+
+def sequence_by_definition(
+    given: str | Expression,
+    share: Share,
+    measure: str | Measure = "accuracy",
+    *,
+    occurrence: Callable[[Expression], float] | None = None,
+    distance: float = 1.0,
+) -> list[Step]:
+    """Return the same, step by step and option by option: what `sequence` has to agree with."""
+    order = measure_of(measure)
+    share = constants_known(share)
+    tree = pruning_form(given)
+    counted = occurrence or _counted(tree)
+    original = before = figures(tree, share, counted)
+    steps = []
+    while found := options(tree, order.rule):
+        changes = [(Change(original, before, figures(each.tree, share, counted), distance), each) for each in found]
+        change, chosen = min(changes, key=lambda pair: order.key(pair[0]))
+        tree, before = chosen.tree, change.after
+        steps.append(Step(order.key(change), tree, memory_bytes(tree), leaf_count(tree)))
+    return steps
+
+
+def _counted(tree: Expression) -> Callable[[Expression], float]:
+    counts = Counter(leaves(tree))
+    return lambda predicate: float(counts[predicate])
+
+
+@dataclass(slots=True)
+class Sequences:
+    """The sequences of many filters, as columns."""
+
+    layout: Layout
+    measure: Measure
+    starts: npt.NDArray[np.int64]
+    """The steps of filter f begin at starts[f]."""
+    counts: npt.NDArray[np.int32]
+    """Of each filter: the number of its steps, and its bytes and leaves before the first."""
+    rows: npt.NDArray[np.int32]
+    """Of each step: the row that goes."""
+    keys: npt.NDArray[np.float64]
+    """Of each step: its key."""
+    sizes: npt.NDArray[np.int32]
+    """Of each step: the filter's bytes and leaves afterwards."""
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def step_count(self) -> int:
+        """How many steps there are together."""
+        return int(self.counts[:, 0].sum())
+
+    def expression(self, number: int, step_count: int) -> Expression:
+        """Return a filter after so many of its steps."""
+        tree = self.layout.trees[number]
+        assert tree is not None
+        begin = self.starts[number]
+        return without(tree, set(self.rows[begin : begin + step_count].tolist()))
+
+    def steps(self, number: int) -> list[Step]:
+        """Return all steps of a filter."""
+        begin = int(self.starts[number])
+        found = []
+        for step in range(int(self.counts[number, 0])):
+            one, two, three = self.keys[begin + step].tolist()
+            memory, leaves = self.sizes[begin + step].tolist()
+            found.append(Step((one, two, three), self.expression(number, step + 1), memory, leaves))
+        return found
+
+    def ordered(self, *, is_lexicographic: bool = True) -> Ordered:
+        """Put the steps of all filters into the order in which a queue takes them.
+
+        A step cannot come before the one that it follows, so it is ordered by the greatest key up to it. Between
+        filters of equal keys the first comes first. If the order is not lexicographic, only the first part of a key counts.
+        """
+        owners = np.repeat(np.arange(len(self.counts)), self.counts[:, 0])
+        first_steps = np.repeat(self.starts[:-1] - np.cumsum(self.counts[:, 0]) + self.counts[:, 0], self.counts[:, 0])
+        places = first_steps + np.arange(len(owners))
+        keys = self.keys if is_lexicographic else np.ascontiguousarray(self.keys[:, :1])
+        keys = keys.copy()
+        kernels.running_maxima(self.starts, self.counts, keys)
+        keys = keys[places]
+        in_order = np.lexsort((np.arange(len(places)), *keys.T[::-1]))
+        return Ordered(owners[in_order], places[in_order], keys[in_order, 0])
+
+
+@dataclass(slots=True)
+class Ordered:
+    """The steps of all filters in one order."""
+
+    filters: npt.NDArray[np.int64]
+    """Which filter each step is of."""
+    places: npt.NDArray[np.int64]
+    """Where it stands among the steps of all sequences."""
+    firsts: npt.NDArray[np.float64]
+    """The first part of its key, or of the greatest key before it."""
+
+
+def sequences(
+    given: Iterable[str | Expression] | Layout,
+    share: Share,
+    measure: str | Measure = "accuracy",
+    *,
+    occurrence: Callable[[Expression], float] | None = None,
+    distances: Sequence[float] | None = None,
+    gone: npt.NDArray[np.bool_] | None = None,
+) -> Sequences:
+    """Return the sequences of many filters.
+
+    Occurrences are counted among these filters, unless somebody knows better. `distances` are hops, one for each.
+    """
+    order = measure_of(measure)
+    layout = given if isinstance(given, Layout) else laid_out(given)
+    count = len(layout.trees)
+    weights = np.ones(count) if distances is None else np.array(distances, np.float64)
+    if not (weights > 0).all():
+        raise GoalError("distance", float(weights.min()), "more than 0 hops")
+    starts = np.zeros(count + 1, np.int64)
+    if count:  # each step takes one leaf or more
+        starts[1:] = np.cumsum(np.add.reduceat(layout.row_predicates >= 0, layout.starts[:-1], dtype=np.int64))
+    found = Sequences(
+        layout,
+        order,
+        starts,
+        np.zeros((count, 3), np.int32),
+        np.zeros(int(starts[-1]), np.int32),
+        np.zeros((int(starts[-1]), 3)),
+        np.zeros((int(starts[-1]), 2), np.int32),
+    )
+    kernels.sequences(
+        layout.starts,
+        layout.nodes,
+        layout.leaf_values(constants_known(share), occurrence),
+        np.zeros(len(layout.nodes), np.bool_) if gone is None else gone,
+        weights,
+        np.array([DIMENSIONS.index(dimension) for dimension in order.dimensions]),
+        RULES.index(order.rule),
+        found.starts,
+        found.rows,
+        found.keys,
+        found.sizes,
+        found.counts,
+    )
+    return found

@@ -1,0 +1,259 @@
+"""How may a filter be generalised by leaving something out?
+
+In negation normal form a filter is monotone: a tree of AND and OR over predicates. Without one of its operands an AND
+is true for more events; without one of its operands an OR is true for fewer. So the *valid prunings* of a tree are the
+operands of its ANDs, wherever they stand. Afterwards the tree is put in order: an AND or OR of one operand is that
+operand, and an OR in an OR is part of it.
+
+    a AND (b OR c AND d)        without d        a AND (b OR c)
+
+`at_least(k, ...)` lies between the two. Without one of its operands, and with one less to hold, it is true for more
+events; as long as k is 2 or more, this is a pruning too.
+
+Source: Bittner 2008, sections 6.3.1 and 4.2.1; Bittner & Hinze 2006, section 2.2 (docs/bibliography.md).
+Departs: `at_least` is pruned as it stands. What is never true for lack of a value (NULL) counts as FALSE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tamis.errors import BudgetError
+from tamis.language.expressions import FALSE, TRUE, And, AtLeast, Expression, Literal, Or
+from tamis.language.parser import parse
+from tamis.language.rewrites.constants import fold_constants
+from tamis.language.rewrites.negation import nnf
+from tamis.selectivity.estimates import fold_monotone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+MOST_LEAVES = 1_000
+"""A larger filter is left as it is: to choose among its prunings, again and again, takes as long as its size cubed."""
+LEAF_BYTES, JUNCTION_BYTES, THRESHOLD_BYTES = 5, 2, 3
+"""An encoded leaf is a type and a predicate's number, an AND or OR an operator and a count; at_least has two counts."""
+
+RULES = ("any", "innermost", "lowest")
+"""Which operands of ANDs may go: any; those with no valid pruning inside; those of ANDs with none further down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A valid pruning: what goes, and the tree without it."""
+
+    branch: Expression
+    tree: Expression
+
+
+def pruning_form(given: str | Expression, *, most_leaves: int = MOST_LEAVES) -> Expression:
+    """Return the tree that prunings are defined on: AND, OR, `at_least` and predicates, none nested in its own kind.
+
+    >>> print(pruning_form("NOT (sold OR (price >= 20 OR 1 > 2))"))
+    sold = FALSE AND price < 20
+    """
+    expression = fold_constants(nnf(parse(given) if isinstance(given, str) else given))
+    if fold_monotone(expression, lambda _, below: sum(below) if below else 1) > most_leaves:
+        raise BudgetError("pruning", most_leaves)
+    return fold_monotone(expression, _joined)
+
+
+def _joined(node: Expression, operands: list[Expression]) -> Expression:
+    match node:
+        case And():
+            return all_of(operands)
+        case Or():
+            return any_of(operands)
+        case AtLeast(count):
+            return at_least(count, operands)
+        case Literal():
+            return TRUE if node == TRUE else FALSE
+    return node
+
+
+def all_of(operands: Iterable[Expression]) -> Expression:
+    """Join operands that are in order already by AND."""
+    flat = [each for operand in operands for each in (operand.children if isinstance(operand, And) else (operand,))]
+    kept = tuple(each for each in flat if each != TRUE)
+    if FALSE in kept:
+        return FALSE
+    return And(kept) if len(kept) > 1 else kept[0] if kept else TRUE
+
+
+def any_of(operands: Iterable[Expression]) -> Expression:
+    """Join operands that are in order already by OR."""
+    flat = [each for operand in operands for each in (operand.children if isinstance(operand, Or) else (operand,))]
+    kept = tuple(each for each in flat if each != FALSE)
+    if TRUE in kept:
+        return TRUE
+    return Or(kept) if len(kept) > 1 else kept[0] if kept else FALSE
+
+
+def at_least(count: int, operands: Iterable[Expression]) -> Expression:
+    """Ask for so many of some operands that are in order already."""
+    given = list(operands)
+    count -= given.count(TRUE)
+    kept = tuple(each for each in given if each not in (TRUE, FALSE))
+    if count <= 0:
+        return TRUE
+    if count > len(kept):
+        return FALSE
+    if count == len(kept):
+        return all_of(kept)
+    return any_of(kept) if count == 1 else AtLeast(count, kept)
+
+
+# -- Options
+
+
+def options(tree: Expression, rule: str = "any") -> list[Option]:
+    """Return all valid prunings of a tree in pruning form, in the order in which the branches stand.
+
+    >>> for option in options(pruning_form("a = 1 AND (b = 2 OR c = 3 AND d = 4)")):
+    ...     print(option.tree)
+    b = 2 OR c = 3 AND d = 4
+    a = 1
+    a = 1 AND (b = 2 OR d = 4)
+    a = 1 AND (b = 2 OR c = 3)
+    """
+    assert rule in RULES
+    found = []
+    for path, parent in _children(tree):
+        branch = parent.children[path[-1]]
+        if not offers(parent):
+            continue
+        if rule == "innermost" and is_prunable(branch):
+            continue
+        if rule == "lowest" and any(map(is_prunable, parent.children)):
+            continue
+        found.append(Option(branch, _without(tree, path)))
+    return found
+
+
+def offers(node: Expression) -> bool:
+    """May an operand of this node be left out?"""
+    return isinstance(node, And) or (isinstance(node, AtLeast) and node.count >= 2)
+
+
+def is_prunable(tree: Expression) -> bool:
+    """Is there a valid pruning? Not of a predicate, nor of an OR of predicates.
+
+    >>> is_prunable(pruning_form("a = 1 OR b = 2")), is_prunable(pruning_form("a = 1 OR b = 2 AND c = 3"))
+    (False, True)
+    """
+    return fold_monotone(tree, lambda node, below: offers(node) or any(below))
+
+
+def _children(tree: Expression) -> Iterator[tuple[tuple[int, ...], Expression]]:
+    """Yield the way to each node but the root, and its parent, in the order in which they stand."""
+    stack: list[tuple[tuple[int, ...], Expression]] = [((), tree)]
+    while stack:
+        path, node = stack.pop()
+        if path:
+            yield path, _at(tree, path[:-1])
+        if isinstance(node, And | Or | AtLeast):
+            stack.extend(((*path, index), child) for index, child in reversed(list(enumerate(node.children))))
+
+
+def _at(tree: Expression, path: tuple[int, ...]) -> Expression:
+    for index in path:
+        tree = tree.children[index]
+    return tree
+
+
+def _without(tree: Expression, path: tuple[int, ...]) -> Expression:
+    way = [tree]
+    for index in path[:-1]:
+        way.append(way[-1].children[index])
+    parent = way[-1]
+    operands = [*parent.children[: path[-1]], *parent.children[path[-1] + 1 :]]
+    changed = at_least(parent.count - 1, operands) if isinstance(parent, AtLeast) else all_of(operands)
+    for node, index in zip(reversed(way[:-1]), reversed(path[:-1]), strict=True):
+        changed = _joined(node, [*node.children[:index], changed, *node.children[index + 1 :]])
+    return changed
+
+
+def without(tree: Expression, removed: Collection[int]) -> Expression:
+    """Return a tree without the branches at some places, counted from the root down and from left to right.
+
+    One pass for a whole sequence of prunings, whose places are those of the first tree.
+
+    >>> print(without(pruning_form("a = 1 AND (b = 2 OR c = 3 AND d = 4)"), {6}))
+    a = 1 AND (b = 2 OR c = 3)
+    """
+    if not removed:
+        return tree
+    number = -1
+    stack: list[tuple[Expression, int, list[Expression]]] = []  # a node, how many operands are to come, those that came
+    at: Expression | None = tree
+    while True:
+        if at is not None:
+            number += 1
+            if isinstance(at, And | Or | AtLeast):
+                stack.append((at, len(at.children), []))
+                if number in removed:
+                    stack[-1] = (at, -len(at.children), [])  # to be walked over only
+                at = at.children[0]
+                continue
+            done, is_removed = at, number in removed
+        else:
+            node, left, operands = stack.pop()
+            is_removed = left < 0
+            done = TRUE if is_removed else _rest(node, operands)
+        if not stack:
+            return done
+        node, _, operands = stack[-1]
+        operands.append(_GONE if is_removed else done)
+        at = node.children[len(operands)] if len(operands) < len(node.children) else None
+
+
+_GONE = Literal("left out")
+
+
+def _rest(node: Expression, operands: list[Expression]) -> Expression:
+    kept = [operand for operand in operands if operand is not _GONE]
+    if isinstance(node, AtLeast):
+        return at_least(node.count - (len(operands) - len(kept)), kept)
+    return _joined(node, kept)
+
+
+# -- Sizes
+
+
+def memory_bytes(tree: Expression) -> int:
+    """Return the bytes of an encoded tree.
+
+    >>> memory_bytes(pruning_form("a = 1 AND (b = 2 OR c = 3)"))
+    19
+    """
+    return fold_monotone(tree, _bytes)
+
+
+def leaf_count(tree: Expression) -> int:
+    """Return how many predicates a tree has, by occurrence: as many as the table has that finds trees by predicates."""
+    return fold_monotone(tree, lambda _, below: sum(below) if below else 1)
+
+
+def leaves(tree: Expression) -> list[Expression]:
+    """Return the predicates of a tree, each as often as it occurs, from left to right."""
+    found, stack = [], [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, And | Or | AtLeast):
+            stack.extend(reversed(node.children))
+        else:
+            found.append(node)
+    return found
+
+
+def _bytes(node: Expression, below: list[int]) -> int:
+    own = THRESHOLD_BYTES if isinstance(node, AtLeast) else JUNCTION_BYTES
+    return own + sum(below) if below else LEAF_BYTES
+
+
+def fold_leaves(tree: Expression, value: Callable[[Expression], float]) -> float:
+    """Add up a value over the predicates, by occurrence."""
+    total = 0.0
+    for leaf in leaves(tree):
+        total += value(leaf)
+    return total
