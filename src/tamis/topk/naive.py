@@ -7,6 +7,7 @@ Source: Pripužić 2010, section 3.2, equations 3.4 to 3.7 and 3.14 (docs/biblio
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tamis.topk.base import Ranking
@@ -42,3 +43,7 @@ class Naive(Ranking):
         self.entered.intersection_update(item.number for item in self.items)
         self._schedule()
         return entering
+
+    def _schedule(self) -> None:
+        # Whatever leaves, leaves in time, also where nobody follows it.
+        self.due = min((item.leaves for item in self.items), default=math.inf)

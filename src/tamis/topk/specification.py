@@ -298,7 +298,7 @@ class Trace:
             if isinstance(each, Notify) and not any(
                 each.event in self._matching(stay, moment)
                 for moment in moments
-                if moment.place <= place and each.at - self._delta_s <= moment.at <= each.at
+                if (moment.is_departure or moment.place <= place) and each.at - self._delta_s <= moment.at <= each.at
                 for stay in self._stays
                 if stay.client == each.client
             ):
