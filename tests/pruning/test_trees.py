@@ -10,10 +10,10 @@ import tamis
 from tamis.errors import BudgetError
 from tamis.language.expressions import And, AtLeast, Attribute, Compare, Literal, Or
 from tamis.language.measures import least_hits
+from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning.trees import (
     is_prunable,
     leaf_count,
-    leaves,
     memory_bytes,
     options,
     pruning_form,
@@ -143,5 +143,5 @@ def test_a_deep_tree_is_pruned_without_recursion():
     for number in range(450):
         deep = Or((Compare("=", Attribute((f"a{number}",)), Literal(1)), And((tamis.parse("y = 1"), deep))))
     tree = pruning_form(deep)
-    assert len(leaves(tree)) == 901
+    assert len(leaves_of(tree)) == 901
     assert is_prunable(tree) and leaf_count(without(tree, {2})) < 901

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.language.parser import parse
+from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning.errors import DuplicateEntryError, GoalError, UnknownEntryError
 from tamis.pruning.goals import Goal
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
 from tamis.pruning.sequencing import Sequences, sequences
-from tamis.pruning.trees import leaves, without
+from tamis.pruning.trees import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -282,7 +283,7 @@ class Pruner:
     def _count_leaves(self, entry: _Entry, by: int) -> None:
         """Take note of who uses which predicates, as they were registered."""
         tree = laid_out([entry.original]).trees[0]
-        for leaf in leaves(tree) if tree is not None else ():
+        for leaf in leaves_of(tree) if tree is not None else ():
             self._occurrences[leaf] += by
 
     def _forget_figures(self, entry: _Entry) -> None:

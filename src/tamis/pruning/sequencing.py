@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.errors import GoalError
 from tamis.pruning.layout import Layout, constants_known, laid_out
 from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
-from tamis.pruning.trees import RULES, leaf_count, leaves, memory_bytes, options, pruning_form, without
+from tamis.pruning.trees import RULES, leaf_count, memory_bytes, options, pruning_form, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -89,7 +90,7 @@ def sequence_by_definition(
 
 
 def _counted(tree: Expression) -> Callable[[Expression], float]:
-    counts = Counter(leaves(tree))
+    counts = Counter(leaves_of(tree))
     return lambda predicate: float(counts[predicate])
 
 
@@ -139,7 +140,8 @@ class Sequences:
         """Put the steps of all filters into the order in which a queue takes them.
 
         A step cannot come before the one that it follows, so it is ordered by the greatest key up to it. Between
-        filters of equal keys the first comes first. If the order is not lexicographic, only the first part of a key counts.
+        filters of equal keys the first comes first. Unless the order is lexicographic, the first part of a key counts
+        alone.
         """
         owners = np.repeat(np.arange(len(self.counts)), self.counts[:, 0])
         first_steps = np.repeat(self.starts[:-1] - np.cumsum(self.counts[:, 0]) + self.counts[:, 0], self.counts[:, 0])

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tamis.errors import BudgetError
-from tamis.language.expressions import FALSE, TRUE, And, AtLeast, Expression, Literal, Or
+from tamis.language.expressions import TRUE, And, AtLeast, Expression, Literal, Or
 from tamis.language.parser import parse
 from tamis.language.rewrites.constants import fold_constants
+from tamis.language.rewrites.monotone import all_of, at_least, fold_monotone, joined, leaves_of
 from tamis.language.rewrites.negation import nnf
-from tamis.selectivity.estimates import fold_monotone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 MOST_LEAVES = 1_000
 """A larger filter is left as it is: to choose among its prunings, again and again, takes as long as its size cubed."""
@@ -55,52 +55,7 @@ def pruning_form(given: str | Expression, *, most_leaves: int = MOST_LEAVES) -> 
     expression = fold_constants(nnf(parse(given) if isinstance(given, str) else given))
     if fold_monotone(expression, lambda _, below: sum(below) if below else 1) > most_leaves:
         raise BudgetError("pruning", most_leaves)
-    return fold_monotone(expression, _joined)
-
-
-def _joined(node: Expression, operands: list[Expression]) -> Expression:
-    match node:
-        case And():
-            return all_of(operands)
-        case Or():
-            return any_of(operands)
-        case AtLeast(count):
-            return at_least(count, operands)
-        case Literal():
-            return TRUE if node == TRUE else FALSE
-    return node
-
-
-def all_of(operands: Iterable[Expression]) -> Expression:
-    """Join operands that are in order already by AND."""
-    flat = [each for operand in operands for each in (operand.children if isinstance(operand, And) else (operand,))]
-    kept = tuple(each for each in flat if each != TRUE)
-    if FALSE in kept:
-        return FALSE
-    return And(kept) if len(kept) > 1 else kept[0] if kept else TRUE
-
-
-def any_of(operands: Iterable[Expression]) -> Expression:
-    """Join operands that are in order already by OR."""
-    flat = [each for operand in operands for each in (operand.children if isinstance(operand, Or) else (operand,))]
-    kept = tuple(each for each in flat if each != FALSE)
-    if TRUE in kept:
-        return TRUE
-    return Or(kept) if len(kept) > 1 else kept[0] if kept else FALSE
-
-
-def at_least(count: int, operands: Iterable[Expression]) -> Expression:
-    """Ask for so many of some operands that are in order already."""
-    given = list(operands)
-    count -= given.count(TRUE)
-    kept = tuple(each for each in given if each not in (TRUE, FALSE))
-    if count <= 0:
-        return TRUE
-    if count > len(kept):
-        return FALSE
-    if count == len(kept):
-        return all_of(kept)
-    return any_of(kept) if count == 1 else AtLeast(count, kept)
+    return fold_monotone(expression, joined)
 
 
 # -- Options
@@ -169,7 +124,7 @@ def _without(tree: Expression, path: tuple[int, ...]) -> Expression:
     operands = [*parent.children[: path[-1]], *parent.children[path[-1] + 1 :]]
     changed = at_least(parent.count - 1, operands) if isinstance(parent, AtLeast) else all_of(operands)
     for node, index in zip(reversed(way[:-1]), reversed(path[:-1]), strict=True):
-        changed = _joined(node, [*node.children[:index], changed, *node.children[index + 1 :]])
+        changed = joined(node, [*node.children[:index], changed, *node.children[index + 1 :]])
     return changed
 
 
@@ -214,7 +169,7 @@ def _rest(node: Expression, operands: list[Expression]) -> Expression:
     kept = [operand for operand in operands if operand is not _GONE]
     if isinstance(node, AtLeast):
         return at_least(node.count - (len(operands) - len(kept)), kept)
-    return _joined(node, kept)
+    return joined(node, kept)
 
 
 # -- Sizes
@@ -234,18 +189,6 @@ def leaf_count(tree: Expression) -> int:
     return fold_monotone(tree, lambda _, below: sum(below) if below else 1)
 
 
-def leaves(tree: Expression) -> list[Expression]:
-    """Return the predicates of a tree, each as often as it occurs, from left to right."""
-    found, stack = [], [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, And | Or | AtLeast):
-            stack.extend(reversed(node.children))
-        else:
-            found.append(node)
-    return found
-
-
 def _bytes(node: Expression, below: list[int]) -> int:
     own = THRESHOLD_BYTES if isinstance(node, AtLeast) else JUNCTION_BYTES
     return own + sum(below) if below else LEAF_BYTES
@@ -254,6 +197,6 @@ def _bytes(node: Expression, below: list[int]) -> int:
 def fold_leaves(tree: Expression, value: Callable[[Expression], float]) -> float:
     """Add up a value over the predicates, by occurrence."""
     total = 0.0
-    for leaf in leaves(tree):
+    for leaf in leaves_of(tree):
         total += value(leaf)
     return total

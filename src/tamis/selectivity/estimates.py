@@ -15,15 +15,14 @@ Departs: `at_least` has bounds and an average of its own, of which those of AND 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tamis.language.expressions import And, AtLeast, Expression, Literal, Or
+from tamis.language.rewrites.monotone import fold_monotone
 from tamis.language.rewrites.negation import nnf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-T = TypeVar("T")
 
 Share: TypeAlias = Callable[[Expression], float]
 """Says of a predicate, or of a negated one, which share of the events makes it true."""
@@ -145,23 +144,3 @@ def opposite(part: Estimate) -> Estimate:
     Estimate(least=0.0, average=0.5, most=0.75)
     """
     return Estimate(1.0 - part.most, 1.0 - part.average, 1.0 - part.least)
-
-
-def fold_monotone(root: Expression, combine: Callable[[Expression, list[T]], T]) -> T:
-    """Compute a value bottom-up over AND, OR and `at_least`; whatever else there is, is a leaf.
-
-    Shared sub-expressions are computed once: negation normal form may be a graph whose tree is far larger.
-    """
-    values: dict[int, T] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        children = node.children if isinstance(node, And | Or | AtLeast) else ()
-        missing = [child for child in children if id(child) not in values]
-        if missing:
-            stack.extend(missing)
-            continue
-        stack.pop()
-        if id(node) not in values:
-            values[id(node)] = combine(node, [values[id(child)] for child in children])
-    return values[id(root)]

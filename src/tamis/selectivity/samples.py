@@ -8,6 +8,7 @@ in them. Whatever is not so simple is evaluated on each distinct value of its at
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import Attribute, Between, Compare, Expression, In, Literal, Not, postorder
@@ -96,31 +97,37 @@ class _Column:
 
     def __init__(self, path: tuple[str, ...], events: list[Mapping[str, Any]]) -> None:
         values = [attribute_value(event, path) for event in events]
-        self._numbers: list[float] | None = sorted(
-            float(value) for value in values if type(value) in (int, float) and _is_plain(value)
-        )
+        numbers = [value for value in values if type(value) in (int, float) and _is_plain(value)]
         self._texts = sorted(value for value in values if type(value) is str)
+        self._types = {type(value) for value in numbers}
+        self._numbers: list[float] | None = sorted(map(float, numbers))
         if any(type(value) not in (int, float, str, bool, type(None)) or not _is_plain(value) for value in values):
             self._numbers = None  # decimals, dates, NaN and their like compare by rules of their own
         self.distinct = _distinct(path, values)
 
-    def _line(self, operand: Any) -> list[Any] | None:
+    def _line(self, operand: Any) -> tuple[list[Any], Any] | None:
+        """Return the values that an operand is compared with, in order, and the operand as it is compared with them."""
         if type(operand) is str:
-            return self._texts
+            return self._texts, operand
+        if self._numbers is None:
+            return None
         if type(operand) in (int, float) and _is_plain(operand):
-            return self._numbers
+            return self._numbers, operand
+        if type(operand) is Decimal and len(self._types) < 2:  # a double beside it, but no integer, makes it a double
+            return self._numbers, float(operand) if float in self._types else operand
         return None
 
     def of_kind(self, operand: Any) -> int | None:
         """Return how many values compare with an operand."""
-        line = self._line(operand)
-        return None if line is None else len(line)
+        found = self._line(operand)
+        return None if found is None else len(found[0])
 
     def compared(self, operator: str, operand: Any) -> int | None:
         """Return how many values compare so with an operand; None if searching does not tell."""
-        line = self._line(operand)
-        if line is None:
+        found = self._line(operand)
+        if found is None:
             return None
+        line, operand = found
         match operator:
             case "=" | "<=>":
                 return bisect_right(line, operand) - bisect_left(line, operand)
@@ -137,10 +144,10 @@ class _Column:
 
     def between(self, low: Any, high: Any) -> int | None:
         """Return how many values lie from one operand to another; None if searching does not tell."""
-        line = self._line(low)
-        if line is None or line is not self._line(high):
+        below, above = self._line(low), self._line(high)
+        if below is None or above is None or below[0] is not above[0]:
             return None
-        return max(0, bisect_right(line, high) - bisect_left(line, low))
+        return max(0, bisect_right(above[0], above[1]) - bisect_left(below[0], below[1]))
 
 
 def _is_plain(value: Any) -> bool:

@@ -1,0 +1,107 @@
+"""How does a filter look to those who only ask what it is true for?
+
+As a tree of AND, OR and `at_least` over predicates, which may be negated themselves: negation normal form with
+constants folded, what is never true (NULL) as FALSE, and no AND in an AND, nor OR in an OR. Such a tree is monotone:
+if more of its predicates are true, it is not less true.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from tamis.language.expressions import FALSE, TRUE, And, AtLeast, Expression, Literal, Or
+from tamis.language.rewrites.constants import fold_constants
+from tamis.language.rewrites.negation import nnf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+T = TypeVar("T")
+
+
+def monotone(expression: Expression) -> Expression:
+    """Return the monotone form, true for the same events.
+
+    >>> import tamis
+    >>> print(monotone(tamis.parse("NOT (sold OR (price >= 20 OR 1 > 2)) OR bids = NULL")))
+    sold = FALSE AND price < 20
+    """
+    return fold_monotone(fold_constants(nnf(expression)), joined)
+
+
+def joined(node: Expression, operands: list[Expression]) -> Expression:
+    """Return a node over operands that are in monotone form already."""
+    match node:
+        case And():
+            return all_of(operands)
+        case Or():
+            return any_of(operands)
+        case AtLeast(count):
+            return at_least(count, operands)
+        case Literal():
+            return TRUE if node == TRUE else FALSE
+    return node
+
+
+def all_of(operands: Iterable[Expression]) -> Expression:
+    """Join operands that are in order already by AND."""
+    flat = [each for operand in operands for each in (operand.children if isinstance(operand, And) else (operand,))]
+    kept = tuple(each for each in flat if each != TRUE)
+    if FALSE in kept:
+        return FALSE
+    return And(kept) if len(kept) > 1 else kept[0] if kept else TRUE
+
+
+def any_of(operands: Iterable[Expression]) -> Expression:
+    """Join operands that are in order already by OR."""
+    flat = [each for operand in operands for each in (operand.children if isinstance(operand, Or) else (operand,))]
+    kept = tuple(each for each in flat if each != FALSE)
+    if TRUE in kept:
+        return TRUE
+    return Or(kept) if len(kept) > 1 else kept[0] if kept else FALSE
+
+
+def at_least(count: int, operands: Iterable[Expression]) -> Expression:
+    """Ask for so many of some operands that are in order already."""
+    given = list(operands)
+    count -= given.count(TRUE)
+    kept = tuple(each for each in given if each not in (TRUE, FALSE))
+    if count <= 0:
+        return TRUE
+    if count > len(kept):
+        return FALSE
+    if count == len(kept):
+        return all_of(kept)
+    return any_of(kept) if count == 1 else AtLeast(count, kept)
+
+
+def fold_monotone(root: Expression, combine: Callable[[Expression, list[T]], T]) -> T:
+    """Compute a value bottom-up over AND, OR and `at_least`; whatever else there is, is a leaf.
+
+    Shared sub-expressions are computed once: negation normal form may be a graph whose tree is far larger.
+    """
+    values: dict[int, T] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        children = node.children if isinstance(node, And | Or | AtLeast) else ()
+        missing = [child for child in children if id(child) not in values]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if id(node) not in values:
+            values[id(node)] = combine(node, [values[id(child)] for child in children])
+    return values[id(root)]
+
+
+def leaves_of(tree: Expression) -> list[Expression]:
+    """Return the leaves of a monotone tree, each as often as it occurs, from left to right."""
+    found, stack = [], [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, And | Or | AtLeast):
+            stack.extend(reversed(node.children))
+        else:
+            found.append(node)
+    return found

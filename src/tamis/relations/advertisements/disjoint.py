@@ -1,0 +1,169 @@
+"""Do two filters overlap, as far as single predicates can tell?
+
+Two predicates are *disjoint* if they are about one term and no value makes both true. An event that a filter matches
+makes all predicates true of at least one of the filter's alternatives (a conjunction of its disjunctive normal form),
+so whatever predicate of another filter is disjoint to one of these is not true for that event. If the other filter,
+which is monotone in its predicates, is false with those predicates false and all others true, for every alternative,
+then no event matches both. Otherwise they are said to overlap.
+
+An overlap is never missed. One may be claimed where none is: if predicates exclude each other only together, or a
+conjunction is never true by itself. Where all predicates are intervals and no alternative contradicts itself, the
+answer is exact.
+
+    advertisement   condition = 'Used' AND price > 11   OR   condition = 'New' AND price > 14
+    disjoint to it         condition = 'New'                  condition = 'Used', price < 12
+    subscription    (condition = 'New' AND price < 15) OR (price < 12 AND condition = 'Used')     overlaps by the second
+
+Source: Bittner 2008, sections 7.2.1 to 7.2.3; a filter is a candidate if enough predicates are left for *one* of the
+  alternatives, not for the one with the most disjoint predicates (docs/bibliography.md).
+Departs: predicates are disjoint if their sets of values are, for all operators and types, absence included. What has
+  too many alternatives is taken as one: disjoint to it is what is disjoint to all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from tamis.errors import BudgetError
+from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
+from tamis.language.measures import least_hits
+from tamis.language.rewrites.disjunctive import disjuncts
+from tamis.language.rewrites.monotone import fold_monotone, leaves_of, monotone
+from tamis.relations.forms import Context, context_of
+from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
+from tamis.relations.value_sets import is_disjoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Set
+
+    from tamis.language.schema import Schema
+    from tamis.relations.relations import Filter
+
+MOST_ALTERNATIVES = 64
+_MOST_PREDICATES = 4_096
+"""A filter with more alternatives than this, or with more predicates in them, is taken as one alternative."""
+
+T = TypeVar("T")
+
+
+def predicate_formula(predicate: Expression, context: Context) -> Formula:
+    """Return which values make a predicate true; NULL and FALSE never are."""
+    return context.form(predicate).formula
+
+
+def are_disjoint(one: Formula, two: Formula) -> bool:
+    """Can two predicates not be true of one event, as far as a single term tells?"""
+    if one is NEVER or two is NEVER:
+        return True
+    match one, two:
+        case Within(), Within():
+            return one.axis is two.axis and is_disjoint(one.values, two.values)
+        case Fact(), Fact():
+            if one.predicate != two.predicate:
+                return False
+            return one.is_so is not two.is_so if one.truth is two.truth else one.is_so and two.is_so
+        case Conjunction(), _:
+            return any(are_disjoint(part, two) for part in one.children)
+        case _, Conjunction():
+            return any(are_disjoint(one, part) for part in two.children)
+    return False
+
+
+def alternatives(tree: Expression, disjoint: Callable[[Expression], Set[T]]) -> list[frozenset[T]]:
+    """Return, for each alternative of a tree, all that is disjoint to one of its predicates.
+
+    `disjoint` says what is disjoint to a single predicate. An alternative that adds nothing but more disjoint
+    predicates to another is left out: who is false without those is false without more.
+    """
+    try:
+        clauses = disjuncts(tree, budget=_MOST_PREDICATES)
+    except BudgetError:
+        clauses = []
+    if tree == FALSE:
+        return []
+    if not clauses or len(clauses) > MOST_ALTERNATIVES:
+        return [fold_monotone(tree, lambda node, below: _as_one(node, below, disjoint))]
+    found = {frozenset[T]().union(*(disjoint(each) for each in clause)) for clause in clauses}
+    return [each for each in found if not any(other < each for other in found)]
+
+
+def _as_one(node: Expression, below: list[frozenset[T]], disjoint: Callable[[Expression], Set[T]]) -> frozenset[T]:
+    """Return what is disjoint to a node however it comes true."""
+    match node:
+        case And():
+            return frozenset[T]().union(*below)
+        case Or():
+            return frozenset.intersection(*below)
+        case AtLeast(count):
+            # All but a few hold: whatever is disjoint to more than those few is disjoint to one that holds.
+            often = Counter(item for each in below for item in each)
+            return frozenset(item for item, times in often.items() if times > len(below) - count)
+        case Literal():
+            return frozenset()
+    return frozenset(disjoint(node))
+
+
+def disjoint_sets(
+    query: Filter, predicates: Iterable[Filter], schema: Schema | None = None
+) -> set[frozenset[Expression]]:
+    """Return, for each alternative of a filter, which of some predicates are disjoint to it.
+
+    >>> found = disjoint_sets("sold AND price > 11 OR price > 14", ["NOT sold", "price < 12", "price > 3"])
+    >>> sorted(sorted(map(str, each)) for each in found)
+    [['price < 12'], ['sold = FALSE']]
+    """
+    context = context_of(schema)
+    given = [monotone(context.form(each).expression) for each in predicates]
+    formulas = {each: predicate_formula(each, context) for each in given}
+
+    def disjoint(predicate: Expression) -> set[Expression]:
+        asked = predicate_formula(predicate, context)
+        return {each for each, formula in formulas.items() if are_disjoint(asked, formula)}
+
+    return set(alternatives(monotone(context.form(query).expression), disjoint))
+
+
+def overlaps_by_predicates(one: Filter, two: Filter, schema: Schema | None = None) -> bool:
+    """Do two filters overlap, as far as single predicates can tell? If they do, this says so.
+
+    >>> overlaps_by_predicates("price < 10 AND sold", "price > 5")
+    True
+    >>> overlaps_by_predicates("price < 10 AND sold", "price > 20 OR NOT sold")
+    False
+    """
+    context = context_of(schema)
+    target = monotone(context.form(two).expression)
+    leaves = [leaf for leaf in leaves_of(target) if not isinstance(leaf, Literal)]
+    formulas = {leaf: predicate_formula(leaf, context) for leaf in leaves}
+    never = frozenset(leaf for leaf, formula in formulas.items() if formula is NEVER)
+    query = monotone(context.form(one).expression)
+
+    def disjoint(predicate: Expression) -> set[Expression]:
+        asked = predicate_formula(predicate, context)
+        return {leaf for leaf, formula in formulas.items() if are_disjoint(asked, formula)}
+
+    least = least_hits(target)
+    for false in alternatives(query, disjoint):
+        without = false | never
+        left = sum(leaf not in without for leaf in leaves)
+        if left >= least and _can_hold(target, without):
+            return True
+    return False
+
+
+def _can_hold(tree: Expression, false: Set[Expression]) -> bool:
+    return fold_monotone(tree, lambda node, below: _holds(node, below, false))
+
+
+def _holds(node: Expression, below: list[bool], false: Set[Expression]) -> bool:
+    match node:
+        case And():
+            return all(below)
+        case Or():
+            return any(below)
+        case AtLeast(count):
+            return sum(below) >= count
+        case Literal():
+            return node.value is True
+    return node not in false
