@@ -28,6 +28,8 @@ _LINEAR_CELLS = 256
 """A half-space reaches into a good part of all cells, so there are fewer of them."""
 _MOST_ROWS = 6
 _ROOM = 1.25
+_TINY = 1e-300
+"""Squares so small may have become nothing."""
 _STALE_SHARE = 16
 _STALE_QUERIES = 8192
 
@@ -66,7 +68,7 @@ class Grid(Index):
 
     def _roomy(self, numbers: Floats, bounds: Floats) -> Floats:
         if not self._is_linear:
-            return bounds * _ROOM
+            return bounds * _ROOM + _TINY
         reach = np.abs(numbers[: self._rows]).T @ (self._step * self._resolution)
         roomy: Floats = bounds + (_ROOM - 1) / 4 * reach
         return roomy

@@ -44,7 +44,7 @@ def tree_search(is_linear, rows, x, lows, highs, least, most, starts, leaf_size,
             for row in range(rows):
                 gap = max(lows[row, node] - x[row], x[row] - highs[row, node])
                 if gap > 0:
-                    lowest += least[row, node] * gap * gap
+                    lowest += least[row, node] * (gap * gap)
             lowest *= _SHARP
         if lowest > most[node]:
             continue
@@ -137,7 +137,7 @@ def cells_of_regions(
                 else:
                     gap = max(begin - numbers[row, s], numbers[row, s] - end)
                     if gap > 0:
-                        lowest += numbers[rows + row, s] * gap * gap
+                        lowest += numbers[rows + row, s] * (gap * gap)
                         size = lowest
             if not lowest - 1e-12 * size > known[s]:
                 if is_counting:
