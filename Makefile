@@ -16,8 +16,8 @@ help:  ## show this list
 setup: $(VENV)/ready  ## install everything into .venv, and find Java for Spark
 	@$(BIN)/python tools/java.py
 
-run: $(VENV)/ready  ## the demonstration: subscriptions matched against a stream of events
-	@$(BIN)/tamis demo
+run: setup  ## the main job: auctions matched on a local Spark; artifacts/run/index.html shows what came of it
+	@$(BIN)/tamis pipeline
 
 test: setup  ## the tests, in minutes
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from tamis.cli import app, check, demo, explain, lab, language, workload
+from tamis.cli import app, check, demo, explain, lab, language, match, pipeline, workload
 from tests.cli.conftest import environment, tamis
 
 if TYPE_CHECKING:
@@ -24,9 +24,13 @@ EXAMPLES = {
     ("explain",): explain.EXAMPLES,
     ("language",): language.EXAMPLES,
     ("demo",): demo.EXAMPLES,
+    ("match",): match.EXAMPLES,
+    ("pipeline",): pipeline.EXAMPLES,
     ("workload",): workload.EXAMPLES,
     ("lab",): lab.EXAMPLES,
 }
+ON_SPARK = [("match",), ("pipeline",)]
+"""Each example of these starts a Java machine of its own."""
 of_every_command = pytest.mark.parametrize("command", EXAMPLES, ids=lambda command: " ".join(command) or "tamis")
 
 
@@ -34,7 +38,14 @@ def help_of(command: tuple[str, ...]) -> str:
     return Text.from_ansi(tamis(*command, "--help").stdout).plain
 
 
-@of_every_command
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=[pytest.mark.spark, pytest.mark.slow] if command in ON_SPARK else [])
+        for command in EXAMPLES
+    ],
+    ids=lambda command: " ".join(command) or "tamis",
+)
 def test_every_example_of_a_help_runs(command: tuple[str, ...], tmp_path: Path):
     """Examples build on each other, so they run in their order and in one directory."""
     program = tmp_path / "bin" / "tamis"

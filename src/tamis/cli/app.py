@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis import __version__
-from tamis.cli import check, demo, explain, lab, language, workload
+from tamis.cli import check, demo, explain, lab, language, match, pipeline, workload
 from tamis.cli.lessons import Example, epilog
 
 EXAMPLES = (
@@ -47,6 +47,8 @@ app.command("check", epilog=epilog(check.EXAMPLES, *check.NOTES))(check.check)
 app.command("explain", epilog=epilog(explain.EXAMPLES, *explain.NOTES))(explain.explain)
 app.command("language", epilog=epilog(language.EXAMPLES, *language.NOTES))(language.language)
 app.command("demo", epilog=epilog(demo.EXAMPLES, *demo.NOTES))(demo.demo)
+app.command("match", epilog=epilog(match.EXAMPLES, *match.NOTES))(match.match)
+app.command("pipeline", epilog=epilog(pipeline.EXAMPLES, *pipeline.NOTES))(pipeline.pipeline)
 app.command("workload", epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("lab", epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 

@@ -30,7 +30,7 @@ NOTES = ("The same seed gives the same events and the same matches; only the tim
 HONESTLY = (
     "This was the reference evaluator, which asks every subscription about every event: it is the definition of what "
     "matches, and not made for speed. The compiled matcher, tamis.Matcher, gives the same answers for a million "
-    "subscriptions. Brokers and the Spark pipeline are not part of tamis yet."
+    "subscriptions, and tamis pipeline runs it on Spark."
 )
 
 Trees = dict[str, Expression]

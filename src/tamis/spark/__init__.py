@@ -22,7 +22,7 @@ if find_spec("pyspark") is None:
 
 from tamis.spark.batch import match, matching
 from tamis.spark.compiling import Compiled, compiled
-from tamis.spark.session import session
+from tamis.spark.session import running, session
 
 __all__ = [
     "ColumnError",
@@ -36,5 +36,6 @@ __all__ = [
     "compiled",
     "match",
     "matching",
+    "running",
     "session",
 ]

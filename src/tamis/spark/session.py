@@ -11,7 +11,7 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.spark.java import require_java
 
@@ -66,6 +66,23 @@ def session(
     if log is not None:
         found.sparkContext.setLogLevel("WARN")
     return found
+
+
+@contextmanager
+def running(master: str | None = None, **options: Any) -> Iterator[SparkSession]:
+    """Give a session for a while: the present one, or one that is stopped afterwards; options as for `session`."""
+    require_java()
+    from pyspark.sql import SparkSession
+
+    present = SparkSession.getActiveSession()
+    if present is not None:
+        yield present
+        return
+    started = session(master, **options)
+    try:
+        yield started
+    finally:
+        started.stop()
 
 
 @contextmanager

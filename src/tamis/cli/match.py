@@ -1,0 +1,126 @@
+"""Which subscriptions match the events of a file?
+
+Parquet, JSON lines or CSV in, and out; on a local Spark, or on the one that is named.
+"""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from tamis.cli.inputs import InputError
+from tamis.cli.lessons import Example
+from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
+
+EXAMPLES = (
+    Example("tamis workload auction --events 2000 --subscriptions 50 --out a", "Some events and subscriptions."),
+    Example(
+        "tamis match --events a/events.parquet --out pairs.csv --keep title \\\n"
+        "      --subscriptions a/subscriptions.jsonl",
+        "Which of them match? A table of pairs.",
+    ),
+)
+NOTES = (
+    "A path names a file or a folder of files; its ending says what it holds: [cyan].parquet[/cyan], "
+    "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
+    "folder of files. It needs Java 17 or newer. On a cluster, give [cyan]tamis/cli/__main__.py[/cyan] to "
+    "[cyan]spark-submit[/cyan], or name it with [cyan]--master[/cyan].",
+)
+
+
+class Result(StrEnum):
+    """What comes out."""
+
+    pairs = "pairs"
+    lists = "lists"
+    counts = "counts"
+
+
+def match(
+    events: Annotated[str, typer.Option(metavar="PATH", help="The events.")],
+    subscriptions: Annotated[str, typer.Option(metavar="PATH", help="The subscriptions: ids and conditions.")],
+    out: Annotated[str, typer.Option(metavar="PATH", help="Where the matches go.")],
+    result: Annotated[Result, typer.Option(help="Pairs, a list for each event, or a count.")] = Result.pairs,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column of the events to keep; may be repeated.")
+    ] = None,
+    id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
+    where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
+    rejected: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Where the rows go that are no subscriptions.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
+    as_json: AsJson = False,
+) -> None:
+    """Match the events of files against the subscriptions of files, on Spark."""
+    with mistakes_shown(as_json):
+        _look_first((events, subscriptions), (out, rejected), overwrite)
+        naming = {"id": id_column, "where": where}
+        told = _matched(events, subscriptions, out, rejected, naming, keep or None, result.value, master, log)
+    if as_json:
+        to_programs(told)
+        return
+    rows = f"{told['rows']:,} {'pairs' if result is Result.pairs else 'events'}"
+    done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s")
+    show(to_people(), done, below="  ")
+    if told["rejected"]:
+        where_to = f", in {rejected}" if rejected else "; --rejected PATH keeps them with their messages"
+        message = f"{told['rejected']:,} rows are no subscriptions{where_to}"
+        show(to_complain(), Text.assemble(("✗ ", "bold red"), message), below="  ")
+
+
+def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool) -> None:
+    """Say what is wrong before anything takes time."""
+    for path in read:
+        if "://" not in path and not Path(path).exists():
+            raise InputError(f"there is nothing at {path}")
+    for target in written:
+        if target and not overwrite and "://" not in target and Path(target).exists():
+            raise InputError(f"{target} is there already", hint="Name another, or add --overwrite.")
+    from tamis.spark.files import format_of
+    from tamis.spark.java import require_java
+
+    for each in (*read, *written):
+        if each:
+            format_of(each)
+    require_java()
+
+
+def _matched(
+    events: str,
+    subscriptions: str,
+    out: str,
+    rejected: str | None,
+    naming: dict[str, str],
+    keep: list[str] | None,
+    result: str,
+    master: str | None,
+    log: Path,
+) -> dict[str, Any]:
+    from tamis import spark as on_spark
+    from tamis.language import Schema
+    from tamis.spark.files import read_table, write_table
+
+    console = to_complain()
+    start = perf_counter()
+    with console.status("Matching on Spark"), on_spark.running(master, name="tamis match", log=log) as session:
+        table = read_table(session, events)
+        compiled = on_spark.compiled(read_table(session, subscriptions), schema=Schema.from_spark(table), **naming)
+        write_table(on_spark.match(table, compiled, keep=keep, result=result), out)
+        if rejected:
+            write_table(compiled.rejected, rejected)
+        rows = read_table(session, out).count() if compiled.count or result != "pairs" else 0
+    return {
+        "out": out,
+        "result": result,
+        "rows": rows,
+        "subscriptions": compiled.count,
+        "rejected": compiled.rejected_count,
+        "seconds": round(perf_counter() - start, 3),
+    }

@@ -1,0 +1,54 @@
+"""Which files can be matched?
+
+Parquet, JSON lines and CSV, files or folders of them, anywhere that Spark can read. The ending of a path says what it
+holds; a CSV file has a line of names, and its types are guessed from its values.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions
+from pyspark.sql.types import ArrayType, StructType
+
+from tamis.spark.columns import column
+from tamis.spark.errors import OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ENDINGS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv"}
+
+
+def format_of(path: str) -> str:
+    """Say what a path holds, by its ending.
+
+    >>> format_of("auctions/events.jsonl"), format_of("s3://bucket/events.parquet/")
+    ('json', 'parquet')
+    """
+    ending = PurePosixPath(path.rstrip("/")).suffix.lower()
+    if ending not in ENDINGS:
+        raise OptionError(f"the ending of {path} says nothing of what it holds; endings are {', '.join(ENDINGS)}")
+    return ENDINGS[ending]
+
+
+def read_table(spark: SparkSession, path: str) -> DataFrame:
+    """Return the table of a path."""
+    kind = format_of(path)
+    reader = spark.read.format(kind)
+    if kind == "csv":
+        reader = reader.option("header", "true").option("inferSchema", "true")
+    return reader.load(path)
+
+
+def write_table(frame: DataFrame, path: str) -> None:
+    """Write a table to a path, as a folder of files; what is there is replaced. Lists and records in CSV are JSON."""
+    kind = format_of(path)
+    if kind == "csv":
+        nested = {field.name for field in frame.schema.fields if isinstance(field.dataType, ArrayType | StructType)}
+        frame = frame.select(
+            *(functions.to_json(column(name)).alias(name) if name in nested else column(name) for name in frame.columns)
+        )
+    writer = frame.write.format(kind).mode("overwrite")
+    (writer.option("header", "true") if kind == "csv" else writer).save(path)
