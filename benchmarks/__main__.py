@@ -33,6 +33,7 @@ from benchmarks.parsing import parsing
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers
 from benchmarks.shares_of_time import shares_of_time
+from benchmarks.topk import ranked, ranked_growth, ranked_indexes
 from benchmarks.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "solvers": solvers,
     "hard_relations": hard_relations,
     "covering": covering,
+    "ranked": ranked,
+    "ranked_growth": ranked_growth,
+    "ranked_indexes": ranked_indexes,
 }
 FULL: dict[str, dict[str, Any]] = {
     "throughput": {"subscription_counts": (100_000, 1_000_000)},
@@ -65,6 +69,7 @@ FULL: dict[str, dict[str, Any]] = {
     "against_published": {"subscription_counts": (100_000, 1_000_000)},
     "phases": {"subscription_counts": (100_000, 1_000_000)},
     "covering": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
+    "ranked_growth": {"ks": (1, 3, 9, 27, 81), "ns": (500, 2_000, 8_000, 40_000)},
 }
 """What `--full` asks for; it takes gigabytes, and most of an hour."""
 RESULTS = Path("artifacts/benchmarks")
