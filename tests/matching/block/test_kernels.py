@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.matching.block import kernels
-from tamis.matching.block.kernels import INTERVAL, LISTED, MEMBER, NONE, OUTSIDE, UNLISTED
+from tamis.matching.block.kernels import FEW, INTERVAL, LISTED, MEMBER, NONE, OUTSIDE, UNLISTED
 
 CODES = 12
 """Codes are 0 to 11 here."""
@@ -21,6 +21,7 @@ code_sets = st.sets(st.integers(1, CODES - 1))
 leaves = st.one_of(
     st.tuples(st.sampled_from([INTERVAL, OUTSIDE]), intervals),
     st.tuples(st.sampled_from([MEMBER, LISTED, UNLISTED]), code_sets),
+    st.tuples(st.just(FEW), st.sets(st.integers(1, CODES // 2 - 1).map(lambda operand: 2 * operand))),
 )
 blocks = st.integers(1, 70).flatmap(
     lambda count: st.lists(st.lists(st.integers(0, CODES - 1), min_size=count, max_size=count), min_size=2, max_size=2)
@@ -45,6 +46,8 @@ class Program:
         kind, codes = leaf
         if kind in (INTERVAL, OUTSIDE):
             return (8 * axis + kind, codes[0], codes[-1] - codes[0])
+        if kind == FEW:
+            return (8 * axis + kind, sum(1 << code // 2 for code in codes), 0)
         first = len(self.words)
         self.words += [sum(1 << code for code in codes)] if kind == MEMBER else sorted(codes)
         return (8 * axis + kind, first, len(codes))
@@ -139,7 +142,7 @@ def test_match_keys_finds_the_events_of_each_key_that_pass_its_clauses(clauses, 
 def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(clauses, event, room):
     # Clause number i lies under a range: "axis 0 has a code from i to i + 5". Probes let everything through.
     count = len(clauses)
-    probes = np.tile(np.array([0, 0, 0xFFFF] * 3 + [0], np.uint16), (count, 1))
+    probes = np.tile(np.array([0, 0, 0xFFFF] * 3 + [0, 2, 1, 0, 0, 0, 0], np.uint16), (count, 1))
     out = np.empty(room, np.uint32)
     numbers = np.arange(count, dtype=np.uint32)
     written = kernels.match_event(
@@ -163,12 +166,12 @@ def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(claus
 def test_probes_let_through_whatever_their_leaves_let_through(clause, event):
     count = len(clause)
     firsts, lasts = (np.array(bounds, np.uint32) for bounds in zip(*((min(a, b), max(a, b)) for _, a, b in clause), strict=True)) if count else (np.zeros(0, np.uint32),) * 2  # fmt: skip
-    probes = np.empty((1, 10), np.uint16)
+    probes = np.empty((1, 16), np.uint16)
     shifts = np.array([2, 2], np.uint8)
     kernels.choose_probes(
         np.array([0]), np.array([0, count]), np.arange(count, dtype=np.uint32), np.array([-1]),
-        np.array([axis for axis, _, _ in clause], np.uint32), np.zeros(count, np.uint8), firsts, lasts,
-        np.arange(count, dtype=np.float32), shifts, probes,
+        np.array([axis for axis, _, _ in clause], np.uint32), np.zeros(count, np.uint8), firsts, lasts - firsts,
+        firsts, lasts, np.arange(count, dtype=np.float32), shifts, probes,
     )  # fmt: skip
     passes = [
         (event[axis] >> 2) - first in range(span + 1)
@@ -178,6 +181,44 @@ def test_probes_let_through_whatever_their_leaves_let_through(clause, event):
     assert probes[0, 9] == (not clause)  # shifted codes do not tell all
     for (axis, low, high), is_passed in zip(clause[:3], passes, strict=False):
         assert is_passed == (min(low, high) >> 2 <= event[axis] >> 2 <= max(low, high) >> 2)
+
+
+@given(
+    sets=st.lists(st.sets(st.integers(0, 62)), min_size=1, max_size=3),
+    event=st.lists(st.integers(0, 127), min_size=3, max_size=3),
+)
+def test_a_probe_tells_all_of_one_small_set(sets, event):
+    count = len(sets)
+    firsts, spans = np.empty(count, np.uint32), np.empty(count, np.uint32)
+    numbers, starts = np.arange(count), np.cumsum([0, *map(len, sets)])
+    kernels.write_few(
+        numbers, numbers, starts, np.array([each for some in sets for each in some], np.int32), firsts, spans
+    )
+    shares = np.array([len(each) for each in sets], np.float32)
+    probes = np.empty((1, 16), np.uint16)
+    kernels.choose_probes(
+        np.array([0]), np.array([0, count]), np.arange(count, dtype=np.uint32), np.array([-1]),
+        np.arange(count, dtype=np.uint32), np.full(count, FEW, np.uint8), firsts, spans,
+        np.zeros(count, np.uint32), np.full(count, 127, np.uint32), shares, np.zeros(count, np.uint8), probes,
+    )  # fmt: skip
+    assert probes[0, 9] == (count == 1)
+    cheapest = int(np.argmin(shares))
+    assert probes[0, 10] == cheapest
+    leaves_of_clause = np.array([(8 * axis + FEW, firsts[axis], spans[axis]) for axis in range(count)], np.uint32)
+    clauses = np.array([(0, NONE, 0, 0), (count, 0, 0, 0)], np.uint32)
+    written = kernels.match_event(
+        np.array(event, np.uint32).reshape(-1, 1), np.zeros(4, np.int64), np.zeros(3, np.int64), 0,
+        np.zeros(1, np.uint32), np.zeros(1, np.uint32), np.array([0, 1]), np.zeros(3, np.uint8),
+        probes, clauses, leaves_of_clause, np.zeros((1, 5), np.uint32), np.zeros(1, np.uint64), np.ones(1, np.bool_),
+        np.empty(1, np.uint32),
+    )  # fmt: skip
+    assert written == all(code in {2 * each + 2 for each in some} for some, code in zip(sets, event, strict=False))
+
+
+@given(owners=st.lists(st.integers(0, 5)).map(sorted))
+def test_repeated_owners_are_dropped(owners):
+    array = np.array(owners, np.uint32)
+    assert array[: kernels.drop_repeated(array)].tolist() == sorted(set(owners))
 
 
 # -- Bitmaps

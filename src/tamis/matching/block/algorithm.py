@@ -312,12 +312,13 @@ class BlockSnapshot(Snapshot):
         self._open = open_part
         self._schema = schema
         self._encoders = [Encoder(part.segment.draft.axes, schema, part.segment.distances()) for part in parts]
+        self._offsets = [_offset(part.segment.draft.handles) for part in parts]
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         found = []
-        for part, encoder in zip(self._parts, self._encoders, strict=True):
+        for part, encoder, offset in zip(self._parts, self._encoders, self._offsets, strict=True):
             owners = part.segment.match_event(encoder.codes(event), _alive(part, among))
-            found.append(part.segment.draft.handles[owners])
+            found.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
         if self._open:
             asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
             found.append(np.array([h for h in asked if holds(self._open[h], event, self._schema)], np.int64))
@@ -362,6 +363,13 @@ class BlockSnapshot(Snapshot):
 
 def _has_many_dead(part: _Part) -> bool:
     return len(part.segment) > 64 and part.living < 0.75 * len(part.segment)
+
+
+def _offset(handles: Handles) -> np.int64 | None:
+    """Return what to add to an owner to get its handle; None where some between the first and the last are missing."""
+    if len(handles) and handles[-1] - handles[0] + 1 == len(handles):
+        return np.int64(handles[0])
+    return None
 
 
 def _alive(part: _Part, among: Handles | None) -> Flags:

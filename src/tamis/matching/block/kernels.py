@@ -11,13 +11,14 @@ is one cache line or less, and few arguments make calls between kernels cheap):
                                                        where its tree starts, whose it is, and which of the owner's
     bitmaps                                            64-bit words: the members of sets
 
-There are five kinds of leaf:
+There are six kinds of leaf:
 
     INTERVAL   FIRST <= code <= FIRST + SPAN
     OUTSIDE    the code is not 0 and not in that interval
     MEMBER     bit `code` of the bitmap that starts at word FIRST is set
     LISTED     the code is one of the SPAN sorted words that start at word FIRST
     UNLISTED   the code is not 0 and not one of them
+    FEW        the code is twice a bit that is set in FIRST and SPAN together, on an axis of at most MOST_FEW operands
 """
 
 from __future__ import annotations
@@ -28,9 +29,17 @@ from numba import njit
 WHAT, FIRST, SPAN, ON_TRUE, ON_FALSE = 0, 1, 2, 3, 4
 KIND_BITS, KIND_MASK = np.uint32(3), np.uint32(7)
 LEAVES, TREE, OWNER, ORDINAL = 0, 1, 2, 3
-INTERVAL, OUTSIDE, MEMBER, LISTED, UNLISTED = 0, 1, 2, 3, 4
+INTERVAL, OUTSIDE, MEMBER, LISTED, UNLISTED, FEW = 0, 1, 2, 3, 4, 5
+MOST_FEW = 63
 NONE = ACCEPT = 2**32 - 1
 REJECT = 2**32 - 2
+
+
+@njit(nogil=True, cache=True, inline="always")
+def few_hold(code, first, span):
+    """Does a leaf of the kind FEW hold for a code? Operand i has the code 2 i + 2; bit 0 is never set."""
+    bits = np.uint64(first) | (np.uint64(span) << np.uint64(32))
+    return (bits >> np.uint64(code >> 1)) & np.uint64(~code & 1) != 0
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -40,6 +49,8 @@ def holds(code, kind, first, span, bitmaps):
         return np.uint32(code) - np.uint32(first) <= np.uint32(span)
     if kind == OUTSIDE:
         return code != 0 and np.uint32(code) - np.uint32(first) > np.uint32(span)
+    if kind == FEW:
+        return few_hold(code, first, span)
     if kind == MEMBER:
         return (bitmaps[first + (code >> 6)] >> np.uint64(code & 63)) & np.uint64(1) != 0
     if code == 0:
@@ -160,6 +171,11 @@ def match_keys(
                             event = survivors[index]
                             survivors[kept] = event
                             kept += np.uintp(np.uint32(codes[axis, event]) - np.uint32(first) <= np.uint32(span))
+                    elif kind == FEW:
+                        for index in range(remaining):
+                            event = survivors[index]
+                            survivors[kept] = event
+                            kept += np.uintp(few_hold(codes[axis, event], first, span))
                     else:
                         for index in range(remaining):
                             event = survivors[index]
@@ -403,16 +419,21 @@ def match_event(
                                            in order of their first code
     scan_key                  int          the key of the clauses that no key finds, or -1
     shifts                    uint8[:]     by how many bits the codes of each axis are shifted to fit into 16
-    probes                    uint16[:,10] of each clause three intervals that its leaves lie in, in shifted codes:
-                                           axis, first and span of each; and 1 if that is all that its leaves ask. Most
-                                           clauses are done with after reading this one row
+    probes                    uint16[:,16] of each clause three intervals that its leaves lie in, in shifted codes:
+                                           axis, first and span of each; 1 if the row is all that its leaves ask; the
+                                           axis and the 64 bits of a leaf of the kind FEW, or of one that always holds;
+                                           and nothing. Most clauses are done with after reading this half cache line
     """
     keys = np.empty(key_firsts.size + 1, np.uint32)
     candidates = np.empty(probes.shape[0], np.uint32)
     candidate_count = 0
-    coarse = np.empty(codes.shape[0], np.uint16)
+    coarse = np.empty(shifts.size + 1, np.uint16)
+    bits = np.zeros(shifts.size + 1, np.uint8)  # the last axis is none: its bit 0 always holds
     for axis in range(shifts.size):
-        coarse[axis] = codes[axis, 0] >> shifts[axis]
+        code = np.uint32(codes[axis, 0])
+        coarse[axis] = code >> shifts[axis]
+        if code & 1 == 0 and code <= 2 * MOST_FEW:
+            bits[axis] = code >> 1
     for axis in range(axis_ranges.size + 1):
         count = 0
         if axis < axis_ranges.size:
@@ -443,11 +464,13 @@ def match_event(
                 one = np.uint16(coarse[np.uintp(probes[clause, 0])] - probes[clause, 1])
                 two = np.uint16(coarse[np.uintp(probes[clause, 3])] - probes[clause, 4])
                 three = np.uint16(coarse[np.uintp(probes[clause, 6])] - probes[clause, 7])
+                bit = np.uintp(bits[np.uintp(probes[clause, 10])])
+                word = probes[clause, np.uintp(11) + (bit >> np.uintp(4))] >> (bit & np.uintp(15))
                 # Without a branch: whether an interval holds is a coin that the processor cannot foresee.
                 candidates[candidate_count] = clause
                 candidate_count += np.int64(
                     (one <= probes[clause, 2]) & (two <= probes[clause, 5]) & (three <= probes[clause, 8])
-                )
+                ) & np.int64(word)
     written = 0
     for begin in range(0, candidate_count, 64):
         end = min(begin + 64, candidate_count)
@@ -491,6 +514,16 @@ def match_event(
     return written
 
 
+@njit(nogil=True, cache=True)
+def drop_repeated(owners):
+    """Move the distinct ones of some sorted owners to the front; returns how many there are."""
+    kept = 0
+    for index in range(owners.size):
+        owners[kept] = owners[index]
+        kept += np.int64(index + 1 == owners.size or owners[index + 1] != owners[index])
+    return kept
+
+
 # -- Laying a segment out
 
 
@@ -532,21 +565,28 @@ def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, sha
 
 
 @njit(nogil=True, cache=True)
-def choose_probes(rows, leaf_starts, placed, chosen, leaf_axes, kinds, firsts, lasts, costs, shifts, probes):
-    """Choose the three cheapest leaves of each row, but for the one by which it is found, and write their intervals.
+def choose_probes(
+    rows, leaf_starts, placed, chosen, leaf_axes, kinds, leaf_firsts, leaf_spans, firsts, lasts, costs, shifts, probes
+):
+    """Choose the cheapest leaves of each row, but for the one by which it is found, and write what they ask.
 
     firsts, lasts  uint32[:]     an interval around each leaf
     costs          float32[:]    infinite for a leaf that has none
-    probes         uint16[:,10]  see `match_event`
+    probes         uint16[:,16]  see `match_event`
     """
     best = np.empty(3, np.int64)
     for row in range(rows.size):
+        few = -1
+        for index in range(leaf_starts[row], leaf_starts[row + 1]):
+            leaf = np.int64(placed[index])
+            if leaf != chosen[rows[row]] and kinds[leaf] == FEW and (few < 0 or costs[leaf] < costs[few]):
+                few = leaf
         best[:] = -1
         count = 0
         is_all = True
         for index in range(leaf_starts[row], leaf_starts[row + 1]):
             leaf = np.int64(placed[index])
-            if leaf == chosen[rows[row]]:
+            if leaf == chosen[rows[row]] or leaf == few:
                 continue
             if costs[leaf] == np.inf or leaf_axes[leaf] > 0xFFFF:
                 is_all = False
@@ -559,6 +599,8 @@ def choose_probes(rows, leaf_starts, placed, chosen, leaf_axes, kinds, firsts, l
                         best[later] = best[later - 1]
                     best[place] = leaf
                     break
+        if few >= 0 and leaf_axes[few] > 0xFFFF:
+            few, is_all = -1, False
         probes[row, 9] = is_all and count <= 3
         for place in range(3):
             leaf = best[place]
@@ -571,6 +613,25 @@ def choose_probes(rows, leaf_starts, placed, chosen, leaf_axes, kinds, firsts, l
                 probes[row, 3 * place] = axis
                 probes[row, 3 * place + 1] = first
                 probes[row, 3 * place + 2] = (lasts[leaf] >> shifts[axis]) - first
+        probes[row, 10:] = 0
+        if few < 0:
+            probes[row, 10], probes[row, 11] = shifts.size, 1
+        else:
+            probes[row, 10] = leaf_axes[few]
+            probes[row, 11], probes[row, 12] = leaf_firsts[few] & 0xFFFF, leaf_firsts[few] >> 16
+            probes[row, 13], probes[row, 14] = leaf_spans[few] & 0xFFFF, leaf_spans[few] >> 16
+
+
+@njit(nogil=True, cache=True)
+def write_few(set_leaves, set_numbers, set_starts, set_operands, firsts, spans):
+    """Write small sets of few operands into their leaves."""
+    for index in range(set_leaves.size):
+        number = set_numbers[index]
+        bits = np.uint64(0)
+        for member in range(set_starts[number], set_starts[number + 1]):
+            bits |= np.uint64(1) << np.uint64(set_operands[member] + 1)
+        firsts[set_leaves[index]] = bits & np.uint64(0xFFFFFFFF)
+        spans[set_leaves[index]] = bits >> np.uint64(32)
 
 
 @njit(nogil=True, cache=True)

@@ -38,7 +38,6 @@ _BROAD = 0.004
 """The share of events from which on a clause is checked with bitmaps: some thirty events of a block."""
 _NEVER = 2**32 - 2
 """A code that no value has."""
-NO_OWNER = np.uint32(kernels.NONE)
 _WIDTH_OF_A_HULL = 4
 """The interval around a set holds about so many times the events that the set holds."""
 _SCANNED = np.iinfo(np.int32).max
@@ -75,7 +74,7 @@ class Segment:
     """The most codes that one of its axes has."""
     shifts: npt.NDArray[np.uint8] = field(init=False)
     probes: npt.NDArray[np.uint16] = field(init=False)
-    """Of each row the three intervals that a single event is tried on first, in codes shifted to fit into 16 bits."""
+    """Of each row the leaves that a single event is tried on first, in codes shifted to fit into 16 bits."""
     has_several: bool = field(init=False)
     """Whether a subscription has more than one clause."""
     sorted_axes: npt.NDArray[np.int32] = field(init=False)
@@ -173,7 +172,7 @@ class Segment:
             if written <= len(out):
                 owners = out[:written]
                 owners.sort()
-                return owners[np.diff(owners, prepend=NO_OWNER) != 0] if self.has_several else owners
+                return owners[: kernels.drop_repeated(owners)] if self.has_several else owners
             out = np.empty(written, np.uint32)
 
 
@@ -234,13 +233,14 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     jumps = np.stack([draft.tree_trues, draft.tree_falses], axis=1)
     trees = np.concatenate([leaves[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
     segment.has_several = bool(is_shared.any())
-    segment.probes = np.empty((len(rows), 10), np.uint16)
+    segment.probes = np.empty((len(rows), 16), np.uint16)
     widths = [int(axis.code_count - 1).bit_length() for axis in draft.axes]
     segment.shifts = np.array([max(0, width - 16) for width in widths], np.uint8)
     hulls = _hulls(draft, kinds, firsts, spans, shares)
     kernels.choose_probes(
-        rows, leaf_starts, placed, chosen, draft.leaf_axes, kinds, *hulls, segment.shifts, segment.probes
-    )
+        rows, leaf_starts, placed, chosen,
+        draft.leaf_axes, kinds, firsts, spans, *hulls, segment.shifts, segment.probes,
+    )  # fmt: skip
     segment.program = (clauses, leaves[placed], trees, bitmaps, owner_clauses.astype(np.uint32), row_of_clause)
     return segment
 
@@ -286,8 +286,14 @@ def _leaf_codes(
 def _sets(
     draft: Draft, kinds: npt.NDArray[np.uint8], firsts: npt.NDArray[np.uint32], spans: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint64]:
-    """Write each set as a bitmap, or as a list where that is shorter."""
-    leaves = np.flatnonzero((draft.leaf_operations == op.AMONG) | (draft.leaf_operations == op.NOT_AMONG))
+    """Write each set into its leaf where the axis has few operands, else as a bitmap or, if shorter, as a list."""
+    operand_counts = np.array([len(axis.operands) for axis in draft.axes] or [0], np.int64)[draft.leaf_axes]
+    is_few = (draft.leaf_operations == op.AMONG) & (operand_counts <= kernels.MOST_FEW)
+    few = np.flatnonzero(is_few)
+    kinds[few] = kernels.FEW
+    kernels.write_few(few, draft.leaf_a[few], draft.set_starts, draft.set_operands, firsts, spans)
+    is_set = (draft.leaf_operations == op.AMONG) | (draft.leaf_operations == op.NOT_AMONG)
+    leaves = np.flatnonzero(is_set & ~is_few)
     if not len(leaves):
         return np.zeros(1, np.uint64)
     is_in = draft.leaf_operations[leaves] == op.AMONG
