@@ -92,7 +92,7 @@ def test_a_threshold_means_what_the_measure_states():
 
 def test_an_unknown_measure_is_answered_with_the_known_ones():
     with pytest.raises(
-        UnknownMeasureError, match="accuracy, efficiency, memory, occurrence, distance, network, throughput"
+        UnknownMeasureError, match="accuracy, efficiency, memory, occurrence, distance, network, throughput, overlap"
     ):
         measure_of("speed")
     own = Measure("own", ("memory", "efficiency", "accuracy"))

@@ -1,8 +1,11 @@
 """How may a filter be generalised, and which generalisation comes first?
 
-A filter that is true for more events is cheaper to keep and to match, and costs events that nobody wanted. `trees` says
-what may be left out, `measures` what that costs and saves, `sequencing` in which order one filter would be pruned, and
-`bulk` and `pruner` how many are pruned together, at once or while they come and go, until a goal is reached (`goals`).
+A filter that is true for more events is cheaper to keep and to match, and costs events that nobody wanted. `trees`
+says what may be left out, `measures` what that costs and saves, `sequencing` in which order one filter would be
+pruned, and `bulk` and `pruner` how many are pruned together, at once or while they come and go, until a goal is
+reached (`goals`); `cut_off` chooses one. `variants` says where in a network pruning takes place. What cannot be
+pruned may have its predicates replaced (`replacement`); any filters become one by pruning what they say together
+(`mergers`); advertisements are pruned by what they keep out (`advertisements`, `characteristics`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,37 +16,57 @@ from tamis.pruning.measures import MEASURES, Change, Figures, Measure, figures
 from tamis.pruning.trees import Option, options, pruning_form
 
 if TYPE_CHECKING:
+    from tamis.pruning.advertisements import advertisement_pruner
     from tamis.pruning.bulk import prune_many
+    from tamis.pruning.characteristics import Characteristics
+    from tamis.pruning.cut_off import CutOff, choose_cut_off
+    from tamis.pruning.mergers import merge_by_pruning
     from tamis.pruning.pruner import Pruner
+    from tamis.pruning.replacement import replace_predicates
     from tamis.pruning.sequencing import Sequences, Step, sequence, sequences
+    from tamis.pruning.variants import PrunedTable
 
 _COMPILED = {
-    "prune_many": "bulk",
+    "Characteristics": "characteristics",
+    "CutOff": "cut_off",
+    "PrunedTable": "variants",
     "Pruner": "pruner",
     "Sequences": "sequencing",
     "Step": "sequencing",
     "sequence": "sequencing",
+    "advertisement_pruner": "advertisements",
+    "choose_cut_off": "cut_off",
+    "merge_by_pruning": "mergers",
+    "prune_many": "bulk",
+    "replace_predicates": "replacement",
     "sequences": "sequencing",
 }
 
 __all__ = [
     "MEASURES",
     "Change",
+    "Characteristics",
+    "CutOff",
     "DuplicateEntryError",
     "Figures",
     "Goal",
     "GoalError",
     "Measure",
     "Option",
+    "PrunedTable",
     "Pruner",
     "Sequences",
     "Step",
     "UnknownEntryError",
     "UnknownMeasureError",
+    "advertisement_pruner",
+    "choose_cut_off",
     "figures",
+    "merge_by_pruning",
     "options",
     "prune_many",
     "pruning_form",
+    "replace_predicates",
     "sequence",
     "sequences",
 ]

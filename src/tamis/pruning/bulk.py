@@ -68,7 +68,7 @@ class Cut:
     def of(cls, found: Sequences, ordered: Ordered, goal: Goal) -> Cut:
         """Cut the order of all steps where a goal is reached."""
         total = len(ordered.filters)
-        leaves, memory = _running_totals(found, ordered)
+        leaves, memory = running_totals(found, ordered)
         last = min(total if goal.count is None else goal.count, goal.most_of(total))
         if goal.threshold is not None:
             bound = found.measure.bound(goal.threshold)
@@ -84,7 +84,7 @@ class Cut:
         return cls(last, taken, int(leaves[last]), int(memory[last]), float(gone))
 
 
-def _running_totals(found: Sequences, ordered: Ordered) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def running_totals(found: Sequences, ordered: Ordered) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the leaves and bytes of all filters together, before the first step and after each."""
     before = np.empty_like(found.sizes)
     before[1:] = found.sizes[:-1]

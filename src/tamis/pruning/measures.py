@@ -9,6 +9,7 @@ current one, and the one after a pruning.
     memory       how many bytes are saved?                                                               current
     occurrence   accuracy, times how much rarer the remaining predicates are                             both
     distance     accuracy, by how far away the subscriber is
+    overlap      of an advertisement: how much less it keeps subscriptions out (see `advertisements`)
 
 Damage adds up, so it is measured against the original: many small steps would look harmless otherwise. What a step
 saves is measured against the current version: an earlier step must not be paid for twice. A measure is one of these,
@@ -52,10 +53,16 @@ class Figures:
     """How many entries use its predicates, by occurrence and added up."""
 
 
-def figures(tree: Expression, share: Share, occurrence: Callable[[Expression], float] | None = None) -> Figures:
+def figures(
+    tree: Expression,
+    share: Share,
+    occurrence: Callable[[Expression], float] | None = None,
+    *,
+    estimator: Callable[[Expression, Share], Estimate] = estimate,
+) -> Figures:
     """Return the figures of a tree in pruning form."""
     occurrences = fold_leaves(tree, occurrence or (lambda _: 1.0))
-    return Figures(estimate(tree, share), least_hits(tree), memory_bytes(tree), occurrences)
+    return Figures(estimator(tree, share), least_hits(tree), memory_bytes(tree), occurrences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,12 @@ class Change:
         return self.before.occurrences / self.after.occurrences * self.accuracy if self.after.occurrences else 0.0
 
     @property
+    def overlap(self) -> float:
+        """How much of what kept subscriptions out is lost, at worst (Δovl); what was nothing cannot be lost."""
+        both = zip(self.original.estimate, self.after.estimate, strict=True)
+        return max((first - after) / first if first else 0.0 for first, after in both)
+
+    @property
     def by_distance(self) -> float:
         """Accuracy, the less the farther away the subscriber is."""
         return self.accuracy / self.distance
@@ -139,7 +152,9 @@ def _ascending(dimension: str, change: Change) -> float:
             return change.occurrence
         case "distance":
             return change.by_distance
-    raise AssertionError(f"a dimension of another kind of filter: {dimension}")
+        case "overlap":
+            return change.overlap
+    raise AssertionError(f"a dimension that nobody knows: {dimension}")
 
 
 MEASURES: dict[str, Measure] = {
@@ -152,9 +167,11 @@ MEASURES: dict[str, Measure] = {
         Measure("distance", ("distance", "accuracy", "efficiency")),
         Measure("network", ("accuracy", "efficiency", "memory")),
         Measure("throughput", ("efficiency", "accuracy", "memory")),
+        Measure("overlap", ("overlap", "memory", "efficiency")),
     )
 }
-"""Every measure by its name. `network`, `memory` and `throughput` are the dimensions of Bittner & Hinze 2006."""
+"""Every measure by its name. `network`, `memory` and `throughput` are the dimensions of Bittner & Hinze 2006;
+`overlap` is for advertisements."""
 
 
 def measure_of(given: str | Measure) -> Measure:

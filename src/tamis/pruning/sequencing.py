@@ -21,10 +21,12 @@ import numpy.typing as npt
 
 from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning import kernels
+from tamis.pruning.characteristics import characteristic
 from tamis.pruning.errors import GoalError
 from tamis.pruning.layout import Layout, constants_known, laid_out
 from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
 from tamis.pruning.trees import RULES, leaf_count, memory_bytes, options, pruning_form, without
+from tamis.selectivity.estimates import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -79,10 +81,12 @@ def sequence_by_definition(
     share = constants_known(share)
     tree = pruning_form(given)
     counted = occurrence or _counted(tree)
-    original = before = figures(tree, share, counted)
+    estimator = characteristic if order.dimensions[0] == "overlap" else estimate
+    original = before = figures(tree, share, counted, estimator=estimator)
     steps = []
     while found := options(tree, order.rule):
-        changes = [(Change(original, before, figures(each.tree, share, counted), distance), each) for each in found]
+        afters = [figures(each.tree, share, counted, estimator=estimator) for each in found]
+        changes = [(Change(original, before, after, distance), each) for after, each in zip(afters, found, strict=True)]
         change, chosen = min(changes, key=lambda pair: order.key(pair[0]))
         tree, before = chosen.tree, change.after
         steps.append(Step(order.key(change), tree, memory_bytes(tree), leaf_count(tree)))

@@ -97,7 +97,7 @@ def merge(
     everyone = tuple(range(len(given)))
     if len(found) == 1:
         return Merger(found[0].expression, found[0].perfect, found[0].imperfection, everyone)
-    together = _factored([merger.expression for merger in found])
+    together = factored([merger.expression for merger in found])
     if all(merger.perfect for merger in found):
         return Merger(together, True, 0.0, everyone)
     measure = measure_of(forms, context, sample, share)
@@ -108,7 +108,7 @@ def _merger(part: Part, forms: Sequence[Form], context: Context) -> Merger:
     members = tuple(sorted(part.members))
     expression = part.written(context)
     if expression is None:  # a set without a wording: the members themselves say it
-        return Merger(_factored([forms[member].expression for member in members]), True, 0.0, members)
+        return Merger(factored([forms[member].expression for member in members]), True, 0.0, members)
     if part.perfect:
         return Merger(expression, True, 0.0, members)
     # What the sample did not show, or the guess not see, the relation may still prove.
@@ -116,11 +116,11 @@ def _merger(part: Part, forms: Sequence[Form], context: Context) -> Merger:
     return Merger(expression, perfect, 0.0 if perfect else part.imperfection, members)
 
 
-def _factored(expressions: Sequence[Expression]) -> Expression:
+def factored(expressions: Sequence[Expression]) -> Expression:
     """Return the disjunction of some expressions, what all of them have in common written once.
 
     >>> import tamis
-    >>> print(_factored([tamis.parse("a = 1 AND b = 2"), tamis.parse("c = 3 AND a = 1")]))
+    >>> print(factored([tamis.parse("a = 1 AND b = 2"), tamis.parse("c = 3 AND a = 1")]))
     a = 1 AND (b = 2 OR c = 3)
     """
     conjuncts = [each.operands if isinstance(each, And) else (each,) for each in map(flatten, expressions)]

@@ -137,7 +137,7 @@ class _Compiled:
         self._keys = keys
         self._numbers = {key: number for number, key in enumerate(keys)}
         self._context = context
-        self._predicates = _Predicates(context)
+        self._predicates = Predicates(context)
         self.evaluated_count = 0
         starts = [0]
         rows: list[tuple[int, int, int]] = []
@@ -214,8 +214,11 @@ class _Compiled:
         return [self._keys[number] for number in np.flatnonzero(found).tolist()]
 
 
-class _Predicates:
-    """The predicates of many filters, and which of them are disjoint to another."""
+class Predicates:
+    """The predicates of many filters, by number, and which of them are disjoint to another.
+
+    After the last `number` and before the first `disjoint`, they are put in order by `sort`.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -243,6 +246,11 @@ class _Predicates:
             elif isinstance(part, Fact):
                 self._facts.setdefault(part.predicate, []).append((number, part))
         return number
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """The predicates, in the order of their numbers."""
+        return list(self._numbers)
 
     def sort(self) -> None:
         """Put all lines in order."""
