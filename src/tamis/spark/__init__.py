@@ -2,7 +2,8 @@
 
 On Spark, with the same language, the same compiled subscriptions and the same answers. `match` pairs a DataFrame of
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
-`session` starts a small quiet Spark where there is none.
+`match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `session` starts a
+small quiet Spark where there is none.
 """
 
 from importlib.util import find_spec
@@ -23,19 +24,27 @@ if find_spec("pyspark") is None:
 from tamis.spark.batch import match, matching
 from tamis.spark.compiling import Compiled, compiled
 from tamis.spark.session import running, session
+from tamis.spark.sink import commits, read_matches
+from tamis.spark.streaming import MatchStream, match_stream
+from tamis.spark.subscription_log import SubscriptionLog
 
 __all__ = [
     "ColumnError",
     "Compiled",
     "JavaError",
+    "MatchStream",
     "OptionError",
     "RejectedSubscriptionsError",
     "RejectedSubscriptionsWarning",
     "SparkError",
     "SparkMissingError",
+    "SubscriptionLog",
+    "commits",
     "compiled",
     "match",
+    "match_stream",
     "matching",
+    "read_matches",
     "running",
     "session",
 ]

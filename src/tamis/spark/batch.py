@@ -62,15 +62,17 @@ def matching(subscriptions: DataFrame | Compiled, **options: Any) -> Callable[[D
     return partial(match, subscriptions=subscriptions, **options)
 
 
-def matched(events: DataFrame, found: Compiled, keep: Sequence[str] | None, result: str) -> DataFrame:
-    """Match events against compiled subscriptions."""
+def matched(
+    events: DataFrame, found: Compiled, keep: Sequence[str] | None, result: str, clock: Any = None
+) -> DataFrame:
+    """Match events against compiled subscriptions; workers add the time it took to the clock, an accumulator."""
     names = list(events.columns if keep is None else dict.fromkeys(keep))
     require(events, names, "events")
     schema = kept_fields(events, names, [result_field(found, result)])
     shown = entering(events, found.attributes, names)
     if not shown:  # nothing to keep and nothing mentioned: only the number of the events is left
         shown = {"": functions.lit(None).cast("boolean")}
-    task = Task(found.forest, tuple(shown), len(names), result, ID_TYPES[found.id_type.simpleString()])
+    task = Task(found.forest, tuple(shown), len(names), result, ID_TYPES[found.id_type.simpleString()], clock)
     # By number, because mapInArrow takes a dot in a name for a step into a record.
     numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
     return events.select(*numbered).mapInArrow(task.run, schema)

@@ -8,6 +8,7 @@ because an event can match all of a million subscriptions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,12 +42,18 @@ class Task:
     result: str
     id_type: str
     """Arrow's name for it."""
+    clock: Any = None
+    """An accumulator for the time spent matching, or None."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the batches of a partition."""
         for numbered in gathered(batches):
             table = numbered.rename_columns(list(self.names))
-            yield from matched(self.forest.matcher(table), table, self.keep, self.result, self.id_type)
+            matcher = self.forest.matcher(table)
+            for batch, seconds in matched(matcher, table, self.keep, self.result, self.id_type):
+                if self.clock is not None:
+                    self.clock.add(seconds)
+                yield batch
 
 
 def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterator[pa.Table]:
@@ -63,14 +70,20 @@ def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterato
         yield pa.Table.from_batches(waiting)
 
 
-def matched(matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str) -> Iterator[pa.RecordBatch]:
-    """Match events, as many at once as their matches allow."""
+def matched(
+    matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str
+) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """Match events, as many at once as their matches allow; yield batches, and the seconds since the one before."""
     kept = events.select(range(keep))
     start, rows = 0, _FIRST
     while start < events.num_rows:
+        begin = perf_counter()
         part = events.slice(start, rows)
         found, pairs = _found(matcher, part, kept.slice(start, rows), result, pa.type_for_alias(id_type))
-        yield from found.to_batches(_OUT)
+        seconds = perf_counter() - begin
+        for batch in found.to_batches(_OUT):
+            yield batch, seconds
+            seconds = 0.0
         start += part.num_rows
         rows = int(np.clip(_MOST_PAIRS * part.num_rows / max(pairs, 1), 64, GATHERED))
 

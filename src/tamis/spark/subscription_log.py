@@ -1,0 +1,137 @@
+"""How do subscriptions change while a stream runs, and which were in force when?
+
+A *subscription log* is a folder of numbered Parquet files. Each is one version: what was added (or given another text)
+and what was removed since the version before. Nothing in it ever changes, so a batch that recorded the number of its
+version can be matched again and gives the same pairs.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from tamis.language import parse
+from tamis.spark import durable
+from tamis.spark.errors import ColumnError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tamis.language import Schema
+
+Changes: TypeAlias = "dict[int | str, str | None]"
+"""The text of each subscription that was added, None for one that was removed."""
+
+ADD, REMOVE = "add", "remove"
+
+
+class SubscriptionLog:
+    """A set of subscriptions with a history.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     log = SubscriptionLog(folder)
+    ...     log.add({"cheap": "price < 20", "signed": "signed"})
+    ...     log.remove(["signed"])
+    ...     log.at(1), log.at(2)
+    1
+    2
+    ({'cheap': 'price < 20', 'signed': 'signed'}, {'cheap': 'price < 20'})
+    """
+
+    def __init__(self, path: str | os.PathLike[str], schema: Schema | None = None) -> None:
+        self.path = Path(path)
+        self.schema = schema
+        """What texts are checked against when they are added."""
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def version(self) -> int:
+        """The newest version; 0 is the empty set."""
+        return max((int(name[:-8]) for name in os.listdir(self.path) if name[:-8].isdigit()), default=0)
+
+    @property
+    def id_type(self) -> type | None:
+        """What the ids are, integers or texts; None as long as there are none."""
+        if not self.version:
+            return None
+        return str if parquet.read_schema(self.path / f"{1:012}.parquet").field("id").type == pa.string() else int
+
+    def add(self, subscriptions: Mapping[Any, str]) -> int:
+        """Add subscriptions, or give them another text; return the version from which on they are in force."""
+        return self.change(add=subscriptions)
+
+    def remove(self, ids: Iterable[Any]) -> int:
+        """Remove subscriptions, as far as they are there; return the version from which on they are gone."""
+        return self.change(remove=ids)
+
+    def change(self, add: Mapping[Any, str] | None = None, remove: Iterable[Any] = ()) -> int:
+        """Remove some and add others, in one version."""
+        added = dict(add or {})
+        for text in added.values():
+            parse(text, self.schema)  # nothing half-registers
+        changes: Changes = dict.fromkeys(remove) | added
+        return self.append(changes)
+
+    def append(self, changes: Changes, source: str = "") -> int:
+        """Write a version; a `source` that wrote one before writes none again, and gets the version it wrote."""
+        kinds = {type(each) for each in changes}
+        if kinds - {int, str} or len(kinds) > 1:
+            raise ColumnError(f"ids are integers, or texts; these are {', '.join(sorted(k.__name__ for k in kinds))}")
+        kind = self.id_type or (str if kinds == {str} else int)
+        if kinds - {kind}:
+            raise ColumnError(f"the ids of {self.path} are of the type {kind.__name__}, and these are not")
+        content = _encoded(changes, pa.string() if kind is str else pa.int64(), source)
+        while True:
+            if source and (written := self._version_of(source)):
+                return written
+            version = self.version + 1
+            if durable.put_new(self.path / f"{version:012}.parquet", content):
+                return version
+
+    def changes(self, version: int) -> Changes:
+        """Return what changed with a version."""
+        path = self.path / f"{version:012}.parquet"
+        if not path.exists():
+            raise OptionError(f"{self.path} has no version {version}, only 1 to {self.version}")
+        table = parquet.read_table(path)
+        rows = zip(*(table[name].to_pylist() for name in ("operation", "id", "condition")), strict=True)
+        return {each: text if operation == ADD else None for operation, each, text in rows}
+
+    def at(self, version: int) -> dict[Any, str]:
+        """Return the subscriptions of a version."""
+        found: dict[Any, str] = {}
+        for number in range(1, version + 1):
+            for each, text in self.changes(number).items():
+                if text is None:
+                    found.pop(each, None)
+                else:
+                    found[each] = text
+        return found
+
+    def _version_of(self, source: str) -> int | None:
+        for version in range(self.version, 0, -1):
+            metadata = parquet.read_schema(self.path / f"{version:012}.parquet").metadata or {}
+            if metadata.get(b"tamis.source") == source.encode():
+                return version
+        return None
+
+
+def _encoded(changes: Changes, kind: Any, source: str) -> bytes:
+    table = pa.table(
+        {
+            "operation": pa.array([REMOVE if text is None else ADD for text in changes.values()], pa.string()),
+            "id": pa.array(list(changes), kind),
+            "condition": pa.array(list(changes.values()), pa.string()),
+        }
+    )
+    if source:
+        table = table.replace_schema_metadata({"tamis.source": source})
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()

@@ -1,0 +1,83 @@
+"""How does a stream get from one version of its subscriptions to the next?
+
+By adding and removing, in a matcher that the driver keeps; only a version before the present one is built from the
+start, and that happens once after a crash. Each version becomes a forest of its own, because tasks of the last
+batch may still read the last one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import LongType, StringType
+
+from tamis.errors import TamisError
+from tamis.matching.matcher import Matcher
+from tamis.matching.uniting import mentioned, united
+from tamis.spark.compiling import Compiled, Rejected, collected, compiled_rows, rejected_frame
+from tamis.spark.forests import Forest, felled, planted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tamis.language import Schema
+    from tamis.spark.subscription_log import SubscriptionLog
+
+_MANY = 5_000
+"""So many texts are worth a job of Spark's."""
+_KEPT = 3
+
+
+class Versions:
+    """The compiled subscriptions of every version of a log that somebody asks for."""
+
+    def __init__(self, spark: SparkSession, log: SubscriptionLog, schema: Schema | None, id: str, where: str) -> None:
+        self._spark, self._log, self._schema, self._id, self._where = spark, log, schema, id, where
+        self._version = 0
+        self._matcher = Matcher(schema=schema)
+        self._bad: dict[Any, Rejected] = {}
+        self._forests: dict[int, Compiled] = {}
+
+    def at(self, version: int) -> Compiled:
+        """Return the subscriptions of a version, ready to match."""
+        if version not in self._forests:
+            if version < self._version or self._version == 0:
+                self._start(version)
+            for number in range(self._version + 1, version + 1):
+                self._apply(self._log.changes(number))
+            self._version = version
+            self._forests[version] = self._planted()
+            for old in sorted(self._forests, reverse=True)[_KEPT:]:
+                felled(self._forests.pop(old).forest)
+        return self._forests[version]
+
+    def _start(self, version: int) -> None:
+        """Build a version from the start."""
+        rows = [(each, text, 0) for each, text in self._log.at(version).items()]
+        if len(rows) >= _MANY:
+            kind = "bigint" if isinstance(rows[0][0], int) else "string"
+            frame = self._spark.createDataFrame([row[:2] for row in rows], f"id {kind}, condition string")
+            matchers, bad = collected(self._spark, frame, self._schema)
+            self._matcher = united(matchers, self._schema)
+        else:
+            self._matcher, bad = compiled_rows(rows, self._schema)
+        self._bad = {row[0]: row for row in bad}
+        self._version = version
+
+    def _apply(self, changes: dict[Any, str | None]) -> None:
+        self._matcher.remove_many([each for each in changes if each in self._matcher])
+        for each in changes:
+            self._bad.pop(each, None)
+        added = {each: text for each, text in changes.items() if text is not None}
+        try:
+            self._matcher.add_many(added)
+        except TamisError:
+            good, bad = compiled_rows([(each, text, 0) for each, text in added.items()], self._schema)
+            self._bad |= {row[0]: row for row in bad}
+            self._matcher.add_many({each: text for each, text in added.items() if each in good})
+
+    def _planted(self) -> Compiled:
+        forest: Forest = planted(self._spark, self._matcher, mentioned(self._matcher))
+        kind = LongType() if self._log.id_type is int else StringType()
+        rejected = rejected_frame(self._spark, list(self._bad.values()), self._id, self._where, kind)
+        return Compiled(forest, rejected, len(self._bad), self._id, kind)
