@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from tamis.cli import app, check, demo, explain, lab, language, match, pipeline, workload
+from tamis.cli import app, check, demo, explain, lab, language, match, pipeline, stream, workload
 from tests.cli.conftest import environment, tamis
 
 if TYPE_CHECKING:
@@ -25,11 +25,12 @@ EXAMPLES = {
     ("language",): language.EXAMPLES,
     ("demo",): demo.EXAMPLES,
     ("match",): match.EXAMPLES,
+    ("stream",): stream.EXAMPLES,
     ("pipeline",): pipeline.EXAMPLES,
     ("workload",): workload.EXAMPLES,
     ("lab",): lab.EXAMPLES,
 }
-ON_SPARK = [("match",), ("pipeline",)]
+ON_SPARK = [("match",), ("stream",), ("pipeline",)]
 """Each example of these starts a Java machine of its own."""
 of_every_command = pytest.mark.parametrize("command", EXAMPLES, ids=lambda command: " ".join(command) or "tamis")
 

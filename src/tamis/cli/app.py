@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis import __version__
-from tamis.cli import check, demo, explain, lab, language, match, pipeline, workload
+from tamis.cli import check, demo, explain, lab, language, match, pipeline, stream, workload
 from tamis.cli.lessons import Example, epilog
 
 EXAMPLES = (
@@ -48,6 +48,7 @@ app.command("explain", epilog=epilog(explain.EXAMPLES, *explain.NOTES))(explain.
 app.command("language", epilog=epilog(language.EXAMPLES, *language.NOTES))(language.language)
 app.command("demo", epilog=epilog(demo.EXAMPLES, *demo.NOTES))(demo.demo)
 app.command("match", epilog=epilog(match.EXAMPLES, *match.NOTES))(match.match)
+app.command("stream", epilog=epilog(stream.EXAMPLES, *stream.NOTES))(stream.stream)
 app.command("pipeline", epilog=epilog(pipeline.EXAMPLES, *pipeline.NOTES))(pipeline.pipeline)
 app.command("workload", epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("lab", epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
@@ -55,7 +56,7 @@ app.command("lab", epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 
 def run() -> None:
     """Run the program on the arguments it was started with."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a ✓ must not end a program whose terminal has none
+    for each in (sys.stdout, sys.stderr):
+        if isinstance(each, io.TextIOWrapper):
+            each.reconfigure(errors="backslashreplace")  # a ✓ must not end a program whose terminal has none
     app(prog_name="tamis")

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.cli.conftest import tamis
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "arriving").mkdir()
+    arrive(tmp_path, 0)
+    (tmp_path / "rules.csv").write_text("subscription_id,condition\n1,price < 3\n2,price <\n")
+    return tmp_path
+
+
+def arrive(folder, first):
+    table = pa.table({"number": list(range(first, first + 10)), "price": list(range(10))})
+    parquet.write_table(table, folder / "arriving" / f"{first}.parquet")
+
+
+def once(folder, *more):
+    return tamis(
+        "stream", "--events", str(folder / "arriving"), "--subscriptions", str(folder / "rules.csv"),
+        "--out", str(folder / "out"), "--checkpoint", str(folder / "checkpoint"), "--keep", "number", "--once", *more,
+    )  # fmt: skip
+
+
+def test_a_second_run_matches_what_came_since_against_what_the_table_says_now(folder, spark):
+    from tamis.spark import commits, read_matches
+
+    assert json.loads(once(folder, "--json").stdout)["events_total"] == 10
+    arrive(folder, 100)
+    (folder / "rules.csv").write_text("subscription_id,condition\n3,price > 8\n")
+    result = once(folder, "--metrics", str(folder / "figures.prom"))
+    assert "10 events, 1 rows" in result.stdout
+    found = {(row.number, row.subscription_id) for row in read_matches(spark, folder / "out").collect()}
+    assert found == {(0, 1), (1, 1), (2, 1), (109, 3)}
+    assert [(commit["version"], commit["rejected"]) for commit in commits(folder / "out")] == [(1, 1), (2, 0)]
+    assert "tamis_stream_rows_total 1\n" in (folder / "figures.prom").read_text()
+
+
+def test_mistakes_are_told(folder):
+    result = tamis(
+        "stream", "--events", "nowhere", "--subscriptions", "x", "--out", str(folder / "o"), "--checkpoint", "c", "--once"
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "nothing at nowhere" in result.stderr
