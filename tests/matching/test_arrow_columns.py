@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from operator import eq, ge, gt, le, lt
 from random import Random
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import tamis
 from tamis.matching import Matcher
+from tamis.matching.algorithms import ALGORITHMS
 from tests.language.spark_texts import COLUMNS, Texts, rows
 
 TYPES = {
@@ -100,3 +102,15 @@ def test_columns_of_uncommon_types(column, text, matching):
     batch = pa.table({"a": pa.chunked_array([column] * 20)})
     found = matcher.match_batch(batch)["event"].to_pylist()
     assert found == [start + index for start in range(0, 60, 3) for index in matching]
+
+
+@pytest.mark.parametrize("operand", [-(2**63), -1, 0, 2**63 - 1])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_integers_at_the_ends_of_64_bits_are_compared_as_they_are(algorithm, operand):
+    values = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1] * 20
+    for operator, holds in (("<", lt), ("<=", le), ("=", eq), (">", gt), (">=", ge)):
+        matcher = Matcher(algorithm)
+        matcher.add(1, f"a {operator} {operand}")
+        found = matcher.count_batch(pa.table({"a": pa.array(values, pa.int64())})).to_pylist()
+        assert found == [int(holds(value, operand)) for value in values]
+        assert [len(matcher.match({"a": value})) for value in values[:7]] == found[:7]

@@ -15,7 +15,11 @@ doubles = st.one_of(st.sampled_from([0.0, -0.0, 1.5, float("inf"), float("-inf")
 words = st.text("aäb\U0001f600", max_size=3)
 
 
-@given(values=st.lists(st.integers(-20, 20)), base=st.integers(-10, 10), size=st.integers(1, 9))
+@given(
+    values=st.lists(st.one_of(st.integers(-20, 20), st.sampled_from([-(2**63), 2**63 - 1]))),
+    base=st.one_of(st.integers(-10, 10), st.sampled_from([-(2**63), 2**63 - 9])),
+    size=st.integers(1, 9),
+)
 def test_codes_by_table_is_a_look_into_a_table_whose_ends_stand_for_all_beyond(values, base, size):
     table = np.arange(100, 100 + size, dtype=np.uint32)
     codes = np.empty(len(values), np.uint32)

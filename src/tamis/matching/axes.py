@@ -294,6 +294,8 @@ def _integer_lookup(thresholds: npt.NDArray[np.int64]) -> tuple[int, Codes | Non
     if not len(thresholds) or int(thresholds[-1]) - int(thresholds[0]) > _LARGEST_TABLE:
         return 0, None, thresholds
     base = int(thresholds[0]) - 1
+    if base < -(2**63):
+        return 0, None, thresholds
     table = np.searchsorted(thresholds, np.arange(base, int(thresholds[-1]) + 1), "right") + 1
     return base, table.astype(np.uint32), thresholds
 

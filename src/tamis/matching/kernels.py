@@ -10,11 +10,12 @@ from numba import njit
 def codes_by_table(values, base, table, codes):
     """Look codes up: `table[value - base]`, its first and last entry standing for everything below and above."""
     top = table.size - 1
+    highest = base + top  # compared with the value itself: its distance from the base may not fit into 64 bits
     for index in range(values.size):
         value = values[index]
         if value < base:
             codes[index] = table[0]
-        elif value - base >= top:
+        elif value >= highest:
             codes[index] = table[top]
         else:
             codes[index] = table[value - base]
