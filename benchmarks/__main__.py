@@ -30,6 +30,7 @@ from benchmarks.algorithms import against_published, algorithms, phases
 from benchmarks.cases import CASES
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
+from benchmarks.pruning import bulk_pruning, overlap, pruning_on_spark
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers
 from benchmarks.shares_of_time import shares_of_time
@@ -55,6 +56,9 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "solvers": solvers,
     "hard_relations": hard_relations,
     "covering": covering,
+    "bulk_pruning": bulk_pruning,
+    "pruning_on_spark": pruning_on_spark,
+    "overlap": overlap,
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
