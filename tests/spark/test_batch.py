@@ -200,6 +200,15 @@ def test_no_subscriptions_match_nothing(spark, frames):
     assert {row.matches for row in counts.collect()} == {0}
 
 
+def test_nothing_kept_of_many_events_leaves_counts_and_lists(spark):
+    events = spark.range(5_000).coalesce(1)
+    subscriptions = table(spark, {1: "id < 10", 2: "id < 20"})
+    counts = [row.matches for row in pipeline.match(events, subscriptions, keep=[], result="counts").collect()]
+    assert sorted(counts) == [0] * 4_980 + [1] * 10 + [2] * 10
+    lists = [row.subscription_ids for row in pipeline.match(events, subscriptions, keep=[], result="lists").collect()]
+    assert sorted(map(len, lists)) == sorted(counts)
+
+
 # -- Mistakes
 
 

@@ -123,10 +123,13 @@ class Statistics:
         for event in events:
             event_count += 1
             for name, value in _flat(event):
-                counters.setdefault(name, Counter())[_key(value)] += 1
+                counters.setdefault(name, Counter())[counted_as(value)] += 1
         return cls(
             event_count,
-            {name: _summary(counter, event_count, frequent_count, bucket_count) for name, counter in counters.items()},
+            {
+                name: summarised(counter, event_count, frequent_count, bucket_count)
+                for name, counter in counters.items()
+            },
         )
 
     def share(self, predicate: Expression) -> float:
@@ -256,14 +259,20 @@ def _flat(event: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any
             yield prefix + name, value
 
 
-def _key(value: Any) -> Any:
+def counted_as(value: Any) -> Any:
     """Return what a value is counted under: 1 and TRUE are two values, 1 and 1.0 are one."""
     if isinstance(value, list):
         return ("array", repr(value))
     return ("boolean", value) if isinstance(value, bool) else value
 
 
-def _summary(counter: Counter[Any], event_count: int, frequent_count: int, bucket_count: int) -> AttributeStatistics:
+def summarised(
+    counter: Mapping[Any, int],
+    event_count: int,
+    frequent_count: int = FREQUENT_COUNT,
+    bucket_count: int = BUCKET_COUNT,
+) -> AttributeStatistics:
+    """Return what is kept of the counts of an attribute's values, which are counted under their `counted_as`."""
     counts = {
         (key[1] if isinstance(key, tuple) and key[0] == "boolean" else key): count for key, count in counter.items()
     }

@@ -25,6 +25,7 @@ from tamis.spark.batch import match, matching
 from tamis.spark.compiling import Compiled, compiled
 from tamis.spark.session import running, session
 from tamis.spark.sink import commits, read_matches
+from tamis.spark.statistics import statistics
 from tamis.spark.streaming import MatchStream, match_stream
 from tamis.spark.subscription_log import SubscriptionLog
 
@@ -47,4 +48,5 @@ __all__ = [
     "read_matches",
     "running",
     "session",
+    "statistics",
 ]

@@ -23,6 +23,7 @@ from tamis.errors import LanguageError, TamisError
 from tamis.language import Schema, parse
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned, united
+from tamis.selectivity.likely_events import likely_events
 from tamis.spark.columns import ID_TYPES, column, id_type, require
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
 from tamis.spark.forests import Forest, folder, planted, shares_disk
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
+
+    from tamis.selectivity import Statistics
 
 Row: TypeAlias = tuple[Any, Any, Any]
 """An id, a text and a priority, as they stand in the table."""
@@ -74,13 +77,13 @@ def compiled(
     where: str = "condition",
     priority: str | None = None,
     schema: Schema | None = None,
-    sample: pa.Table | None = None,
+    statistics: Statistics | None = None,
     on_error: str = "reject",
 ) -> Compiled:
     """Parse and compile a table of subscriptions, in parallel.
 
-    With a `schema` (`tamis.Schema.from_spark(events)`) texts are checked against it. With a `sample` of events, such as
-    `Statistics.sample()`, the forest is laid out by it at once; otherwise by the first events that a host sees.
+    With a `schema` (`tamis.Schema.from_spark(events)`) texts are checked against it. With `statistics` of events the
+    forest is laid out by them at once; otherwise by the first events that a host sees.
     """
     if on_error not in ON_ERROR:
         raise OptionError(f"on_error is 'reject' or 'raise', not {on_error!r}")
@@ -97,9 +100,9 @@ def compiled(
     if bad and on_error == "raise":
         raise RejectedSubscriptionsError(len(bad), total, told(bad[0]))
     matcher = united(matchers, schema)
-    if sample is not None:
-        matcher.learn(sample)
-    forest = planted(spark, matcher, mentioned(matcher), is_informed=sample is not None)
+    if statistics is not None:
+        matcher.learn(likely_events(statistics))
+    forest = planted(spark, matcher, mentioned(matcher), is_informed=statistics is not None)
     return Compiled(forest, rejected_frame(spark, bad, id, where, kind), len(bad), id, kind)
 
 

@@ -92,13 +92,18 @@ def _found(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind
     """Return the rows of the result, and how many pairs they stand for."""
     if result == "counts":
         counts = matcher.count_batch(events)
-        return kept.append_column("counts", counts), int(np.sum(counts.to_numpy()))
+        return _beside(kept, counts), int(np.sum(counts.to_numpy()))
     if result == "lists":
         lists = matcher.list_batch(events)
         ids = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
-        return kept.append_column("lists", ids), len(lists.values)
+        return _beside(kept, ids), len(lists.values)
     pairs = matcher.match_batch(events)
     ids = pairs.column("subscription").cast(kind)
     if not kept.num_columns:
-        return pa.table({"pairs": ids}), pairs.num_rows
-    return kept.take(pairs.column("event")).append_column("pairs", ids), pairs.num_rows
+        return _beside(kept, ids), pairs.num_rows
+    return _beside(kept.take(pairs.column("event")), ids), pairs.num_rows
+
+
+def _beside(kept: pa.Table, found: Any) -> pa.Table:
+    """Put what was found beside what is kept; a table without columns knows not how many rows it has."""
+    return kept.append_column("found", found) if kept.num_columns else pa.table({"found": found})
