@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.language.parser import parse
-from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning.errors import DuplicateEntryError, GoalError, UnknownEntryError
 from tamis.pruning.goals import Goal
 from tamis.pruning.layout import laid_out
@@ -154,7 +153,7 @@ class Pruner:
         else:
             self._forget_figures(entry)
             if self._counts_occurrences:
-                self._count_leaves(entry, -1)
+                self._count_leaves([entry], -1)
         del self._entries[key]
         del self._by_serial[entry.serial]  # what waits in the queue is passed over when its turn comes
         if not self._entries:
@@ -231,8 +230,7 @@ class Pruner:
                 if entry.sequences is not None:
                     self._forget_figures(entry)
             if self._counts_occurrences:
-                for entry in self._new.values():
-                    self._count_leaves(entry, 1)
+                self._count_leaves(self._new.values(), 1)
             self._new.clear()
             self._queue = []
             self._rank(entries)
@@ -242,8 +240,7 @@ class Pruner:
             entries = list(self._new.values())
             self._new.clear()
             if self._counts_occurrences:
-                for entry in entries:
-                    self._count_leaves(entry, 1)
+                self._count_leaves(entries, 1)
             self._rank(entries)
 
     def _rank(self, entries: list[_Entry]) -> None:
@@ -280,11 +277,12 @@ class Pruner:
         begin, end = layout.starts[entry.number], layout.starts[entry.number + 1]
         return int((layout.row_predicates[begin:end] >= 0).sum())
 
-    def _count_leaves(self, entry: _Entry, by: int) -> None:
+    def _count_leaves(self, entries: Iterable[_Entry], by: int) -> None:
         """Take note of who uses which predicates, as they were registered."""
-        tree = laid_out([entry.original]).trees[0]
-        for leaf in leaves_of(tree) if tree is not None else ():
-            self._occurrences[leaf] += by
+        layout = laid_out(entry.original for entry in entries)
+        numbers = layout.row_predicates[layout.row_predicates >= 0]
+        for number, count in zip(*(each.tolist() for each in np.unique(numbers, return_counts=True)), strict=True):
+            self._occurrences[layout.predicates[number]] += by * count
 
     def _forget_figures(self, entry: _Entry) -> None:
         memory, leaf_count = entry.sizes
