@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tamis.topk import Ranked, kernels
 from tamis.topk.base import Candidate
+from tamis.topk.block import kernels as ranking
 from tamis.topk.families import recognised
 from tamis.topk.relaxed import undominated
 from tamis.topk.scores import as_score, key
@@ -111,7 +112,7 @@ def arrays(items, room):
 def test_an_event_is_inserted_at_its_rank(items, new):
     ordered = sorted((float(key), -member) for key, member in items)
     columns = arrays(ordered, len(items) + 1)
-    assert kernels._inserted(float(new), 1_000, 7.0, True, *columns, len(items)) == len(items) + 1
+    assert ranking._inserted(float(new), 1_000, 7.0, True, *columns, len(items)) == len(items) + 1
     insort(ordered, (float(new), -1_000))
     assert list(zip(columns[0].tolist(), (-columns[1]).tolist(), strict=True)) == ordered
 
@@ -120,7 +121,7 @@ def test_an_event_is_inserted_at_its_rank(items, new):
 def test_the_dominated_are_pruned_as_relaxed_pruning_does(items, k):
     ordered = sorted((float(key), -member) for key, member in items)
     columns = arrays(ordered, len(items) + 1)
-    size = kernels._pruned(k, *columns, len(items), np.zeros(k, np.int64))
+    size = ranking._pruned(k, *columns, len(items), np.zeros(k, np.int64))
     expected = undominated([Candidate(key, age, 0.0) for key, age in ordered], k)
     assert columns[1][:size].tolist() == [each.number for each in expected]
 
@@ -128,7 +129,7 @@ def test_the_dominated_are_pruned_as_relaxed_pruning_does(items, k):
 @given(keys=st.lists(st.integers(0, 8), max_size=400))
 def test_what_waits_is_sorted_by_key_and_the_younger_first(keys):
     sorted_keys, places = np.array(keys, float), np.arange(len(keys))
-    kernels._sort(sorted_keys, places, len(keys))
+    ranking._sort(sorted_keys, places, len(keys))
     expected = sorted(range(len(keys)), key=lambda place: (keys[place], -place))
     assert places.tolist() == expected
     assert sorted_keys.tolist() == [keys[place] for place in expected]
@@ -144,7 +145,7 @@ def test_due_slots_are_those_that_something_leaves(dues, time, position, data):
     is_timed = data.draw(st.lists(st.booleans(), min_size=len(dues), max_size=len(dues)))
     ends = [due if timed else float(math.floor(min(due, 1e9))) for due, timed in zip(dues, is_timed, strict=True)]
     found = np.zeros(len(dues), np.int64)
-    count, soonest = kernels.due_slots(np.array(ends), np.array(is_timed, bool), time, float(position), found)
+    count, soonest = ranking.due_slots(np.array(ends), np.array(is_timed, bool), time, float(position), found)
     pairs = list(enumerate(zip(ends, is_timed, strict=True)))
     assert found[:count].tolist() == [
         slot for slot, (end, timed) in pairs if (end < time if timed else end <= position)

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.topk import kernels
+from tamis.topk.block import kernels
+from tamis.topk.index import kernels as searching
 from tamis.topk.index.choice import FEW_SLOTS, INDEXES, fastest
 from tamis.topk.index.columns import Columns
+from tamis.topk.kernels import LINEAR, PLAIN
 from tamis.topk.scoring import TWO, Floats, Group
 from tamis.topk.windows import TimeWindow
 
@@ -191,7 +193,7 @@ class Rankings:
         group, columns = self.group, self._columns
         if index is None or isinstance(index, Columns) or not self._is_plain(place):
             found = self._slots_found()
-            count = kernels.interesting_slots(
+            count = searching.interesting_slots(
                 group.kind, group.sign, group.numbers, group.width, self.coordinates, place, group.given,
                 columns["bounds"][: group.slots], columns["dues"], columns["is_timed"], time, float(number), found,
             )  # fmt: skip
@@ -202,7 +204,7 @@ class Rankings:
 
     def _is_plain(self, place: int) -> bool:
         group = self.group
-        return group.kind != kernels.LINEAR or self.coordinates[2 * group.width + 1, place] == kernels.PLAIN
+        return group.kind != LINEAR or self.coordinates[2 * group.width + 1, place] == PLAIN
 
     def _concerned(self, index: Index, place: int) -> Integers:
         """Return the slots that an event may interest, by an index."""
@@ -212,7 +214,7 @@ class Rankings:
             self._stamps = np.zeros(len(bounds), np.int64)
         near = index.near(self.coordinates, place, bounds)
         found = np.empty(len(near), np.int64)
-        count = kernels.concerned_slots(
+        count = searching.concerned_slots(
             near, group.kind, group.sign, group.numbers, group.width, self.coordinates, place, group.given, bounds,
             self._stamps, self._stamp, found,
         )  # fmt: skip
@@ -239,7 +241,7 @@ class Rankings:
     def _asked_by_index(self, index: Index, place: int) -> None:
         if isinstance(index, Columns):
             group, columns = self.group, self._columns
-            kernels.interesting_slots(
+            searching.interesting_slots(
                 group.kind, group.sign, group.numbers, group.width, self.coordinates, place, group.given,
                 columns["bounds"][: group.slots], columns["dues"], columns["is_timed"], -math.inf, -math.inf,
                 self._slots_found(),

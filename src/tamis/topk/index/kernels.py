@@ -10,8 +10,50 @@ import math
 import numpy as np
 from numba import njit
 
+from tamis.topk.kernels import measures_of_subscriptions
+
+_BLOCK = 1024
 _SHARP = 1 - 1e-12
 """Bounds of regions are taken a little too low, so that rounding never hides anybody."""
+
+
+@njit(nogil=True, cache=True)
+def interesting_slots(kind, sign, numbers, width, coordinates, i, given, bounds, dues, is_timed, time, position, found):
+    """Find the subscriptions for which event `i` may be among the best k, or which something leaves.
+
+    bounds    float64[:]  the measure of the k-th best event of each subscription; -inf: not in use
+    dues      float64[:]  when the next of the best k leaves
+    is_timed  bool[:]     whether that is a time, or a position
+    found     int64[:]    written: the slots; the number of them is returned
+    """
+    measures = np.empty(_BLOCK)
+    count = 0
+    for first in range(0, bounds.size, _BLOCK):
+        last = min(first + _BLOCK, bounds.size)
+        measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given, first, last, measures)
+        for s in range(first, last):
+            if measures[s - first] <= bounds[s] or dues[s] < (time if is_timed[s] else position + 0.5):
+                found[count] = s
+                count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def concerned_slots(slots, kind, sign, numbers, width, coordinates, i, given, bounds, stamps, stamp, found):
+    """Find those of some subscriptions for which event `i` may be among the best k, each once.
+
+    stamps  int64[:]  by slot: the last search that has seen it; `stamp` is the number of this one
+    """
+    count = 0
+    measure = np.empty(1)
+    for s in slots:
+        if stamps[s] != stamp:
+            stamps[s] = stamp
+            measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given, s, s + 1, measure)
+            if measure[0] <= bounds[s]:
+                found[count] = s
+                count += 1
+    return count
 
 
 @njit(nogil=True, cache=True)
