@@ -215,6 +215,159 @@ def test_a_probe_tells_all_of_one_small_set(sets, event):
     assert written == all(code in {2 * each + 2 for each in some} for some, code in zip(sets, event, strict=False))
 
 
+# Trees as people see them: a leaf on an axis, or a list of trees that must all hold ("all") or any of them ("any").
+trees = st.recursive(
+    st.tuples(st.integers(0, 1), leaves),
+    lambda below: st.tuples(st.sampled_from(["all", "any"]), st.lists(below, min_size=1, max_size=3)),
+    max_leaves=6,
+)
+
+
+def tree_is_true(tree, codes):
+    kind, rest = tree
+    if kind == "all":
+        return all(tree_is_true(child, codes) for child in rest)
+    if kind == "any":
+        return any(tree_is_true(child, codes) for child in rest)
+    return is_true(rest, codes[kind])
+
+
+def jumps(tree, program, on_true, on_false, rows):
+    """Write a tree's program backwards, and return where it starts."""
+    kind, rest = tree
+    if kind == "all":
+        for child in reversed(rest):
+            on_true = jumps(child, program, on_true, on_false, rows)
+        return on_true
+    if kind == "any":
+        for child in reversed(rest):
+            on_false = jumps(child, program, on_true, on_false, rows)
+        return on_false
+    rows.append((*program.row(kind, rest), on_true, on_false))
+    return len(rows) - 1
+
+
+def tree_rows(tree, program):
+    """Write a tree's program with its entry first, as `tree_holds` takes it."""
+    rows = []
+    jumps(tree, program, kernels.ACCEPT, kernels.REJECT, rows)
+    last = len(rows) - 1
+    turned = [
+        (*row[:3], *(target if target >= kernels.REJECT else last - target for target in row[3:])) for row in rows
+    ]
+    return turned[::-1]
+
+
+@given(tree=trees, event=st.lists(st.integers(0, CODES - 1), min_size=2, max_size=2), before=trees)
+def test_a_tree_holds_where_its_jumps_end_in_accept(tree, event, before):
+    program = Program()
+    other, mine = tree_rows(before, program), tree_rows(tree, program)
+    rows = np.array(other + mine, np.uint32)
+    codes = np.array(event, np.uint32).reshape(-1, 1)
+    start = np.uint32(len(other))
+    assert kernels.tree_holds(codes, np.uintp(0), start, rows, program.bitmaps) == tree_is_true(tree, event)
+
+
+@given(clauses=clause_lists, event=st.lists(st.integers(0, CODES - 1), min_size=2, max_size=2), missing=st.booleans())
+def test_a_match_is_repeated_where_an_earlier_clause_of_its_owner_holds(clauses, event, missing):
+    # All clauses are one owner's; perhaps the first can never hold and has no row.
+    rows = np.arange(len(clauses), dtype=np.uint32)
+    if missing:
+        rows[0] = NONE
+    codes = np.array(event, np.uint32).reshape(-1, 1)
+    hold = {owner for _, owner in matches(clauses, [[code] for code in event])} - ({0} if missing else set())
+    for ordinal in range(len(clauses)):
+        found = kernels.is_repeated(
+            codes, np.uintp(0), np.uint32(0), np.uint32(ordinal), np.zeros(1, np.uint32), rows, *laid_out(clauses)
+        )
+        assert found == any(earlier < ordinal for earlier in hold)
+
+
+@given(
+    clauses=st.lists(st.tuples(st.integers(0, 2), st.lists(st.tuples(st.integers(0, 1), leaves), max_size=3))),
+    codes=blocks,
+    dead=st.sets(st.integers(0, 2)),
+    room=st.sampled_from([128, 1000]),
+)
+def test_match_maps_finds_what_the_clauses_of_each_owner_hold_for_once(clauses, codes, dead, room):
+    clauses = sorted(clauses, key=lambda clause: clause[0])  # those of an owner lie side by side
+    count, words = len(codes[0]), (len(codes[0]) + 63) // 64
+    columns = np.array(codes, np.uint16)
+    # One map for each code of each axis, and the running unions; sets are left to the exact check.
+    maps = np.empty(2 * (2 * CODES + 1) * words, np.uint64)
+    each = np.arange(CODES, dtype=np.uint16)
+    for axis in range(2):
+        base = axis * (2 * CODES + 1)
+        kernels.fill_maps(
+            columns[axis], count, each, 0, CODES, words, maps[base * words : (base + 2 * CODES + 1) * words]
+        )
+    table, rows, empty, bitmaps = laid_out([leaves_of for _, leaves_of in clauses])
+    table[:-1, kernels.OWNER] = [owner for owner, _ in clauses]
+    terms = np.zeros((len(rows), 2), np.uint32)
+    for index, (axis, (kind, asked)) in enumerate(pair for _, leaves_of in clauses for pair in leaves_of):
+        if kind == INTERVAL:
+            base = axis * (2 * CODES + 1) + CODES
+            terms[index] = (kernels.EXACT_BIT + (kernels.DIFFERENCE << kernels.KIND_SHIFT) + base + asked[-1] + 1, base + asked[0])  # fmt: skip
+    everything = np.array([(1 << min(64, count - 64 * word)) - 1 for word in range(words)], np.uint64)
+    alive = np.array([owner not in dead for owner in range(3)])
+    out = np.empty(room, np.uint16), np.empty(room, np.uint32)
+    found, at = [], 0
+    while at < len(clauses):
+        at, written = kernels.match_maps(
+            columns, np.arange(len(clauses), dtype=np.int32), maps, everything, terms, np.zeros(1, np.uint32),
+            np.zeros((0, 4), np.uint32), np.zeros(len(clauses) + 1, np.uint32), table, rows, empty, bitmaps, alive,
+            *np.empty((2, words), np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64), at, *out,
+        )  # fmt: skip
+        found += zip(out[0][:written].tolist(), out[1][:written].tolist(), strict=True)
+    expected = {
+        (event, clauses[number][0]) for event, number in matches([leaves_of for _, leaves_of in clauses], codes)
+    }
+    assert sorted(found) == sorted(pair for pair in expected if pair[1] not in dead)
+
+
+@given(sets=st.lists(st.sets(st.integers(0, 4)).map(sorted), min_size=1), longest=st.integers(1, 4))
+def test_the_buckets_of_a_set_are_listed_each_once(sets, longest):
+    buckets = np.array([0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4], np.uint16)
+    starts, lists = np.empty(len(sets) + 1, np.int64), np.empty(longest * len(sets) + 1, np.uint32)
+    is_exact = np.empty(len(sets), np.bool_)
+    members = np.array([member for each in sets for member in each], np.int32)
+    sizes = np.bincount(buckets)
+    written = kernels.list_buckets(
+        np.arange(len(sets)), np.cumsum([0, *map(len, sets)]), members, buckets, sizes, 7, longest,
+        starts, lists, is_exact,
+    )  # fmt: skip
+    assert starts[-1] == written
+    for index, each in enumerate(sets):
+        mine = lists[starts[index] : starts[index + 1]].tolist()
+        wanted = sorted({int(buckets[2 * member + 2]) for member in each})
+        assert mine == ([7 + bucket for bucket in wanted] if len(wanted) <= longest else [])
+        if mine:
+            assert is_exact[index] == all(sizes[bucket] == 1 for bucket in wanted)
+
+
+@given(
+    rows=st.lists(st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), max_size=4)),
+    enough=st.floats(0, 1, width=32),
+)
+def test_maps_are_left_alone_once_few_events_survive(rows, enough):
+    shares = np.array([share for row in rows for _, share in row], np.float32)
+    helps = [helps for row in rows for helps, _ in row]
+    term = kernels.EXACT_BIT + (kernels.ONE_MAP << kernels.KIND_SHIFT) + 5
+    terms = np.array([(term if each else 0, 0) for each in helps], np.uint32).reshape(-1, 2)
+    survival = np.empty(len(rows), np.float32)
+    kernels.stop_early(np.cumsum([0, *map(len, rows)]), shares, np.float32(enough), terms, survival)
+    at = 0
+    for index, row in enumerate(rows):
+        surviving = np.float32(1)
+        for has_map, share in row:
+            kept = bool(terms[at, 0])
+            assert kept == (has_map and surviving >= np.float32(enough))
+            if kept:
+                surviving *= np.float32(share)
+            at += 1
+        assert survival[index] == surviving
+
+
 @given(owners=st.lists(st.integers(0, 5)).map(sorted))
 def test_repeated_owners_are_dropped(owners):
     array = np.array(owners, np.uint32)
