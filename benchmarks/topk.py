@@ -128,19 +128,14 @@ def _copied(ranking: Ranking) -> Ranking:
 
 
 def made(
-    settings: dict[str, Any],
-    centres: np.ndarray[Any, Any],
-    k: int,
-    n: int,
-    distinct: int,
-    events: list[dict[str, float]],
+    settings: dict[str, Any], centres: np.ndarray[Any, Any], count: int, k: int, n: int, events: list[dict[str, float]]
 ) -> TopK:
-    """Return a processor with full windows, one subscription for each centre."""
-    is_block = settings["algorithm"] == "block"
+    """Return a processor with full windows and `count` subscriptions: one for each centre, then copies of those."""
     rankeds = [nearest(centre, k, n) for centre in centres.tolist()]
-    if is_block or len(rankeds) <= distinct:
-        return filled(settings, rankeds, events)
-    return multiplied(filled(settings, rankeds[:distinct], events), rankeds)
+    processor = filled(settings, rankeds, events)
+    if count == len(rankeds):
+        return processor
+    return multiplied(processor, [rankeds[place % len(rankeds)] for place in range(count)])
 
 
 # -- Measuring
@@ -154,7 +149,7 @@ def measured(
     gc.collect()
     gc.freeze()
     start, place, elapsed = process_time(), 0, 0.0
-    while place < len(events) and (elapsed < most_s or place < 2):
+    while place < len(events) and (elapsed < most_s or place < 1):
         told += processor.process(events[place], float(at + place), at + place)
         place += 1
         elapsed = process_time() - start
@@ -206,10 +201,10 @@ def ranked(
         found: dict[str, dict[str, Any]] = {}
         for name, settings in VARIANTS.items():
             share = points(min(count, distinct), 4, seed + 1)
-            repeated = np.resize(share, (count, 4))
+            centres = share
             if settings["algorithm"] == "block":  # all different, the first as those of the others
-                repeated = np.concatenate([share, points(count, 4, seed + 2)])[:count]
-            processor = made(settings, repeated, k, n, distinct, events[:fill])
+                centres = np.concatenate([share, points(count, 4, seed + 2)])[:count]
+            processor = made(settings, centres, count, k, n, events[:fill])
             per_s, told = measured(processor, events[fill:], fill, most_s)
             single_count = processor._next_number - fill
             keeps = [processor.candidates(each) for each in range(len(share))]
@@ -271,7 +266,7 @@ def ranked_growth(
         centres = points(count, 4, seed + 1)
         asked = centres[:20]
         for name, settings in some.items():
-            processor = made(settings, centres, k, n, count, events[:fill])
+            processor = made(settings, centres, count, k, n, events[:fill])
             per_s, told = measured(processor, events[fill:], fill, most_s)
             single_count = processor._next_number - fill
             right = expected(asked, rows, k, n, fill, fill + single_count)

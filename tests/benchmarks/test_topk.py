@@ -16,7 +16,7 @@ def test_every_algorithm_is_measured_and_right():
     assert [row["wrong"] for row in rows] == [0] * len(rows)
     for row in rows:
         assert row["events_per_s"] > 0
-        assert row["events"] >= 2
+        assert row["events"] >= 1
         assert row["promised"] is None  # nothing is promised for so few
     kept = {row["algorithm"]: row["candidates"] for row in rows if row["subscriptions"] == 12}
     assert kept["naive"] == 40
