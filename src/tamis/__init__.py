@@ -31,7 +31,7 @@ from tamis.language import (
 )
 
 if TYPE_CHECKING:
-    from tamis import relations, topk
+    from tamis import pruning, relations, selectivity, topk
     from tamis.matching import Matcher
     from tamis.topk import Ranked, TopK
 
@@ -57,7 +57,9 @@ __all__ = [
     "json_schema",
     "lit",
     "parse",
+    "pruning",
     "relations",
+    "selectivity",
     "topk",
     "truth",
     "xor",
@@ -70,8 +72,8 @@ def __getattr__(name: str) -> Any:
         from tamis.matching import Matcher
 
         return Matcher
-    if name == "relations":
-        return import_module("tamis.relations")
+    if name in ("pruning", "relations", "selectivity"):
+        return import_module(f"tamis.{name}")
     if name in ("topk", "Ranked", "TopK"):
         topk = import_module("tamis.topk")
         return topk if name == "topk" else getattr(topk, name)
