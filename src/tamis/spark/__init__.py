@@ -22,12 +22,12 @@ if find_spec("pyspark") is None:
     raise SparkMissingError("PySpark is not installed; install it with tamis: pip install 'tamis[spark]'")
 
 from tamis.spark.batch import match, matching
-from tamis.spark.compiling import Compiled, compiled
 from tamis.spark.session import running, session
 from tamis.spark.sink import commits, read_matches
 from tamis.spark.statistics import statistics
 from tamis.spark.streaming import MatchStream, match_stream
 from tamis.spark.subscription_log import SubscriptionLog
+from tamis.spark.subscriptions import Compiled, compiled
 
 __all__ = [
     "ColumnError",

@@ -15,8 +15,9 @@ from pyspark.sql.types import ArrayType, LongType, StructField
 
 from tamis.language import Schema
 from tamis.spark.columns import ID_TYPES, entering, kept_fields, require
-from tamis.spark.compiling import Compiled, compiled, warn_of_rejected
 from tamis.spark.errors import OptionError
+from tamis.spark.sharding import matched_in_shards
+from tamis.spark.subscriptions import Compiled, compiled, warn_of_rejected
 from tamis.spark.worker import RESULTS, Task
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def match(
     keep: Sequence[str] | None = None,
     result: str = "pairs",
     schema: Schema | None = None,
+    shards: int | None = None,
     on_error: str = "reject",
 ) -> DataFrame:
     """Return which subscriptions match each event, beside the columns of the event.
@@ -46,13 +48,16 @@ def match(
                      "lists": a row for every event, with `subscription_ids`, the highest priority first, then by id;
                      "counts": a row for every event, with `matches`, their number
     schema           what conditions may mention; the columns of the events if you do not say
+    shards           into about how many shards to cut the subscriptions; by their number, if you do not say
     on_error         "reject": leave out what is no subscription, with a warning; "raise": fail
     """
     if result not in RESULTS:
         raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
     if not isinstance(subscriptions, Compiled):
         schema = schema or Schema.from_spark(events)
-        subscriptions = compiled(subscriptions, id=id, where=where, priority=priority, schema=schema, on_error=on_error)
+        subscriptions = compiled(
+            subscriptions, id=id, where=where, priority=priority, schema=schema, shards=shards, on_error=on_error
+        )
         warn_of_rejected(subscriptions)
     return matched(events, subscriptions, keep, result)
 
@@ -72,6 +77,12 @@ def matched(
     shown = entering(events, found.attributes, names)
     if not shown:  # nothing to keep and nothing mentioned: only the number of the events is left
         shown = {"": functions.lit(None).cast("boolean")}
+    if found.shards is not None:
+        if result == "lists" and found.has_priorities:
+            raise OptionError("lists in order of priority need all subscriptions in one place: shards=1")
+        kind = ID_TYPES[found.id_type.simpleString()]
+        return matched_in_shards(events, found.shards, shown, len(names), result, kind, schema)
+    assert found.forest is not None
     task = Task(found.forest, tuple(shown), len(names), result, ID_TYPES[found.id_type.simpleString()], clock)
     # By number, because mapInArrow takes a dot in a name for a step into a record.
     numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))

@@ -8,25 +8,20 @@ parser's message, and the others are matched.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from tamis.errors import LanguageError, TamisError
 from tamis.language import Schema, parse
 from tamis.matching.matcher import Matcher
-from tamis.matching.uniting import mentioned, united
-from tamis.selectivity.likely_events import likely_events
-from tamis.spark.columns import ID_TYPES, column, id_type, require
-from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
-from tamis.spark.forests import Forest, folder, planted, shares_disk
+from tamis.spark.columns import ID_TYPES, column
+from tamis.spark.forests import folder, shares_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-    from tamis.selectivity import Statistics
 
 Row: TypeAlias = tuple[Any, Any, Any]
 """An id, a text and a priority, as they stand in the table."""
@@ -43,79 +37,6 @@ Rejected: TypeAlias = tuple[Any, Any, str, str]
 
 _CHUNK = 8 << 20
 """A forest travels in pieces of so many bytes."""
-ON_ERROR = ("reject", "raise")
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """Subscriptions, ready to be matched against any number of DataFrames.
-
-    count          how many there are
-    rejected       a DataFrame of the rows that are none: id, condition, error, message
-    attributes     the paths of the attributes that they mention
-    """
-
-    forest: Forest
-    rejected: DataFrame
-    rejected_count: int
-    id: str
-    id_type: DataType
-
-    @property
-    def count(self) -> int:
-        return self.forest.count
-
-    @property
-    def attributes(self) -> tuple[tuple[str, ...], ...]:
-        return self.forest.attributes
-
-
-def compiled(
-    subscriptions: DataFrame,
-    *,
-    id: str = "subscription_id",
-    where: str = "condition",
-    priority: str | None = None,
-    schema: Schema | None = None,
-    statistics: Statistics | None = None,
-    on_error: str = "reject",
-) -> Compiled:
-    """Parse and compile a table of subscriptions, in parallel.
-
-    With a `schema` (`tamis.Schema.from_spark(events)`) texts are checked against it. With `statistics` of events the
-    forest is laid out by them at once; otherwise by the first events that a host sees.
-    """
-    if on_error not in ON_ERROR:
-        raise OptionError(f"on_error is 'reject' or 'raise', not {on_error!r}")
-    names = [id, where, *([priority] if priority else [])]
-    require(subscriptions, names, "subscriptions")
-    kind = id_type(subscriptions, id)
-    if subscriptions.schema[where].dataType.simpleString() != "string":
-        raise ColumnError(f"conditions are strings, and {where!r} is {subscriptions.schema[where].dataType}")
-    if priority and not isinstance(subscriptions.schema[priority].dataType, IntegerType | LongType):
-        raise ColumnError(f"priorities are integers, and {priority!r} is {subscriptions.schema[priority].dataType}")
-    spark = subscriptions.sparkSession
-    matchers, bad = collected(spark, subscriptions.select(*map(column, names)), schema)
-    total = sum(map(len, matchers)) + len(bad)
-    if bad and on_error == "raise":
-        raise RejectedSubscriptionsError(len(bad), total, told(bad[0]))
-    matcher = united(matchers, schema)
-    if statistics is not None:
-        matcher.learn(likely_events(statistics))
-    forest = planted(spark, matcher, mentioned(matcher), is_informed=statistics is not None)
-    return Compiled(forest, rejected_frame(spark, bad, id, where, kind), len(bad), id, kind)
-
-
-def warn_of_rejected(found: Compiled) -> None:
-    """Say that something was left out: nothing is lost in silence."""
-    if found.rejected_count:
-        first = found.rejected.collect()[0]
-        warnings.warn(
-            f"{found.rejected_count:,} subscriptions cannot be used and are left out; the first: "
-            f"{told(tuple(first))}\n  tamis.spark.compiled(subscriptions).rejected has them all",
-            RejectedSubscriptionsWarning,
-            stacklevel=3,
-        )
 
 
 def told(rejected: Iterable[Any]) -> str:
@@ -153,7 +74,7 @@ def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tu
             bad.append((row["id"], row["condition"], row["error"], row["message"]))
         else:
             pieces.setdefault(row["part"], []).append(row["chunk"])
-    return [_matcher(chunks, is_path=shared is not None) for _, chunks in sorted(pieces.items())], bad
+    return [matcher_of(chunks, is_path=shared is not None) for _, chunks in sorted(pieces.items())], bad
 
 
 def _parallelism(spark: SparkSession) -> int:
@@ -162,7 +83,8 @@ def _parallelism(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.default.parallelism", "2") or 2)
 
 
-def _matcher(chunks: list[bytes], *, is_path: bool) -> Matcher:
+def matcher_of(chunks: list[bytes], *, is_path: bool) -> Matcher:
+    """Return the matcher that a task compiled: of the pieces of its file, or of the path where it lies."""
     if is_path:
         path = Path(chunks[0].decode())
         matcher = Matcher.load(path)
@@ -190,19 +112,21 @@ def _compiling(
             with TemporaryDirectory() as own:
                 path = Path(shared or own) / f"{token_hex(8)}.part"
                 matcher.save(path)
-                chunks = [str(path).encode()] if shared else _chunks(path.read_bytes())
-            yield from (_batch(kind, part=number, chunk=chunk) for chunk in chunks)
+                chunks = [str(path).encode()] if shared else chunks_of(path.read_bytes())
+            yield from (batch_of(kind, part=number, chunk=chunk) for chunk in chunks)
         for subscription_id, condition, error, message in bad:
-            yield _batch(kind, id=subscription_id, condition=condition, error=error, message=message)
+            yield batch_of(kind, id=subscription_id, condition=condition, error=error, message=message)
 
     return run
 
 
-def _chunks(content: bytes) -> list[bytes]:
+def chunks_of(content: bytes) -> list[bytes]:
+    """Cut a file into pieces that fit into a row."""
     return [content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK)]
 
 
-def _batch(kind: str, **values: Any) -> pa.RecordBatch:
+def batch_of(kind: str, **values: Any) -> pa.RecordBatch:
+    """Return a row of what tasks return: a piece of a matcher, or a rejected subscription."""
     types = {"part": pa.int32(), "chunk": pa.binary(), "id": pa.type_for_alias(kind)}
     types |= dict.fromkeys(("condition", "error", "message"), pa.string())
     return pa.RecordBatch.from_arrays([pa.array([values.get(name)], each) for name, each in types.items()], list(types))

@@ -14,8 +14,9 @@ from pyspark.sql.types import LongType, StringType
 from tamis.errors import TamisError
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned, united
-from tamis.spark.compiling import Compiled, Rejected, collected, compiled_rows, rejected_frame
-from tamis.spark.forests import Forest, felled, planted
+from tamis.spark.compiling import Rejected, collected, compiled_rows, rejected_frame
+from tamis.spark.forests import felled, planted
+from tamis.spark.subscriptions import Compiled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +49,9 @@ class Versions:
             self._version = version
             self._forests[version] = self._planted()
             for old in sorted(self._forests, reverse=True)[_KEPT:]:
-                felled(self._forests.pop(old).forest)
+                gone = self._forests.pop(old).forest
+                if gone is not None:
+                    felled(gone)
         return self._forests[version]
 
     def _start(self, version: int) -> None:
@@ -77,7 +80,8 @@ class Versions:
             self._matcher.add_many({each: text for each, text in added.items() if each in good})
 
     def _planted(self) -> Compiled:
-        forest: Forest = planted(self._spark, self._matcher, mentioned(self._matcher))
+        attributes = mentioned(self._matcher)
+        forest = planted(self._spark, self._matcher, attributes)
         kind = LongType() if self._log.id_type is int else StringType()
         rejected = rejected_frame(self._spark, list(self._bad.values()), self._id, self._where, kind)
-        return Compiled(forest, rejected, len(self._bad), self._id, kind)
+        return Compiled(len(self._matcher), attributes, rejected, len(self._bad), self._id, kind, forest)

@@ -1,0 +1,114 @@
+"""How does a table of subscriptions become something that events can be matched against?
+
+Compiled in parallel into one forest, or into shards where that would be too large for one worker (`sharding`). Bad rows
+stay beside it, with what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import IntegerType, LongType
+
+from tamis.matching.uniting import mentioned, united
+from tamis.selectivity.likely_events import likely_events
+from tamis.spark.columns import column, id_type, require
+from tamis.spark.compiling import collected, rejected_frame, told
+from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
+from tamis.spark.forests import planted
+from tamis.spark.sharding import MOST_IN_ONE, sharded
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+    from tamis.language import Schema
+    from tamis.matching.columns import Path
+    from tamis.selectivity import Statistics
+    from tamis.spark.forests import Forest
+    from tamis.spark.sharding import Shards
+
+ON_ERROR = ("reject", "raise")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Subscriptions, ready to be matched against any number of DataFrames."""
+
+    count: int
+    """How many there are."""
+    attributes: tuple[Path, ...]
+    """The paths of the attributes that they mention."""
+    rejected: DataFrame
+    """The rows that are none: id, condition, error, message."""
+    rejected_count: int
+    id: str
+    id_type: DataType
+    forest: Forest | None
+    shards: Shards | None = None
+    """One of the two is there."""
+    has_priorities: bool = False
+
+
+def compiled(
+    subscriptions: DataFrame,
+    *,
+    id: str = "subscription_id",
+    where: str = "condition",
+    priority: str | None = None,
+    schema: Schema | None = None,
+    statistics: Statistics | None = None,
+    shards: int | None = None,
+    on_error: str = "reject",
+) -> Compiled:
+    """Parse and compile a table of subscriptions, in parallel.
+
+    schema        what texts are checked against, such as `tamis.Schema.from_spark(events)`
+    statistics    what to lay one forest out by at once; otherwise the first events that a host sees decide
+    shards        into about how many shards to cut them; by their number, if you do not say
+    """
+    if on_error not in ON_ERROR:
+        raise OptionError(f"on_error is 'reject' or 'raise', not {on_error!r}")
+    if shards is not None and shards < 1:
+        raise OptionError(f"there is at least one shard, not {shards}")
+    names = [id, where, *([priority] if priority else [])]
+    require(subscriptions, names, "subscriptions")
+    kind = id_type(subscriptions, id)
+    if subscriptions.schema[where].dataType.simpleString() != "string":
+        raise ColumnError(f"conditions are strings, and {where!r} is {subscriptions.schema[where].dataType}")
+    if priority and not isinstance(subscriptions.schema[priority].dataType, IntegerType | LongType):
+        raise ColumnError(f"priorities are integers, and {priority!r} is {subscriptions.schema[priority].dataType}")
+    spark = subscriptions.sparkSession
+    rows = subscriptions.select(*map(column, names))
+    wanted = shards or -(-rows.count() // MOST_IN_ONE)
+    forest = found_shards = None
+    if wanted > 1:
+        found_shards, bad, count = sharded(rows, schema, wanted)
+        attributes = tuple(sorted({path for each in found_shards.forests.values() for path in each.attributes}))
+    else:
+        matchers, bad = collected(spark, rows, schema)
+        count = sum(map(len, matchers))
+    if bad and on_error == "raise":
+        raise RejectedSubscriptionsError(len(bad), count + len(bad), told(bad[0]))
+    if found_shards is None:
+        matcher = united(matchers, schema)
+        if statistics is not None:
+            matcher.learn(likely_events(statistics))
+        attributes = mentioned(matcher)
+        forest = planted(spark, matcher, attributes, is_informed=statistics is not None)
+    rejected = rejected_frame(spark, bad, id, where, kind)
+    return Compiled(count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None)
+
+
+def warn_of_rejected(found: Compiled) -> None:
+    """Say that something was left out: nothing is lost in silence."""
+    if found.rejected_count:
+        first = found.rejected.collect()[0]
+        warnings.warn(
+            f"{found.rejected_count:,} subscriptions cannot be used and are left out; the first: "
+            f"{told(tuple(first))}\n  tamis.spark.compiled(subscriptions).rejected has them all",
+            RejectedSubscriptionsWarning,
+            stacklevel=3,
+        )
