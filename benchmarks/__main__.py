@@ -34,6 +34,7 @@ from benchmarks.pruning import bulk_pruning, overlap, pruning_on_spark
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers
 from benchmarks.shares_of_time import shares_of_time
+from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
 from benchmarks.warm_up import warm_up
 
@@ -62,6 +63,9 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
+    "spark": spark,
+    "spark_growth": spark_growth,
+    "spark_start": spark_start,
 }
 FULL: dict[str, dict[str, Any]] = {
     "throughput": {"subscription_counts": (100_000, 1_000_000)},

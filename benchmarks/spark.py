@@ -1,0 +1,211 @@
+"""How fast is the pipeline, beside plain Spark and beside the matcher alone?
+
+    spark            events per second of `tamis.spark.match`, of the Spark that one would write without it, and of the
+                     local matcher on one thread, on the same Parquet files
+    spark_growth     the same by cores and by the size of Arrow's batches; memory of a worker
+    spark_start      seconds until a session has matched its first events, with and without our settings
+
+Plain Spark is one pass over the events with an expression for each rule, as many rules at once as its compiler takes
+well; more rules are more passes, so their time is that of one pass times their number, and `plain_passes` says how
+many were not run. A join on the conditions has to evaluate the same expressions row by row, without a compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from benchmarks.cases import CASES
+from tamis import spark as on_spark
+from tamis.matching.matcher import Matcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+PROMISED_OF_LOCAL = 0.5
+"""From 100,000 subscriptions on, the pipeline keeps this share of the local matcher's events per second."""
+PROMISED_TIMES_PLAIN = 50
+"""From 1,000 subscriptions on."""
+_FILES = 8
+
+
+def spark(
+    name: str = "auction",
+    subscription_counts: Sequence[int] = (100, 1_000, 10_000, 100_000),
+    event_count: int = 200_000,
+    plain_rules: int = 100,
+    plain_events: int = 20_000,
+    master: str = "local[2]",
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How many events per second does the pipeline match, beside plain Spark and the matcher alone?"""
+    with TemporaryDirectory() as folder, on_spark.running(master, log=os.devnull) as session:
+        events, path = _events(name, event_count, seed, Path(folder))
+        frame = session.read.parquet(path)
+        for count in subscription_counts:
+            subscriptions = CASES[name]().subscriptions(count, seed)
+            local = Matcher()
+            local.add_many(subscriptions)
+            local_s, expected = _local(local, events)
+            start = perf_counter()
+            compiled = on_spark.compiled(session.createDataFrame(subscriptions))
+            compile_s = perf_counter() - start
+            matches = on_spark.match(frame, compiled, keep=["number"])
+            found = matches.count()  # and lays the forest out
+            spark_s = _timed(lambda matches=matches: matches.write.format("noop").mode("overwrite").save())
+            few = frame.where(f"number < {plain_events}")
+            texts = subscriptions["condition"].to_pylist()[:plain_rules]
+            plain_s = _plain(few, texts) / min(plain_events, event_count)
+            passes = -(-count // plain_rules)
+            yield {
+                "workload": name,
+                "subscriptions": count,
+                "events_per_s": round(event_count / spark_s),
+                "local_events_per_s": round(event_count / local_s),
+                "of_local": local_s / spark_s,
+                "promised_of_local": PROMISED_OF_LOCAL if count >= 100_000 else None,
+                "plain_events_per_s": 1 / (plain_s * passes),
+                "plain_passes": passes,
+                "times_plain": plain_s * passes / (spark_s / event_count),
+                "promised_times_plain": PROMISED_TIMES_PLAIN if count >= 1_000 else None,
+                "compile_s": compile_s,
+                "matches": found,
+                "wrong": abs(found - expected),
+            }
+
+
+def spark_growth(
+    name: str = "auction",
+    subscription_count: int = 20_000,
+    event_count: int = 100_000,
+    cores: Sequence[int] = (1, 2),
+    batch_sizes: Sequence[int] = (1_000, 10_000, 65_536),
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How does the pipeline grow with cores and with the size of batches, and what does a worker hold?"""
+    subscriptions = CASES[name]().subscriptions(subscription_count, seed)
+    with TemporaryDirectory() as folder:
+        _, path = _events(name, event_count, seed, Path(folder))
+        for core_count in cores:
+            with on_spark.running(f"local[{core_count}]", log=os.devnull) as session:
+                compiled = on_spark.compiled(session.createDataFrame(subscriptions))
+                for size in batch_sizes:
+                    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(size))
+                    matches = on_spark.match(session.read.parquet(path), compiled, keep=["number"])
+                    found = matches.count()
+                    seconds = _timed(lambda matches=matches: matches.write.format("noop").mode("overwrite").save())
+                    yield {
+                        "workload": name,
+                        "subscriptions": subscription_count,
+                        "cores": core_count,
+                        "batch": size,
+                        "events_per_s": round(event_count / seconds),
+                        "worker_mb": _worker_mb(session, compiled),
+                        "forest_mb": compiled.forest.bytes / 1e6 if compiled.forest else None,
+                        "matches": found,
+                    }
+
+
+def spark_start() -> Iterator[dict[str, Any]]:
+    """How long does it take until a new session has matched its first events?"""
+    for told, code in (
+        ("tamis.spark.session", _OURS),
+        ("Spark as it comes", _AS_IT_COMES),
+    ):
+        start = perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code + _FIRST], capture_output=True, text=True, check=True, timeout=600
+        )
+        session_s, first_s = map(float, done.stdout.split()[-2:])
+        yield {
+            "session": told,
+            "session_s": session_s,
+            "first_match_s": first_s,
+            "process_s": perf_counter() - start,
+        }
+
+
+_OURS = """
+import os, time
+start = time.perf_counter()
+from tamis import spark as on_spark
+session = on_spark.session("local[2]", log=os.devnull)
+"""
+_AS_IT_COMES = """
+import os, sys, time
+start = time.perf_counter()
+os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+from tamis import spark as on_spark
+from pyspark.sql import SparkSession
+session = SparkSession.builder.master("local[2]").getOrCreate()
+"""
+_FIRST = """
+ready = time.perf_counter()
+rules = session.createDataFrame([(1, "id % 2 = 0")], "subscription_id int, condition string")
+assert on_spark.match(session.range(1000), rules).count() == 500
+print(ready - start, time.perf_counter() - ready)
+session.stop()
+"""
+
+
+def _events(name: str, count: int, seed: int, folder: Path) -> tuple[pa.Table, str]:
+    """Write events to files; return them, and where they are."""
+    made = CASES[name]().events(count, seed + 2)
+    events = made.append_column("number", pa.array(range(count)))
+    size = -(-count // _FILES)
+    for number in range(_FILES):
+        parquet.write_table(events.slice(number * size, size), folder / f"{number}.parquet")
+    return events, str(folder)
+
+
+def _local(matcher: Matcher, events: pa.Table, size: int = 32_768) -> tuple[float, int]:
+    """Match on one thread of this process; return the seconds, and the number of pairs."""
+    parts = [events.slice(start, size) for start in range(0, events.num_rows, size)]
+    matcher.match_batch(parts[0])  # lays itself out
+    start = perf_counter()
+    found = sum(matcher.match_batch(part).num_rows for part in parts)
+    return perf_counter() - start, found
+
+
+def _plain(events: Any, texts: list[str]) -> float:
+    """Let Spark evaluate rules without us, in one pass."""
+    from pyspark.sql import functions
+
+    ids = (functions.when(functions.expr(text), functions.lit(number)) for number, text in enumerate(texts))
+    pairs = events.select("number", functions.explode(functions.array_compact(functions.array(*ids))))
+    return _timed(lambda: pairs.write.format("noop").mode("overwrite").save())
+
+
+def _timed(run: Callable[[], object]) -> float:
+    """Return the better of two runs, in seconds."""
+    best = float("inf")
+    for _ in range(2):
+        start = perf_counter()
+        run()
+        best = min(best, perf_counter() - start)
+    return best
+
+
+def _worker_mb(session: Any, compiled: Any) -> float:
+    """Return the memory that a worker has of its own once it has the forest open: what is mapped is not in it."""
+
+    def measured(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        compiled_forest.matcher()
+        own = 0
+        for line in Path("/proc/self/smaps_rollup").read_text().splitlines():
+            if line.startswith(("Private_Dirty", "Private_Clean")):
+                own += int(line.split()[1])
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"mb": [own / 1e3] * batch.num_rows})
+
+    compiled_forest = compiled.forest
+    return float(session.range(1).mapInArrow(measured, "mb double").collect()[0][0])

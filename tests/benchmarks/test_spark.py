@@ -1,0 +1,23 @@
+"""The benchmarks of the pipeline at toy size."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.spark import spark as spark_benchmark
+from benchmarks.spark import spark_growth
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def test_the_pipeline_is_measured_beside_plain_spark_and_the_local_matcher():
+    rows = list(spark_benchmark(subscription_counts=(40,), event_count=2_000, plain_rules=20, plain_events=200))
+    (row,) = rows
+    assert row["wrong"] == 0 < row["matches"]
+    assert row["plain_passes"] == 2
+    assert row["times_plain"] > 0 < row["of_local"]
+
+
+def test_growth_is_measured():
+    rows = list(spark_growth(subscription_count=40, event_count=2_000, cores=(2,), batch_sizes=(500, 1_000)))
+    assert len({row["matches"] for row in rows}) == 1
+    assert all(row["worker_mb"] > 0 for row in rows)
