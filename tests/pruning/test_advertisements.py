@@ -59,7 +59,7 @@ def test_what_keeps_nothing_out_goes_first():
 @given(
     advertisements=st.lists(filters, min_size=1, max_size=4), subscriptions=st.lists(filters, min_size=1, max_size=4)
 )
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_a_pruned_advertisement_overlaps_whatever_the_original_overlaps(advertisements, subscriptions):
     pruner = advertisement_pruner(subscriptions, lambda predicate: len(str(predicate)) % 5)
     pruner.add_many(enumerate(advertisements))

@@ -98,7 +98,18 @@ def test_after_the_last_deregistration_nothing_is_left(conditions, measure):
     pruner.prune(share=1.0)
     pruner.remove(0)
     assert (len(pruner), pruner.leaf_count, pruner.memory_bytes, pruner.pruned_count, pruner.possible_count) == (0,) * 5
-    assert not pruner._queue and not pruner._by_serial and not +pruner._occurrences
+    assert not pruner._by_serial and not +pruner._occurrences
+
+
+def test_a_queue_does_not_grow_with_those_who_left():
+    pruner = Pruner(share)
+    for number in range(500):
+        pruner.add(number, "a = 1 AND b = 1")
+        pruner.prune(count=0)
+        pruner.remove(number)
+    assert len(pruner._queue) < 100
+    pruner.add("last", "a = 1 AND b = 1")
+    assert pruner.prune(share=1) == ["last"]
 
 
 def test_an_entry_that_came_later_is_pruned_as_if_it_had_always_been_there():

@@ -48,12 +48,13 @@ def test_the_compiled_sequence_is_the_one_of_the_definition(condition, measure, 
 
 
 @given(condition=conditions, measure=measures)
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_sequences_of_any_filter_are_those_of_the_definition(condition, measure):
     assert sequence(condition, share, measure) == sequence_by_definition(condition, share, measure)
 
 
 @given(condition=filters, measure=measures)
+@settings(max_examples=80)
 def test_each_filter_of_a_sequence_covers_the_one_before(condition, measure):
     before = pruning_form(condition)
     for step in sequence(condition, share, measure):
@@ -63,6 +64,7 @@ def test_each_filter_of_a_sequence_covers_the_one_before(condition, measure):
 
 
 @given(condition=filters)
+@settings(max_examples=100)
 def test_damage_never_shrinks_along_a_sequence(condition):
     for name in ("accuracy", "efficiency"):
         firsts = [step.key[0] for step in sequence(condition, share, name)]
@@ -112,6 +114,14 @@ def test_a_sequence_goes_on_where_another_ended(condition, measure, data):
     rest = sequences(layout, share, measure, occurrence=occurrence, gone=gone)
     assert rest.rows[: rest.counts[0, 0]].tolist() == whole.rows[count : whole.counts[0, 0]].tolist()
     assert rest.keys[: rest.counts[0, 0]].tolist() == whole.keys[count : whole.counts[0, 0]].tolist()
+
+
+@pytest.mark.slow
+@given(condition=conditions_over(leaves, max_leaves=25), measure=measures, distance=st.sampled_from([1.0, 3.0]))
+@settings(max_examples=3_000)
+def test_the_compiled_sequence_is_the_one_of_the_definition_on_many_more_filters(condition, measure, distance):
+    expected = sequence_by_definition(condition, share, measure, occurrence=occurrence, distance=distance)
+    assert sequence(condition, share, measure, occurrence=occurrence, distance=distance) == expected
 
 
 def test_nothing_to_prune_is_an_empty_sequence():

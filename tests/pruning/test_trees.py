@@ -74,6 +74,7 @@ def test_the_valid_prunings_are_the_operands_of_ands(text, expected):
 
 
 @given(condition=conditions, some_events=st.lists(events(), max_size=6))
+@settings(max_examples=100)
 def test_the_pruning_form_matches_what_the_filter_matches(condition, some_events):
     tree = pruning_form(condition)
     for event in some_events:
@@ -92,6 +93,7 @@ def test_whatever_matches_a_filter_matches_it_after_every_pruning(condition, som
 
 
 @given(condition=small)
+@settings(max_examples=100)
 def test_a_pruned_filter_covers_its_original_and_is_in_pruning_form(condition):
     tree = pruning_form(condition)
     for option in options(tree):
@@ -102,6 +104,7 @@ def test_a_pruned_filter_covers_its_original_and_is_in_pruning_form(condition):
 
 
 @given(condition=small, data=st.data())
+@settings(max_examples=60)
 def test_branches_at_places_go_together_as_they_go_one_by_one(condition, data):
     tree = pruning_form(condition)
     places, at, removed = numbered(tree), tree, set()

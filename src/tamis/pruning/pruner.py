@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 STALENESS = ("strict", "static", "dynamic")
 _MOST_RETURNS = 3
+_MOST_PASSED_OVER = 64
+"""So many steps of removed entries may wait in the queue, besides as many as there are entries."""
 
 
 class _Entry:
@@ -156,8 +158,9 @@ class Pruner:
                 self._count_leaves([entry], -1)
         del self._entries[key]
         del self._by_serial[entry.serial]  # what waits in the queue is passed over when its turn comes
-        if not self._entries:
-            self._queue.clear()
+        if len(self._queue) > 2 * len(self._entries) + _MOST_PASSED_OVER:
+            self._queue = [each for each in self._queue if int(each[-1]) in self._by_serial]
+            heapify(self._queue)
 
     def expression(self, key: Hashable) -> Expression:
         """Return a filter as it is pruned at present."""

@@ -1,7 +1,7 @@
 """How often is a predicate true, if all that is kept of the events is a page of numbers for each attribute?
 
 Of each attribute are kept: how often it is absent, the values that occur most often with their counts, and a histogram
-of the others with equally full buckets. It is what databases keep, it is small, it adds up over partitions of a
+of the others with equally full buckets. It is what databases keep, it is small, one job counts it in a long
 history, and it is written to a file that other processes read.
 
     value       frequent 'New' 0.61, 'Used' 0.31     others: 12 distinct, from 'A..' to 'W..', in buckets
