@@ -12,7 +12,19 @@ import tamis
 from tamis.errors import BudgetError
 from tamis.language import measures
 from tamis.language.expressions import CONNECTIVES, And, Compare, Not, Or, Xor, postorder
-from tamis.language.rewrites import Interner, canonical, disjuncts, dnf, flatten, fold_constants, nnf, ordered, simplify
+from tamis.language.rewrites import (
+    Interner,
+    canonical,
+    disjuncts,
+    dnf,
+    flatten,
+    fold_constants,
+    monotone,
+    nnf,
+    ordered,
+    simplify,
+)
+from tamis.language.rewrites.monotone import fold_monotone, is_monotone, joined
 from tests.strategies import conditions, conditions_over, events, simple_predicates
 
 SCHEMA = tamis.Schema(
@@ -27,6 +39,7 @@ PASSES = {
     "canonical": canonical,
     "canonical_with_schema": lambda expression: canonical(expression, SCHEMA),
     "dnf": dnf,
+    "monotone": monotone,
     "least_hits": measures.least_hits,
     "size": measures.size,
     "depth": measures.depth,
@@ -148,3 +161,13 @@ def test_a_match_scores_at_least_the_least_hits(expression, event):
     if tamis.holds(expression, event):
         leaves = [node for node in postorder(rewritten) if isinstance(node, Compare)]
         assert sum(tamis.holds(leaf, event) for leaf in leaves) >= measures.least_hits(expression)
+
+
+@given(expression=conditions | conditions_over(simple_predicates), event=events())
+def test_the_monotone_form_is_true_for_the_same_events_and_what_is_in_it_stays(expression, event):
+    form = monotone(expression)
+    assert tamis.holds(form, event) is tamis.holds(expression, event)
+    assert monotone(form) == form
+    assert form == fold_monotone(fold_constants(nnf(expression)), joined)
+    if is_monotone(expression):
+        assert form is expression

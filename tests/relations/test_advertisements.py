@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.language.expressions import And, Attribute, Between, Compare, Literal, Or
 from tamis.language.rewrites.monotone import leaves_of, monotone
-from tamis.relations import DuplicateKeyError, UnknownKeyError, overlaps
+from tamis.relations import DuplicateKeyError, NotAFilterError, UnknownKeyError, overlaps
 from tamis.relations.advertisements import OverlapIndex, disjoint_sets, overlaps_by_predicates
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, conditions_over, events, predicates
@@ -199,4 +199,7 @@ def test_keys_are_known_once():
     for ask in (index.remove, index.expression):
         with pytest.raises(UnknownKeyError):
             ask("other")
+    for wrong in (5, None, Literal(5)):
+        with pytest.raises(NotAFilterError):
+            index.add("wrong", wrong)
     assert "k" in index and len(index) == 1 and list(index) == ["k"]

@@ -14,23 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import BudgetError
-from tamis.language.expressions import (
-    FALSE,
-    And,
-    AtLeast,
-    Attribute,
-    Between,
-    Compare,
-    Expression,
-    In,
-    IsA,
-    IsNull,
-    Like,
-    Literal,
-    Or,
-    RLike,
-)
+from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
 from tamis.language.parser import parse
+from tamis.language.rewrites.monotone import is_plain
 from tamis.pruning import kernels
 from tamis.pruning.trees import MOST_LEAVES, pruning_form
 
@@ -40,7 +26,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 _KINDS: dict[type, int] = {And: kernels.AND, Or: kernels.OR, AtLeast: kernels.AT_LEAST}
-_PLAIN = frozenset({Between, In, IsNull, IsA, Like, RLike})
 
 
 @dataclass(slots=True)
@@ -131,7 +116,7 @@ def _place(
         if kind == kernels.LEAF:
             number = numbers.get(node)
             if number is None:
-                if not _is_plain(node):
+                if not is_plain(node):
                     return False
                 number = numbers[node] = len(numbers)
             row_predicates.append(number)
@@ -146,17 +131,6 @@ def _place(
         kinds.append(kind)
         parents.append(parent)
     return len(kinds) - begin <= most_leaves
-
-
-def _is_plain(node: Expression) -> bool:
-    """Is this surely a predicate that no rewriting touches?"""
-    if isinstance(node, Compare):
-        return isinstance(node.left, Attribute) and isinstance(node.right, Literal) and node.right.value is not None
-    if type(node) not in _PLAIN or not isinstance(node.children[0], Attribute):
-        return False
-    if isinstance(node, In):
-        return any(member is not None for member in node.values)
-    return not isinstance(node, Between) or all(isinstance(child, Literal) for child in node.children[1:])
 
 
 def _place_anyway(

@@ -9,7 +9,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from tamis.language.expressions import FALSE, TRUE, And, AtLeast, Expression, Literal, Or
+from tamis.language.expressions import (
+    FALSE,
+    TRUE,
+    And,
+    AtLeast,
+    Attribute,
+    Between,
+    Compare,
+    Expression,
+    In,
+    IsA,
+    IsNull,
+    Like,
+    Literal,
+    Or,
+    RLike,
+)
 from tamis.language.rewrites.constants import fold_constants
 from tamis.language.rewrites.negation import nnf
 
@@ -17,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
+
+_PLAIN = frozenset({Between, In, IsNull, IsA, Like, RLike})
 
 
 def monotone(expression: Expression) -> Expression:
@@ -26,7 +44,38 @@ def monotone(expression: Expression) -> Expression:
     >>> print(monotone(tamis.parse("NOT (sold OR (price >= 20 OR 1 > 2)) OR bids = NULL")))
     sold = FALSE AND price < 20
     """
-    return fold_monotone(fold_constants(nnf(expression)), joined)
+    return expression if is_monotone(expression) else fold_monotone(fold_constants(nnf(expression)), joined)
+
+
+def is_monotone(expression: Expression) -> bool:
+    """Is it seen at once that a filter is in monotone form as it is written? Most are, and are spared the rewriting.
+
+    >>> import tamis
+    >>> is_monotone(tamis.parse("a = 1 AND (b < 2 OR c = 3)")), is_monotone(tamis.parse("a = 1 AND NOT b < 2"))
+    (True, False)
+    """
+    stack: list[tuple[Expression, type | None]] = [(expression, None)]
+    while stack:
+        node, above = stack.pop()
+        kind = type(node)
+        if kind is And or kind is Or:
+            if kind is above:
+                return False
+            stack.extend([(child, kind) for child in node.children])
+        elif not is_plain(node):
+            return False
+    return True
+
+
+def is_plain(node: Expression) -> bool:
+    """Is this surely a predicate that no rewriting touches?"""
+    if isinstance(node, Compare):
+        return isinstance(node.left, Attribute) and isinstance(node.right, Literal) and node.right.value is not None
+    if type(node) not in _PLAIN or not isinstance(node.children[0], Attribute):
+        return False
+    if isinstance(node, In):
+        return any(member is not None for member in node.values)
+    return not isinstance(node, Between) or all(isinstance(child, Literal) for child in node.children[1:])
 
 
 def joined(node: Expression, operands: list[Expression]) -> Expression:

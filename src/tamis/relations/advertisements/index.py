@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
+from tamis.language.checking import check
+from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or, is_condition
 from tamis.language.measures import least_hits
+from tamis.language.parser import parse
 from tamis.language.rewrites.monotone import leaves_of, monotone
 from tamis.relations.advertisements import kernels
 from tamis.relations.advertisements.disjoint import (
@@ -28,7 +30,7 @@ from tamis.relations.advertisements.disjoint import (
     overlaps_by_predicates,
     predicate_formula,
 )
-from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
+from tamis.relations.errors import DuplicateKeyError, NotAFilterError, UnknownKeyError
 from tamis.relations.forms import Context
 from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
 from tamis.relations.relations import overlaps
@@ -88,8 +90,17 @@ class OverlapIndex:
         """Add a filter under a key of its own."""
         if key in self._filters:
             raise DuplicateKeyError(key)
-        self._filters[key] = self._context.new_form(given).expression
+        self._filters[key] = self._checked(given)
         self._waiting[key] = None
+
+    def _checked(self, given: Filter) -> Expression:
+        if isinstance(given, str):
+            return parse(given, self._schema)
+        if not (isinstance(given, Expression) and is_condition(given)):
+            raise NotAFilterError(given)
+        if self._schema is not None:
+            check(given, self._schema)
+        return given
 
     def remove(self, key: Hashable) -> None:
         """Remove the filter under a key."""
@@ -127,7 +138,7 @@ class OverlapIndex:
             keys = list(self._filters)
             self._compiled = _Compiled(keys, [self._filters[key] for key in keys], self._context)
             self._waiting.clear()
-        return self._context.form(given).expression
+        return self._checked(given)
 
 
 class _Compiled:
