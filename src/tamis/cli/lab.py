@@ -30,7 +30,10 @@ NOTES = (
     "the machine disturbs little.",
 )
 
-DESCRIPTIONS = {"filtering": "matching algorithms: Boolean filtering, counting, cluster, Gryphon, the A-Tree"}
+DESCRIPTIONS = {
+    "filtering": "matching algorithms: Boolean filtering, counting, cluster, Gryphon, the A-Tree",
+    "topk": "ranked subscriptions: candidates, errors, thresholds, volume, messages",
+}
 _COLOURS = {"agrees": "green", "agrees in direction": "yellow"}
 
 

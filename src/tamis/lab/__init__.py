@@ -3,7 +3,7 @@
 A *lab* is a set of experiments (`base`), each of which measures, draws and judges: what was published, what we found,
 and whether the two agree. Verdicts are computed from the measurements (`verdicts`), and processor time is what is
 measured (`measuring`). `running` runs a lab and writes one HTML page (`page`, `plots`) and the same as JSON. The labs
-are the packages in here: `filtering` is about matching algorithms.
+are the packages in here: `filtering` is about matching algorithms, `topk` about ranked subscriptions.
 """
 
 from tamis.lab.base import Claim, Experiment, Result, Scale, Verdict

@@ -11,11 +11,14 @@ prose says "more than k"; the tail that leaves the best k is counted once, where
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
 from tamis.topk.base import Ranking
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tamis.topk.base import Candidate
 
 
@@ -25,6 +28,22 @@ class Strict(Ranking):
     def __init__(self, k: int) -> None:
         super().__init__(k)
         self._dominators: dict[int, int] = {}
+
+    @classmethod
+    def resumed(cls, k: int, items: Iterable[Candidate], entered: Iterable[int]) -> Strict:
+        """Return a ranking that goes on from the items and entered numbers of another.
+
+        The dominators of an item are among the items: one that was dropped had k of its own, which dominate it too.
+        """
+        ranking = cls(k)
+        ranking.items = sorted(items)
+        ranking.entered = set(entered)
+        ages: list[int] = []
+        for item in ranking.items:
+            ranking._dominators[item.age] = bisect_left(ages, item.age)
+            insort(ages, item.age)
+        ranking._schedule()
+        return ranking
 
     def insert(self, candidate: Candidate) -> list[int]:
         place, entering = self._place(candidate)

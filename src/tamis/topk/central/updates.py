@@ -13,14 +13,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from itertools import product
+from functools import reduce
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tamis.topk.errors import SettingError
 from tamis.topk.regions import Ball, Everywhere, region_of
 from tamis.topk.scores import reader
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from tamis.language.meaning import Event
     from tamis.topk.ranked import Ranked
 
@@ -91,29 +95,31 @@ class ExactCells(Policy):
         ball = region_of(ranked, 1.0)
         assert isinstance(ball, Ball)
         self._readers = [reader(term) for term in ball.inputs]
-        self._cells: frozenset[tuple[int, ...]] | None = None
-        """None: all."""
+        self._reached: tuple[tuple[int, ...], npt.NDArray[np.bool_]] | None = None
+        """The first cell in each dimension, and which cells from there on are reached. None: all of the grid."""
 
     def moved(self, key: float) -> bool:
         region = region_of(self._ranked, self._sign * key)
-        cells = (
-            None
-            if isinstance(region, Everywhere)
-            else self._reached(region)
-            if isinstance(region, Ball)
-            else frozenset()
-        )
-        is_new = cells != self._cells
-        self._cells = cells
-        return is_new
+        reached = None
+        if isinstance(region, Ball):
+            reached = self._cells_of(region)
+        elif not isinstance(region, Everywhere):
+            reached = (0,) * len(self._readers), np.zeros((0,) * len(self._readers), np.bool_)
+        before, self._reached = self._reached, reached
+        if reached is None or before is None:
+            return reached is not before
+        return reached[0] != before[0] or not np.array_equal(reached[1], before[1])
 
-    def _reached(self, ball: Ball) -> frozenset[tuple[int, ...]]:
-        ranges = []
+    def _cells_of(self, ball: Ball) -> tuple[tuple[int, ...], npt.NDArray[np.bool_]]:
+        firsts, squares = [], []
         for centre, weight in zip(ball.centre, ball.weights, strict=True):
             reach = ball.radius / math.sqrt(weight) * (1 + 1e-12) if weight else math.inf
-            ranges.append(range(self._cell(centre - reach), self._cell(centre + reach) + 1))
-        cells = product(*ranges)
-        return frozenset(cell for cell in cells if not self.is_exact or self._least(ball, cell) <= ball.radius)
+            first, last = self._cell(centre - reach), self._cell(centre + reach)
+            firsts.append(first)
+            squares.append([weight * self._gap(centre, place) ** 2 for place in range(first, last + 1)])
+        least = reduce(np.add.outer, map(np.array, squares))
+        reached = np.sqrt(least) * (1 - 1e-12) <= ball.radius if self.is_exact else np.ones(least.shape, np.bool_)
+        return tuple(firsts), reached
 
     def _cell(self, coordinate: float) -> int:
         """The cell of a coordinate; those at the rim have no outer edge."""
@@ -121,23 +127,23 @@ class ExactCells(Policy):
             return 0 if coordinate < 0 else self._resolution - 1
         return min(max(math.floor((coordinate - self._low) / self._step), 0), self._resolution - 1)
 
-    def _least(self, ball: Ball, cell: tuple[int, ...]) -> float:
-        """How near a cell comes to the centre of a ball."""
-        total = 0.0
-        for place, centre, weight in zip(cell, ball.centre, ball.weights, strict=True):
-            begin = -math.inf if place == 0 else self._low + place * self._step
-            end = math.inf if place == self._resolution - 1 else self._low + (place + 1) * self._step
-            total += weight * max(begin - centre, centre - end, 0.0) ** 2
-        return math.sqrt(total) * (1 - 1e-12)
+    def _gap(self, centre: float, place: int) -> float:
+        """How near the cells at a place of one dimension come to a centre."""
+        begin = -math.inf if place == 0 else self._low + place * self._step
+        end = math.inf if place == self._resolution - 1 else self._low + (place + 1) * self._step
+        return max(begin - centre, centre - end, 0.0)
 
     def wants(self, event: Event, key: float) -> bool:
         if key != key:
             return False
-        if self._cells is None:
+        if self._reached is None:
             return True
+        firsts, reached = self._reached
         values: list[Any] = [read(event) for read in self._readers]
         point = values[0] if len(values) == 1 and isinstance(values[0], list) else values
-        return tuple(self._cell(float(coordinate)) for coordinate in point) in self._cells
+        places = [self._cell(float(each)) - first for each, first in zip(point, firsts, strict=True)]
+        is_inside = all(0 <= place < length for place, length in zip(places, reached.shape, strict=True))
+        return is_inside and bool(reached[tuple(places)])
 
 
 class BoxCells(ExactCells):
