@@ -16,7 +16,7 @@ from tests.spark.test_streaming import World, pipeline
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 KILLS = 20
-FILES = 60
+FILES = 40
 
 
 def started(world):
@@ -52,7 +52,7 @@ def test_twenty_kills_at_random_moments_change_nothing_in_the_result(spark, tmp_
                     time.sleep(0.01)
                 time.sleep(chance.random() * 0.5)
             else:
-                time.sleep(chance.uniform(2, 10))
+                time.sleep(chance.uniform(4, 9))
             if process.poll() is not None:
                 world.arrive(files=10)  # it was done: give it more
                 continue
