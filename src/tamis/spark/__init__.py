@@ -2,8 +2,8 @@
 
 On Spark, with the same language, the same compiled subscriptions and the same answers. `match` pairs a DataFrame of
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
-`match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `session` starts a
-small quiet Spark where there is none.
+`match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
+events of a table or a stream; `session` starts a small quiet Spark where there is none.
 """
 
 from importlib.util import find_spec
@@ -28,6 +28,7 @@ from tamis.spark.statistics import statistics
 from tamis.spark.streaming import MatchStream, match_stream
 from tamis.spark.subscription_log import SubscriptionLog
 from tamis.spark.subscriptions import Compiled, compiled
+from tamis.spark.top_k import top_k
 
 __all__ = [
     "ColumnError",
@@ -49,4 +50,5 @@ __all__ = [
     "running",
     "session",
     "statistics",
+    "top_k",
 ]

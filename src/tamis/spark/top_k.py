@@ -1,0 +1,227 @@
+"""Which events belong to the best k of a window, where the events are a table or a stream of Spark's?
+
+Two steps. The first knows no history: it finds the subscriptions whose filter an event passes, by the matcher, and
+computes the event's key for each. The second looks at the stream of one subscription, in order of time, and says when
+each event enters the best k. For a table that is the closed form (`tamis.topk.closed_form`), which keeps no state; for
+a stream it is strict candidate pruning, with the candidates in Spark's state store and timers for what leaves
+(`top_k_state`). Both give the deliveries of `tamis.TopK`, if that is told of the events in order of time, those of one
+instant in the order of their ids, and of the end of time afterwards.
+
+Source: Pripužić 2010, chapter 3 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZType, TimestampType
+
+from tamis.errors import TamisError
+from tamis.language import Schema
+from tamis.language.expressions import Attribute, postorder
+from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
+from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
+from tamis.spark.subscriptions import compiled
+from tamis.spark.top_k_state import KEYED, Deliveries
+from tamis.topk import Ranked
+from tamis.topk.closed_form import entering_times
+from tamis.topk.families import Family, recognised
+from tamis.topk.scoring import Group
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame
+
+    from tamis.spark.forests import Forest
+
+_MICROS = 1_000_000
+_STORE = "spark.sql.streaming.stateStore.providerClass"
+_ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_MOST_EVENTS = 8_192
+"""So many events are matched at once: their pairs are more."""
+
+
+def top_k(
+    events: DataFrame,
+    ranked_subscriptions: DataFrame,
+    *,
+    time: str = "time",
+    event: str = "event_id",
+    id: str = "subscription_id",
+    ranked: str = "ranked",
+    lateness: str = "0 seconds",
+    until: dt.datetime | None = None,
+    schema: Schema | None = None,
+) -> DataFrame:
+    """Return who is told of which event, and when: the columns of the subscription's id, the event's id, and `at`.
+
+    events                  a table or a stream, with a column of times and one of ids; other columns are attributes
+    ranked_subscriptions    a table of ids and texts: "TOP 2 BY price ASC OVER 1 HOUR WHERE category = 'flat'"
+    lateness                of a stream: how much later than others an event may come; what is later still is left out
+    until                   of a table: the end of time, after which nothing leaves a window any more
+    schema                  what texts may mention; the columns of the events if you do not say
+
+    The deliveries of a stream are final: those up to some moment come once all events up to that moment have.
+    """
+    require(events, (time, event), "events")
+    require(ranked_subscriptions, (id, ranked), "ranked subscriptions")
+    if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
+        raise ColumnError(f"times are timestamps, and {time!r} is {events.schema[time].dataType.simpleString()}")
+    if events.isStreaming and until is not None:
+        raise OptionError("a stream ends when it ends: until is for tables")
+    kinds = ID_TYPES[id_type(ranked_subscriptions, id).simpleString()], ID_TYPES[id_type(events, event).simpleString()]
+    schema = schema or Schema.from_spark(events)
+    asked = _parsed(ranked_subscriptions, id, ranked, schema)
+    forest, paths = _filters(ranked_subscriptions, id, asked, schema)
+    shown = entering(events, paths, ())
+    keying = Keying(forest, tuple(shown), asked, kinds)
+    told = StructType([ranked_subscriptions.schema[id], events.schema[event]])
+    keyed_schema = StructType([*told.fields, *KEYED])
+    numbered = [column(event), column(time).cast("timestamp"), *shown.values()]
+    selected = events.select(*(each.alias(str(number)) for number, each in enumerate(numbered)))
+    keyed = selected.mapInArrow(keying.run, keyed_schema)
+    out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in told.fields), KEYED[0]])
+    if events.isStreaming:
+        # What a stream keeps in state needs the store that can keep it; Spark's default cannot.
+        events.sparkSession.conf.set(_STORE, _ROCKS)
+        grouped = keyed.withWatermark("at", lateness).groupBy(column(id))
+        return grouped.transformWithState(Deliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
+    history = _history(asked, math.inf if until is None else _seconds(until))
+    return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
+
+
+def _seconds(moment: dt.datetime) -> float:
+    import datetime as dt
+
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return aware.timestamp()
+
+
+def _parsed(subscriptions: DataFrame, id: str, ranked: str, schema: Schema) -> dict[Any, Ranked]:
+    """Read the texts; unlike conditions they are all needed by all workers, so the driver reads them."""
+    asked: dict[Any, Ranked] = {}
+    rows = subscriptions.select(column(id), column(ranked)).collect()
+    for subscription_id, text in rows:
+        if subscription_id is None or text is None or subscription_id in asked:
+            what = "two subscriptions have this id" if subscription_id in asked else "a NULL in its row"
+            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {what}")
+        try:
+            asked[subscription_id] = Ranked.parse(text, schema)
+        except TamisError as error:
+            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {error}") from error
+    return asked
+
+
+def _filters(
+    subscriptions: DataFrame, id: str, asked: dict[Any, Ranked], schema: Schema
+) -> tuple[Forest, tuple[tuple[str, ...], ...]]:
+    """Compile the filters; return them, and what filters and scores mention."""
+    kind = StructType([subscriptions.schema[id], StructField("condition", StringType())])
+    rows = [(subscription_id, str(ranked.where)) for subscription_id, ranked in asked.items()]
+    frame = subscriptions.sparkSession.createDataFrame(rows, kind)
+    found = compiled(frame, id=id, schema=schema, shards=1, on_error="raise")
+    assert found.forest is not None
+    scores = {node.path for ranked in asked.values() for node in postorder(ranked.score) if isinstance(node, Attribute)}
+    return found.forest, tuple(dict.fromkeys([*found.attributes, *sorted(scores)]))
+
+
+@dataclass
+class Keying:
+    """The first step: which subscriptions does an event pass, and with what keys?"""
+
+    forest: Forest
+    names: tuple[str, ...]
+    """What the attributes are called."""
+    asked: dict[Any, Ranked]
+    kinds: tuple[str, str]
+    """Arrow's names for the types of the two ids."""
+    _slots: dict[Any, tuple[Group, int]] | None = field(default=None, repr=False)
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Turn events into rows of a subscription's id, the event's id, its time and its key."""
+        for batch in batches:
+            for start in range(0, batch.num_rows, _MOST_EVENTS):
+                yield self._keyed(pa.Table.from_batches([batch.slice(start, _MOST_EVENTS)]))
+
+    def _keyed(self, table: pa.Table) -> pa.RecordBatch:
+        ids, times = table.column(0), table.column(1).cast(pa.timestamp("us", "UTC"))
+        events = table.select(range(2, table.num_columns)).rename_columns(list(self.names))
+        pairs = self.forest.matcher(events).match_batch(events if events.num_columns else _empty(len(ids)))
+        numbers = pairs.column("event").to_numpy()
+        subscriptions = pairs.column("subscription").to_pylist()
+        keys = self._keys(events.to_pylist() if events.num_columns else [{}] * len(ids), numbers, subscriptions)
+        at = times.take(pairs.column("event")).combine_chunks()
+        # One row more, which is nobody's, so that time goes on for those whom these events do not concern.
+        latest = pa.array([pc.max(times).as_py()], at.type)
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.concat_arrays(
+                    [
+                        pa.array(subscriptions, pa.type_for_alias(self.kinds[0])),
+                        pa.nulls(1, pa.type_for_alias(self.kinds[0])),
+                    ]
+                ),
+                pa.concat_arrays([_array(ids.take(pairs.column("event"))), pa.nulls(1, ids.type)]).cast(
+                    pa.type_for_alias(self.kinds[1])
+                ),
+                pa.concat_arrays([_array(at), latest]),
+                pa.array(np.append(keys, math.nan)),
+            ],
+            [*("id", "event"), *(each.name for each in KEYED)],
+        )
+
+    def _keys(self, events: list[dict[str, Any]], numbers: Any, subscriptions: list[Any]) -> Any:
+        """Return the key of each pair. The subscriptions of a family share the work on an event."""
+        if self._slots is None:
+            groups: dict[Family, Group] = {}
+            self._slots = {}
+            for subscription_id, ranked in self.asked.items():
+                family, given = recognised(ranked)
+                group = groups.setdefault(family, Group(family))
+                self._slots[subscription_id] = group, group.add(ranked, given)
+        keys = np.empty(len(subscriptions))
+        known: dict[int, Any] = {}
+        last = -1
+        for place, (number, subscription_id) in enumerate(zip(numbers.tolist(), subscriptions, strict=True)):
+            if number != last:
+                known, last = {}, number
+            group, slot = self._slots[subscription_id]
+            of_event = known.get(id(group))
+            if of_event is None:
+                of_event = known[id(group)] = group.keys(events[number])
+            keys[place] = of_event[slot]
+        return keys
+
+
+def _array(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _empty(count: int) -> pa.Table:
+    """So many events without attributes."""
+    return pa.table({"": pa.nulls(count, pa.bool_())})
+
+
+def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """Return the second step for a table: it takes the whole stream of a subscription at once."""
+
+    def run(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+        (subscription_id,) = key
+        ranked = asked[subscription_id.as_py()]
+        ordered = rows.sort_by([(rows.column_names[2], "ascending"), (rows.column_names[1], "ascending")])
+        micros = ordered.column(2).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+        entered = entering_times(ordered.column(3).to_numpy(), micros / _MICROS, ranked.k, ranked.window, until)
+        is_told = ~np.isnan(entered)
+        at = np.round(entered[is_told] * _MICROS).astype(np.int64)
+        chosen = ordered.filter(pa.array(is_told))
+        told = pa.array(at).cast(pa.timestamp("us", "UTC"))
+        return pa.table([chosen.column(0), chosen.column(1), told], names=[*rows.column_names[:2], KEYED[0].name])
+
+    return run

@@ -1,0 +1,173 @@
+"""What does Spark remember of a ranked subscription between two micro-batches?
+
+Its candidates: the k-skyband of its window, no more. And the events that came early: an event waits until the
+watermark says that none before it will come, because a ranking takes events in order. A timer wakes the
+subscription when the watermark passes the first event that waits, or the moment when a candidate leaves whose leaving
+matters; everything else is left alone, however long the stream runs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
+
+from tamis.topk.base import Candidate
+from tamis.topk.strict import Strict
+from tamis.topk.windows import TimeWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
+
+    from tamis.topk import Ranked
+
+KEYED = (StructField("at", TimestampType()), StructField("key", DoubleType()))
+"""What stands beside the two ids: the event's time, and its key."""
+_MICROS = 1_000_000
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+class Deliveries(StatefulProcessor):
+    """The streams of all subscriptions, one at a time."""
+
+    def __init__(self, asked: dict[Any, Ranked], told: StructType) -> None:
+        """Take the subscriptions by their ids, and what a delivery tells: the two ids and the time."""
+        self.asked = asked
+        self.told = told
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name what is remembered of a subscription."""
+        event = f"event {self.told[1].dataType.simpleString()}"
+        self.handle = handle
+        self.waiting = handle.getListState("waiting", f"micros bigint, {event}, key double")
+        self.held = handle.getListState("held", f"number bigint, {event}, key double, leaves double, entered boolean")
+        self.position = handle.getValueState("position", "position bigint")
+
+    def handleInputRows(  # noqa: N802 - Spark's names
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[Row]:
+        """Let events wait for their turn."""
+        (subscription_id,) = key
+        if subscription_id is None:  # these rows only told the time
+            for _ in rows:
+                pass
+            return iter(())
+        arrived = [(_micros(row[2]), row[1], row[3]) for row in rows]
+        self.waiting.appendList(arrived)
+        self._wake(min(micros for micros, _, _ in arrived))
+        return iter(())
+
+    def handleExpiredTimer(  # noqa: N802 - Spark's names
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Row]:
+        """Let everything happen that happens before the watermark."""
+        (subscription_id,) = key
+        ranked = self.asked[subscription_id]
+        until = timerValues.getCurrentWatermarkInMs() * 1000
+        waiting = [tuple(row) for row in self.waiting.get()]
+        due = sorted(row for row in waiting if row[0] < until)
+        left = [row for row in waiting if row[0] >= until]
+        (position,) = self.position.get() or (0,)
+        stream = Stream(ranked, [tuple(row) for row in self.held.get()], position)
+        told = [delivery for micros, event, score in due for delivery in stream.arrive(micros, event, score)]
+        told += stream.advance(until)
+        _put(self.waiting, left)
+        _put(self.held, stream.state())
+        self.position.update((stream.position,))
+        following = min([row[0] for row in left] + [stream.due])
+        if following < math.inf:
+            self._wake(int(following))
+        for event, micros in told:
+            values = subscription_id, event, _EPOCH + micros * _MICROSECOND
+            yield Row(**dict(zip(self.told.names, values, strict=True)))
+
+    def _wake(self, micros: int) -> None:
+        """Ask to be woken once the watermark has passed a moment."""
+        self.handle.registerTimer(micros // 1000 + 1)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Stream:
+    """The stream of one subscription: a strict ranking, taken up where it was left.
+
+    >>> from tamis.topk import Ranked
+    >>> stream = Stream(Ranked.parse("TOP 1 BY price OVER 10 SECONDS"), [], 0)
+    >>> stream.arrive(0, "a", 5.0), stream.arrive(1_000_000, "b", 7.0)
+    ([('a', 0)], [])
+    >>> again = Stream(Ranked.parse("TOP 1 BY price OVER 10 SECONDS"), stream.state(), stream.position)
+    >>> again.advance(10_000_001)
+    [('b', 10000000)]
+    """
+
+    def __init__(self, ranked: Ranked, held: list[tuple[Any, ...]], position: int) -> None:
+        self.position = position
+        self._is_timed = isinstance(ranked.window, TimeWindow)
+        self._span = ranked.window.span
+        items = [Candidate(score, -number, leaves) for number, _, score, leaves, _ in held]
+        entered = {number for number, *_, has_entered in held if has_entered}
+        self._ranking = Strict.resumed(ranked.k, items, entered)
+        self._events = {number: event for number, event, *_ in held}
+
+    @property
+    def due(self) -> float:
+        """When, in microseconds, somebody may enter because another leaves; infinite if only arrivals matter."""
+        return round(self._ranking.due * _MICROS) if self._is_timed and self._ranking.due < math.inf else math.inf
+
+    def arrive(self, micros: int, event: Any, score: float) -> list[tuple[Any, int]]:
+        """Take an event; return the deliveries until then, and those that it brings about."""
+        at = micros / _MICROS
+        told = self._elapse(at) if self._is_timed else []
+        self.position += 1
+        clock = at if self._is_timed else self.position
+        self._events[self.position] = event
+        entering: list[int] = []
+        if score == score:
+            entering = self._ranking.insert(Candidate(score, -self.position, clock + self._span))
+        if not self._is_timed and self._ranking.due <= clock:
+            entering = entering + self._ranking.leave(clock)
+        return told + [(self._events[number], micros) for number in entering]
+
+    def advance(self, micros: int) -> list[tuple[Any, int]]:
+        """Let leave what leaves before a moment."""
+        return self._elapse(micros / _MICROS) if self._is_timed else []
+
+    def _elapse(self, until: float) -> list[tuple[Any, int]]:
+        told: list[tuple[Any, int]] = []
+        while (due := self._ranking.due) < until:
+            told += [(self._events[number], round(due * _MICROS)) for number in self._ranking.leave(due)]
+        return told
+
+    def state(self) -> list[tuple[Any, ...]]:
+        """Return what has to be remembered."""
+        ranking = self._ranking
+        return [
+            (item.number, self._events[item.number], item.key, item.leaves, item.number in ranking.entered)
+            for item in ranking.items
+        ]
+
+
+def _micros(moment: dt.datetime) -> int:
+    aware = moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def _put(state: Any, rows: list[tuple[Any, ...]]) -> None:
+    if rows:
+        state.put(rows)
+    else:
+        state.clear()

@@ -1,0 +1,136 @@
+"""Ranked subscriptions on Spark are told what the local processor tells them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from random import Random
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import tamis
+
+pipeline = pytest.importorskip("tamis.spark")
+
+from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError  # noqa: E402
+
+pytestmark = pytest.mark.spark
+START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+RANKED = {
+    "cheapest": "TOP 2 BY price ASC OVER 30 SECONDS",
+    "dearest flats": "TOP 1 BY price DESC OVER 20 SECONDS WHERE kind = 'flat'",
+    "latest": "TOP 3 BY price OVER 5 EVENTS WHERE kind IN ('flat', 'house')",
+    "near": "TOP 2 BY euclidean(array(x, y), array(5, 5)) ASC OVER 8 EVENTS",
+    "worth": "TOP 1 BY price - 2 * x ASC OVER 15 SECONDS WHERE y > 3",
+    "of nothing": "TOP 4 BY price OVER 10 SECONDS WHERE kind = 'castle'",
+    "more than there are": "TOP 50 BY price DESC OVER 12 SECONDS",
+}
+SCHEMA = pa.schema(
+    [("event_id", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("kind", pa.string())]
+    + [(name, pa.float64()) for name in ("price", "x", "y")]
+)
+
+
+def generated(count, seed):
+    """Events in order of time: bursts at one instant, equal scores, NULL and NaN among them."""
+    chance = Random(seed)
+    events, moment = [], START
+    for number in range(count):
+        moment += dt.timedelta(milliseconds=chance.choice([0, 0, 250, 1000, 1500, 7000]))
+        price = chance.choice([None, math.nan, *map(float, range(8))])
+        kind = chance.choice(["flat", "house", "tent", None])
+        events.append({"event_id": number, "time": moment, "kind": kind, "price": price, "x": float(chance.randrange(10)), "y": float(chance.randrange(10))})  # fmt: skip
+    return events
+
+
+def told_locally(events, ranked=RANKED, until=math.inf):
+    processor = tamis.TopK(algorithm="naive")
+    for subscription_id, text in ranked.items():
+        processor.add(subscription_id, text)
+    told = []
+    for event in sorted(events, key=lambda event: (event["time"], event["event_id"])):
+        attributes = {
+            name: value for name, value in event.items() if name not in ("time", "event_id") and value is not None
+        }
+        told += processor.process(attributes, now=event["time"].timestamp(), id=event["event_id"])
+    if until == math.inf:
+        until = max(event["time"] for event in events).timestamp() + 10_000
+    told += processor.advance(now=until)
+    return {(each.subscription, each.event, round(each.at * 1e6)) for each in told}
+
+
+def subscriptions_of(spark, ranked=RANKED):
+    return spark.createDataFrame(list(ranked.items()), "subscription_id string, ranked string")
+
+
+def told_by(frame):
+    rows = frame.selectExpr("subscription_id", "event_id", "unix_micros(at) AS at").collect()
+    found = [tuple(row) for row in rows]
+    assert len(found) == len(set(found)), "told twice"
+    return set(found)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_all_deliveries_of_history_are_those_of_the_local_processor(spark, seed):
+    events = generated(150, seed)
+    frame = spark.createDataFrame(pa.Table.from_pylist(Random(seed).sample(events, len(events)), SCHEMA)).repartition(3)
+    found = told_by(pipeline.top_k(frame, subscriptions_of(spark)))
+    assert found == told_locally(events)
+    assert len({subscription_id for subscription_id, _, _ in found}) == len(RANKED) - 1
+
+
+def test_history_may_end_before_everything_has_left(spark):
+    events = generated(60, 7)
+    frame = spark.createDataFrame(pa.Table.from_pylist(events, SCHEMA))
+    until = events[-1]["time"] + dt.timedelta(seconds=5)
+    found = told_by(pipeline.top_k(frame, subscriptions_of(spark), until=until))
+    assert found == told_locally(events, until=until.timestamp())
+
+
+def streamed(spark, folder, files, *, stop_after=None):
+    """Let files of events arrive one micro-batch at a time, perhaps with a stop in between; return the deliveries."""
+    arriving, out = folder / "events", folder / "out"
+    arriving.mkdir()
+    for number, events in enumerate(files):
+        parquet.write_table(pa.Table.from_pylist(events, SCHEMA), arriving / f"{number:04}.parquet")
+        if number in (stop_after, len(files) - 1):
+            stream = spark.readStream.schema(
+                "event_id bigint, time timestamp, kind string, price double, x double, y double"
+            )
+            arriving_events = stream.option("maxFilesPerTrigger", 1).parquet(str(arriving))
+            told = pipeline.top_k(arriving_events, subscriptions_of(spark), lateness="5 seconds")
+            writer = told.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+            query = writer.trigger(availableNow=True).start(str(out))
+            query.awaitTermination()
+    return told_by(spark.read.parquet(str(out)))
+
+
+def test_a_stream_tells_what_the_local_processor_tells_though_events_come_late_and_it_is_stopped(spark, tmp_path):
+    events = generated(60, 3)
+    chance = Random(3)
+    # An event comes up to four seconds after its time: among those that come then.
+    late = sorted(events, key=lambda event: event["time"].timestamp() + chance.uniform(0, 4))
+    files = [late[:25], late[25:]]
+    # What tells the time to the end: two events, since the watermark moves after a batch.
+    for number, seconds in ((1000, 1_000), (1001, 2_000)):
+        files.append([events[-1] | {"event_id": number, "kind": "tent", "price": None, "x": 0.0, "y": 0.0, "time": events[-1]["time"] + dt.timedelta(seconds=seconds)}])  # fmt: skip
+    found = streamed(spark, tmp_path, files, stop_after=0)
+    expected = told_locally(events + files[2] + files[3])
+    assert {each for each in found if each[1] < 1000} == {each for each in expected if each[1] < 1000}
+
+
+def test_what_cannot_be_is_said(spark):
+    events = spark.createDataFrame(pa.Table.from_pylist(generated(3, 1), SCHEMA))
+    with pytest.raises(RejectedSubscriptionsError, match=r"'bad'.*TOP"):
+        pipeline.top_k(events, subscriptions_of(spark, {"bad": "price < 3"}))
+    with pytest.raises(RejectedSubscriptionsError, match="pric"):
+        pipeline.top_k(events, subscriptions_of(spark, {"bad": "TOP 1 BY pric OVER 3 EVENTS"}))
+    with pytest.raises(ColumnError, match="'when'"):
+        pipeline.top_k(events, subscriptions_of(spark), time="when")
+    with pytest.raises(ColumnError, match="timestamps"):
+        pipeline.top_k(events, subscriptions_of(spark), time="price")
+    stream = spark.readStream.format("rate").load().selectExpr("value AS event_id", "timestamp AS time")
+    with pytest.raises(OptionError, match="until"):
+        pipeline.top_k(stream, subscriptions_of(spark, {"a": "TOP 1 BY event_id OVER 3 EVENTS"}), until=START)
