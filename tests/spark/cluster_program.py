@@ -1,0 +1,55 @@
+"""A driver on a cluster: a batch and a stream, slow enough to kill a worker meanwhile. Run by `test_cluster`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from tamis import spark as on_spark
+
+TASKS, ROWS = 24, 500
+SUBSCRIPTIONS = {number: f"id % 97 = {number} OR id = {number * 31}" for number in range(97)}
+
+
+def slowly(batches):
+    """Take a while over every partition."""
+    time.sleep(0.5)
+    yield from batches
+
+
+def main(master: str, folder: Path) -> None:
+    config = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "700m", "spark.task.maxFailures": "8"}
+    session = on_spark.session(master, log=folder / "driver.log", config=config)
+    rules = session.createDataFrame(list(SUBSCRIPTIONS.items()), "subscription_id int, condition string")
+    compiled = on_spark.compiled(rules)
+    assert compiled.forest is not None and compiled.forest.is_shipped
+    events = session.range(0, TASKS * ROWS, 1, TASKS).mapInArrow(slowly, "id bigint")
+    print("batch", flush=True)
+    pairs = on_spark.match(events, compiled)
+    pairs.write.parquet(str(folder / "pairs"))
+
+    log = on_spark.SubscriptionLog(folder / "log")
+    log.add(SUBSCRIPTIONS)
+    (folder / "arriving").mkdir()
+    for number in range(4):
+        ids = pa.table({"id": list(range(number * ROWS, (number + 1) * ROWS))})
+        parquet.write_table(ids, folder / "arriving" / f"{number}.parquet")
+    source = session.readStream.schema("id bigint").option("maxFilesPerTrigger", 1).parquet(str(folder / "arriving"))
+    print("stream", flush=True)
+    stream = on_spark.match_stream(
+        source, log, out=folder / "out", checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+    )
+    stream.await_end()
+    on_spark.read_matches(session, folder / "out").select("id", "subscription_id").write.parquet(
+        str(folder / "streamed")
+    )
+    print("done", flush=True)
+    session.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
