@@ -69,14 +69,22 @@ def test_the_naive_algorithm_the_formulas_and_the_closed_form_agree(stream, k, w
 
 
 @EVERY
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(story=stories())
 def test_every_exact_algorithm_tells_what_the_definition_tells(variant, story):
     assert told(processor_of(variant), story) == told_by_definition(story)
 
 
+@pytest.mark.slow
 @EVERY
-@settings(max_examples=12)
+@settings(max_examples=500)
+@given(story=stories(most=60))
+def test_long_stories_are_told_as_the_definition_tells_them(variant, story):
+    assert told(processor_of(variant), story) == told_by_definition(story)
+
+
+@EVERY
+@settings(max_examples=8)
 @given(story=stories(lateness=2.0))
 def test_event_times_may_be_out_of_order_within_the_watermark(variant, story):
     processor = made(**VARIANTS[variant], lateness=2.0)
@@ -99,7 +107,7 @@ def test_what_comes_late_is_told_as_if_it_had_come_in_time(stream, window, k, sw
 
 
 @EVERY
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(stream=timed_keys(), k=st.sampled_from([1, 2, 5]), window=windows)
 def test_sorted_reversed_and_tied_streams_are_told_exactly(variant, stream, k, window):
     keys, times = stream
