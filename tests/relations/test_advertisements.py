@@ -139,9 +139,9 @@ def test_intervals_in_alternatives_that_can_be_true_are_decided_exactly(one, two
     )
 
 
-@pytest.mark.parametrize("waiting", [0, 1_000_000])
+@pytest.mark.parametrize("waiting", [0, 2, 1_000_000])
 @given(filters=st.lists(conditions_over(predicates | intervals, max_leaves=6), max_size=6), query=conditions_over(predicates | intervals, max_leaves=6), data=st.data())  # fmt: skip
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_the_index_answers_as_pairs_do_as_a_function_and_as_a_decision(waiting, filters, query, data):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("tamis.relations.advertisements.index._FEW", waiting - 1)
@@ -168,6 +168,23 @@ def test_an_exact_index_equals_brute_force(world):
         query = world.filter(chance, chance.randint(1, 5))
         expected = [number for number, each in filters.items() if world.overlaps(query, each)]
         assert index.overlapping(query) == expected and index.overlaps_any(query) is bool(expected)
+
+
+def test_an_index_that_is_asked_and_changed_in_turn_stays_in_few_segments():
+    chance = Random(3)
+    index, here = OverlapIndex(), {}
+    for number in range(600):
+        low = chance.randrange(100)
+        here[number] = f"x BETWEEN {low} AND {low + 5} AND y = {number % 3}"
+        index.add(number, here[number])
+        if number % 3 == 2:
+            gone = chance.choice(list(here))
+            del here[gone]
+            index.remove(gone)
+        if number % 20 == 7:
+            query = f"x > {chance.randrange(100)} AND y <> 1"
+            assert index.overlapping(query) == [key for key, text in here.items() if overlaps(query, text)]
+    assert len(index._segments) <= 8
 
 
 def test_too_many_alternatives_are_taken_as_one():

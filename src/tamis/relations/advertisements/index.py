@@ -5,8 +5,8 @@ found term by term, in sorted lists of where their values begin and end. Countin
 predicates left to be true; and those that were hit at all are evaluated. The first filter found ends it if all that
 is asked is whether there is one.
 
-What was added lately waits in a list and is compared one by one; what was removed is marked. Now and then all is laid
-out anew.
+What was added lately waits in a list and is compared one by one, until it becomes a segment; segments of like size
+become one, so that each filter is laid out a few times only; what was removed is marked.
 
 Source: Bittner 2008, sections 7.2.4 and 7.2.5: the function problem and the decision problem (docs/bibliography.md).
 """
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from tamis.relations.relations import Filter
     from tamis.relations.value_sets import Values
 
-_FEW = 32
-_SHARE_WAITING = 16
-"""So many filters may wait, or one in so many of all, before everything is laid out anew."""
+_FEW = 16
+"""So many filters may wait before they are laid out."""
 
 
 class OverlapIndex:
@@ -67,7 +66,8 @@ class OverlapIndex:
         self._context = Context(schema)
         self._filters: dict[Hashable, Expression] = {}
         self._waiting: dict[Hashable, None] = {}
-        self._compiled = _Compiled([], [], self._context)
+        self._segments: list[_Segment] = []
+        self._places: dict[Hashable, _Segment] = {}
         self.evaluated_count = 0
         """How many trees were evaluated so far: candidates that were hit, once for each alternative."""
 
@@ -110,13 +110,16 @@ class OverlapIndex:
         if key in self._waiting:
             del self._waiting[key]
         else:
-            self._compiled.remove(key)
+            self._places.pop(key).remove(key)
 
     def overlapping(self, given: Filter) -> list[Any]:
         """Return the keys of the filters that overlap another, in the order in which they were added."""
         query = self._asked(given)
-        found = self._compiled.overlapping(monotone(query), is_decision=False)
-        self.evaluated_count += self._compiled.evaluated_count
+        tree = monotone(query)
+        found = []
+        for segment in self._segments:
+            found += segment.overlapping(tree, is_decision=False)
+            self.evaluated_count += segment.evaluated_count
         found += [key for key in self._waiting if overlaps_by_predicates(query, self._filters[key], self._schema)]
         if self._is_exact:
             found = [key for key in found if overlaps(query, self._filters[key], self._schema)]
@@ -127,22 +130,32 @@ class OverlapIndex:
         if self._is_exact:
             return bool(self.overlapping(given))
         query = self._asked(given)
-        if self._compiled.overlapping(monotone(query), is_decision=True):
-            self.evaluated_count += self._compiled.evaluated_count
-            return True
-        self.evaluated_count += self._compiled.evaluated_count
+        tree = monotone(query)
+        for segment in self._segments:
+            is_found = bool(segment.overlapping(tree, is_decision=True))
+            self.evaluated_count += segment.evaluated_count
+            if is_found:
+                return True
         return any(overlaps_by_predicates(query, self._filters[key], self._schema) for key in self._waiting)
 
     def _asked(self, given: Filter) -> Expression:
-        if len(self._waiting) > max(_FEW, len(self._filters) // _SHARE_WAITING):
-            keys = list(self._filters)
-            self._compiled = _Compiled(keys, [self._filters[key] for key in keys], self._context)
-            self._waiting.clear()
+        if len(self._waiting) > _FEW:
+            self._lay_out()
         return self._checked(given)
 
+    def _lay_out(self) -> None:
+        """Make a segment of those who wait, and of the latest segments as long as they are no larger together."""
+        keys = list(self._waiting)
+        while self._segments and len(self._segments[-1]) <= len(keys):
+            keys = self._segments.pop().keys + keys
+        segment = _Segment(keys, [self._filters[key] for key in keys], self._context)
+        self._segments.append(segment)
+        self._places.update(dict.fromkeys(keys, segment))
+        self._waiting.clear()
 
-class _Compiled:
-    """Filters laid out for the compiled loop."""
+
+class _Segment:
+    """Filters laid out for the compiled loop, in the order in which they were added."""
 
     def __init__(self, keys: list[Any], filters: list[Expression], context: Context) -> None:
         self._keys = keys
@@ -191,7 +204,16 @@ class _Compiled:
         self._trues = np.zeros(int(np.diff(self._starts).max(initial=1)), np.int32)
         self._predicates.sort()
 
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def keys(self) -> list[Any]:
+        """The keys of those who were not removed."""
+        return list(self._numbers)
+
     def remove(self, key: Hashable) -> None:
+        """Mark a filter as removed."""
         self._is_there[self._numbers.pop(key)] = False
 
     def overlapping(self, query: Expression, *, is_decision: bool) -> list[Any]:
