@@ -77,7 +77,7 @@ def test_every_exact_algorithm_tells_what_the_definition_tells(variant, story):
 
 @pytest.mark.slow
 @EVERY
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(story=stories(most=60))
 def test_long_stories_are_told_as_the_definition_tells_them(variant, story):
     assert told(processor_of(variant), story) == told_by_definition(story)

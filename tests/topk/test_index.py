@@ -53,6 +53,12 @@ def concerned(group, bounds, column):
     return {slot for slot in range(group.slots) if measures[slot] <= bounds[slot]}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _infinities_are_no_news():
+    with np.errstate(all="ignore"):  # loops that are not compiled would warn of them
+        yield
+
+
 finite = st.floats(-2, 2)
 rows = st.lists(st.tuples(finite, finite, weights, weights), min_size=1, max_size=40)
 points = st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=8)
