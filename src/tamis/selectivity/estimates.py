@@ -7,7 +7,7 @@ independent. One walk over the tree, no normal form.
     AND   least  1 - the sum of what each lacks    average  the product              most  the smallest
     OR    least  the largest                       average  1 - the product of 1-x   most  the sum
 
-Source: Bittner 2008, section 6.4.2, algorithms 2 to 4 (docs/bibliography.md).
+Source: Bittner 2008, section 6.4.2, algorithms 2 to 4; the bounds are those of Fréchet 1935 (docs/bibliography.md).
 Departs: `at_least` has bounds and an average of its own, of which those of AND and OR are the extremes. Constants
   are leaves that hold always, or never. A predicate may be unknown, so a negated one is asked for by itself.
 """
