@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis import spark as on_spark
+from tamis.spark import subscriptions
 
 TASKS, ROWS = 24, 500
 SUBSCRIPTIONS = {number: f"id % 97 = {number} OR id = {number * 31}" for number in range(97)}
@@ -25,6 +26,7 @@ def main(master: str, folder: Path) -> None:
     config = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "700m", "spark.task.maxFailures": "8"}
     session = on_spark.session(master, log=folder / "driver.log", config=config)
     rules = session.createDataFrame(list(SUBSCRIPTIONS.items()), "subscription_id int, condition string")
+    subscriptions.FEW = 10  # so that the cluster compiles them
     compiled = on_spark.compiled(rules)
     assert compiled.forest is not None and compiled.forest.is_shipped
     events = session.range(0, TASKS * ROWS, 1, TASKS).mapInArrow(slowly, "id bigint")

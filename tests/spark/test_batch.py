@@ -29,7 +29,9 @@ def workload(request):
     return events.append_column("number", pa.array(range(events.num_rows))), made.subscriptions(120, seed=4)
 
 
-def test_the_pairs_are_those_of_the_local_matcher(spark, workload):
+@pytest.mark.parametrize("few", [0, 1_000], ids=["compiled in parallel", "compiled by the driver"])
+def test_the_pairs_are_those_of_the_local_matcher(spark, workload, few, monkeypatch):
+    monkeypatch.setattr("tamis.spark.subscriptions.FEW", few)
     events, subscriptions = workload
     local = Matcher()
     local.add_many(subscriptions)
@@ -105,7 +107,9 @@ def test_nothing_kept_leaves_the_ids(frames):
     assert sorted(row.subscription_id for row in found.collect()).count("all") == len(EVENTS)
 
 
-def test_lists_have_a_row_for_every_event_and_the_highest_priority_first(spark):
+@pytest.mark.parametrize("few", [0, 1_000], ids=["compiled in parallel", "compiled by the driver"])
+def test_lists_have_a_row_for_every_event_and_the_highest_priority_first(spark, few, monkeypatch):
+    monkeypatch.setattr("tamis.spark.subscriptions.FEW", few)
     events = spark.createDataFrame([(1, 5), (2, 50)], "number int, price int")
     rows = [(3, "price < 10", 0), (1, "price < 20", 0), (2, "price < 20", 7)]
     subscriptions = spark.createDataFrame(rows, "subscription_id int, condition string, urgency int")
@@ -156,7 +160,9 @@ def test_only_mentioned_columns_enter(spark):
 # -- Rejected rows
 
 
-def test_bad_rows_are_rejected_with_the_parsers_message_and_the_others_match(spark, frames):
+@pytest.mark.parametrize("few", [0, 1_000], ids=["compiled in parallel", "compiled by the driver"])
+def test_bad_rows_are_rejected_with_the_parsers_message_and_the_others_match(spark, frames, few, monkeypatch):
+    monkeypatch.setattr("tamis.spark.subscriptions.FEW", few)
     events, _ = frames
     rows = [
         ("good", "price < 20"),

@@ -132,6 +132,12 @@ def batch_of(kind: str, **values: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([values.get(name)], each) for name, each in types.items()], list(types))
 
 
+def rows_of(table: pa.Table) -> list[Row]:
+    """Return the rows of a table in the order of their ids, as Spark sorts them."""
+    rows = [row for batch in table.to_batches() for row in _rows(batch)]
+    return sorted(rows, key=lambda row: (row[0] is not None, row[0] if row[0] is not None else 0))
+
+
 def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
     ids, conditions, *priorities = (each.to_pylist() for each in batch.columns)
     yield from zip(ids, conditions, priorities[0] if priorities else [0] * len(ids), strict=True)

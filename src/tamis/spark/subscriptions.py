@@ -1,7 +1,7 @@
 """How does a table of subscriptions become something that events can be matched against?
 
-Compiled in parallel into one forest, or into shards where that would be too large for one worker (`sharding`). Bad rows
-stay beside it, with what is wrong with them.
+Compiled into one forest, by the driver if they are few and else in parallel (`compiling`), or into shards where one
+forest would be too large for one worker (`sharding`). Bad rows stay beside it, with what is wrong with them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql.types import IntegerType, LongType
 from tamis.matching.uniting import mentioned, united
 from tamis.selectivity.likely_events import likely_events
 from tamis.spark.columns import column, id_type, require
-from tamis.spark.compiling import collected, rejected_frame, told
+from tamis.spark.compiling import collected, compiled_rows, rejected_frame, rows_of, told
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
 from tamis.spark.forests import planted
 from tamis.spark.sharding import MOST_IN_ONE, sharded
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tamis.spark.sharding import Shards
 
 ON_ERROR = ("reject", "raise")
+FEW = 1_000
+"""So many texts are compiled here in less time than Spark takes to send them round."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,12 @@ def compiled(
         raise ColumnError(f"priorities are integers, and {priority!r} is {subscriptions.schema[priority].dataType}")
     spark = subscriptions.sparkSession
     rows = subscriptions.select(*map(column, names))
-    wanted = shards or -(-rows.count() // MOST_IN_ONE)
     forest = found_shards = None
-    if wanted > 1:
+    few = rows.limit(FEW + 1).toArrow()
+    if few.num_rows <= FEW and (shards or 1) == 1:
+        matcher, bad = compiled_rows(rows_of(few), schema)
+        matchers, count = [matcher], len(matcher)
+    elif (wanted := shards or -(-rows.count() // MOST_IN_ONE)) > 1:
         found_shards, bad, count = sharded(rows, schema, wanted)
         attributes = tuple(sorted({path for each in found_shards.forests.values() for path in each.attributes}))
     else:
