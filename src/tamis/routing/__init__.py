@@ -1,0 +1,84 @@
+"""What does a broker do?
+
+A `Broker` takes messages of neighbours and clients and returns what is to be sent and delivered; it has no socket,
+clock or thread. `messages` says what is said, `encoding` how that becomes bytes. Who wants an event is in a routing
+`table`. What a neighbour must know of everybody else's filters is a *strategy's* business (`base`), one file each:
+`flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is what a broker knows of
+one neighbour, `adaptation` when it stops filtering for it, `announcements` what it tells of subscriptions, and
+`spanning` along which links of a graph messages travel.
+"""
+
+from tamis.routing.adaptation import Adaptation
+from tamis.routing.base import Changes, Strategy, Summary
+from tamis.routing.broker import Broker
+from tamis.routing.covering import Covering
+from tamis.routing.encoding import decode, encode
+from tamis.routing.errors import (
+    BudgetOfImperfectionError,
+    KnownPeerError,
+    MessageError,
+    UnknownPeerError,
+    UnknownStrategyError,
+)
+from tamis.routing.flooding import Flooding
+from tamis.routing.identity import Identity
+from tamis.routing.merging import ImperfectMerging, Merging
+from tamis.routing.messages import (
+    Advertise,
+    Deliver,
+    Entry,
+    Filter,
+    Hello,
+    Message,
+    Output,
+    Publish,
+    Reject,
+    Send,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+from tamis.routing.pruned import Pruned
+from tamis.routing.simple import Simple
+from tamis.routing.spanning import spanning_links
+from tamis.routing.strategies import STRATEGIES, strategy_of
+from tamis.routing.table import RoutingTable
+
+__all__ = [
+    "STRATEGIES",
+    "Adaptation",
+    "Advertise",
+    "Broker",
+    "BudgetOfImperfectionError",
+    "Changes",
+    "Covering",
+    "Deliver",
+    "Entry",
+    "Filter",
+    "Flooding",
+    "Hello",
+    "Identity",
+    "ImperfectMerging",
+    "KnownPeerError",
+    "Merging",
+    "Message",
+    "MessageError",
+    "Output",
+    "Pruned",
+    "Publish",
+    "Reject",
+    "RoutingTable",
+    "Send",
+    "Simple",
+    "Strategy",
+    "Subscribe",
+    "Summary",
+    "Unadvertise",
+    "UnknownPeerError",
+    "UnknownStrategyError",
+    "Unsubscribe",
+    "decode",
+    "encode",
+    "spanning_links",
+    "strategy_of",
+]

@@ -1,0 +1,92 @@
+"""When does a broker stop filtering for a neighbour, and when does it start again?
+
+If nearly every event goes to a neighbour, matching its filters is in vain: the sender stops, and passes everything on.
+Only the receiver then sees how much of it nobody wants; if that is too much, it asks for filtering again. Both look at
+the latest so many events on the link. A sender that was asked waits a while before it may stop again, so they do not
+quarrel.
+
+Source: Mühl et al. 2002, section 2.8 (docs/bibliography.md).
+Departs: the values are ours, none are given there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tamis.errors import TamisError
+
+
+class AdaptationError(TamisError, ValueError):
+    """Bounds that would make two brokers quarrel."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.problem}; stop_above and ask_above are shares from 0 to 1, and together more than 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """When to stop filtering, and when to ask for it.
+
+    >>> Adaptation(stop_above=0.5, ask_above=0.2)
+    Traceback (most recent call last):
+        ...
+    tamis.routing.adaptation.AdaptationError: 0.5 of all may match, and 0.2 that do not are too many already; ...
+    """
+
+    stop_above: float = 0.9
+    """The share of events that match, above which the sender stops filtering."""
+    ask_above: float = 0.3
+    """The share of events that nobody wants, above which the receiver asks for filtering."""
+    event_count: int = 100
+    """How many events are looked at."""
+    wait_s: float = 60.0
+    """For how long a sender that was asked goes on filtering."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.stop_above <= 1 and 0 <= self.ask_above <= 1):
+            raise AdaptationError(f"{self.stop_above} and {self.ask_above} are no shares")
+        if self.stop_above + self.ask_above <= 1:
+            raise AdaptationError(
+                f"{self.stop_above} of all may match, and {self.ask_above} that do not are too many already"
+            )
+        if self.event_count < 1 or not self.wait_s >= 0:
+            raise AdaptationError(f"{self.event_count} events and {self.wait_s} s are no sample and no wait")
+
+
+class Rates:
+    """What was seen on one link: of the events that might go there, and of those that came from there."""
+
+    def __init__(self, settings: Adaptation) -> None:
+        self._settings = settings
+        self.is_filtering = True
+        self._seen = self._matched = self._came = self._missed = 0
+        self._not_before_s = float("-inf")
+
+    def has_enough(self, is_match: bool, now: float) -> bool:
+        """Take note of an event that might go there; is it time to stop filtering?"""
+        self._seen += 1
+        self._matched += is_match
+        if self._seen < self._settings.event_count:
+            return False
+        is_enough = self._matched > self._settings.stop_above * self._seen and now >= self._not_before_s
+        self._seen = self._matched = 0
+        return is_enough
+
+    def is_too_much(self, is_wanted: bool) -> bool:
+        """Take note of an event that came from there; is it time to ask for filtering?"""
+        self._came += 1
+        self._missed += not is_wanted
+        if self._came < self._settings.event_count:
+            return False
+        is_too_much = self._missed > self._settings.ask_above * self._came
+        self._came = self._missed = 0
+        return is_too_much
+
+    def asked(self, now: float) -> None:
+        """The neighbour asked for filtering."""
+        self._seen = self._matched = 0
+        self._not_before_s = now + self._settings.wait_s

@@ -1,0 +1,55 @@
+"""What does a broker tell of subscriptions and advertisements?
+
+Publishers may want to know whether anybody listens, and operators who does. A broker that announces publishes an event
+for each subscription and advertisement that a client of its own makes or takes back. They are events like others:
+whoever wants them subscribes to them (`type = 'tamis.Subscribed'`), and they cause no announcements themselves. Clients
+may not publish any.
+
+Source: Mühl et al. 2002, section 5 (docs/bibliography.md); that publishers may keep quiet if nobody listens is Elvin's
+idea.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.expressions import And, Attribute, Compare, In, Literal
+from tamis.routing.messages import Advertise, Key, Publish, Subscribe, Unadvertise, Unsubscribe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.language.expressions import Expression
+
+TYPES: dict[type[Any], str] = {
+    Subscribe: "tamis.Subscribed",
+    Unsubscribe: "tamis.Unsubscribed",
+    Advertise: "tamis.Advertised",
+    Unadvertise: "tamis.Unadvertised",
+}
+
+
+def announcement(
+    kind: type[Any], broker: str, client: str, key: Key, filter_: Expression, number: int, now: float
+) -> Publish:
+    """Return the event that says what a client did.
+
+    >>> import tamis
+    >>> said = announcement(Subscribe, "b1", "ann", "cheap", tamis.parse("price < 20"), 1, 0.0)
+    >>> said.event["type"], said.event["filter"]
+    ('tamis.Subscribed', 'price < 20')
+    """
+    event = {"type": TYPES[kind], "broker": broker, "client": client, "key": str(key), "filter": str(filter_)}
+    return Publish(f"tamis/{broker}/{now!r}/{number}", event)
+
+
+def announced_by(broker: str) -> Expression:
+    """Return the filter of all that a broker announces."""
+    types = In(Attribute(("type",)), tuple(TYPES.values()))
+    return And((types, Compare("=", Attribute(("broker",)), Literal(broker))))
+
+
+def is_announcement(event: Mapping[str, Any]) -> bool:
+    """Does an event look like an announcement?"""
+    found = event.get("type")
+    return isinstance(found, str) and found in TYPES.values()

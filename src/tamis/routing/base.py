@@ -1,0 +1,112 @@
+"""What does a routing strategy promise?
+
+A strategy answers one question, for each neighbour by itself: what must this neighbour know of the filters of everybody
+else? A `Summary` holds the answer. Filters come in and go; `changes` says what to tell the neighbour of it.
+
+What the summary tells covers every filter that came in, so no event is lost (*valid*). If it matches nothing else
+either, the strategy is *perfect*: an event crosses the link only if somebody behind it wants it.
+
+`told` is the definition, on a plain collection of filters and without a memory; a summary that is fed the same filters
+in any order, with any others coming and going in between, tells the same, up to identity of filters. (With merging,
+which mergers there are depends on the order; together they match the same.)
+
+Source: Mühl et al. 2002, section 2.2: valid and perfect routing (docs/bibliography.md).
+Departs: a summary is computed of the sources of a link, not of what was sent before. The published wording is ambiguous
+when
+  the same filter comes from several sides and leaves by one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from tamis.routing.messages import Entry, Key
+
+if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
+
+Source: TypeAlias = Hashable
+"""Who wants a filter: a peer, and what it calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What to tell a neighbour: new filters, and the keys of those that are no more."""
+
+    added: tuple[Entry, ...] = ()
+    removed: tuple[Key, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+class Summary(ABC):
+    """What one neighbour must know of the filters of everybody else."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, Expression] = {}
+        self._added: dict[int, None] = {}
+        self._removed: list[int] = []
+        self._next_key = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All that the neighbour is to know."""
+        return tuple(Entry(key, expression) for key, expression in self._entries.items())
+
+    @abstractmethod
+    def add(self, source: Source, expression: Expression) -> None:
+        """Take note of a filter from a source that has none yet."""
+
+    @abstractmethod
+    def remove(self, source: Source) -> None:
+        """Forget the filter of a source."""
+
+    @abstractmethod
+    def __contains__(self, source: Source) -> bool:
+        """Has the source a filter here?"""
+
+    def changes(self) -> Changes:
+        """Return what happened since this was asked last."""
+        found = Changes(tuple(Entry(key, self._entries[key]) for key in self._added), tuple(self._removed))
+        self._added, self._removed = {}, []
+        return found
+
+    def _put(self, expression: Expression) -> int:
+        key = self._next_key
+        self._next_key += 1
+        self._entries[key] = expression
+        self._added[key] = None
+        return key
+
+    def _drop(self, key: int) -> None:
+        del self._entries[key]
+        if key in self._added:  # the neighbour never heard of it
+            del self._added[key]
+        else:
+            self._removed.append(key)
+
+
+class Strategy(ABC):
+    """A way to tell neighbours what one wants."""
+
+    name: ClassVar[str]
+    is_perfect: bool = True
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.schema = schema
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Return a summary for one neighbour, with nothing in it."""
+
+    @abstractmethod
+    def told(self, filters: Iterable[Expression]) -> list[Expression]:
+        """Return what a neighbour must know of these filters: the definition."""

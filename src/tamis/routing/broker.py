@@ -1,0 +1,407 @@
+"""What does a broker do with a message?
+
+A `Broker` is a state machine without sockets, clock or chance. The driver (a simulator, or a network service) hands it
+messages and the time, and carries out what it returns. It promises the driver's part of the bargain back: on a tree of
+links that each keep their order, every client gets each event that one of its subscriptions wants, once, as soon as the
+subscription has spread; and no event that none of them wants, ever.
+
+For each neighbour a strategy sums up the filters of all others, clients and neighbours alike; whatever changes in that
+summary is told to the neighbour, in one message. With advertisements the summary has only filters that overlap
+something that may come from there.
+
+Source: Mühl et al. 2002, section 2 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.expressions import TRUE
+from tamis.language.meaning import holds
+from tamis.relations.advertisements import OverlapIndex
+from tamis.routing import announcements
+from tamis.routing.errors import KnownPeerError, UnknownPeerError
+from tamis.routing.links import Link
+from tamis.routing.messages import (
+    Advertise,
+    Deliver,
+    Entry,
+    Filter,
+    Hello,
+    Key,
+    Message,
+    Output,
+    Publish,
+    Reject,
+    Send,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+from tamis.routing.strategies import strategy_of
+from tamis.routing.table import RoutingTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
+    from tamis.routing.adaptation import Adaptation
+    from tamis.routing.base import Strategy
+
+_REMEMBERED = 100_000
+_OWN = ""
+"""Whose the broker's own advertisement is."""
+
+
+class Broker:
+    """One node of an overlay.
+
+    >>> import tamis
+    >>> broker = Broker("middle")
+    >>> _ = broker.connect("north", 0.0), broker.connect("south", 0.0)
+    >>> wanted = Subscribe((Entry(0, tamis.parse("price < 20")),))
+    >>> broker.receive(wanted, "north", 0.0)
+    [Send(peer='south', message=Subscribe(entries=(Entry(key=0, filter=...),), replaces=(), lease_s=None))]
+    >>> [output.peer for output in broker.receive(Publish("e1", {"price": 12}), "south", 0.0)]
+    ['north']
+
+    `advertisements` is the strategy by which advertisements spread; without one, filters go everywhere, and
+    advertisements nowhere. `algorithm` is the matcher's. The keys of the latest `remembered` events are kept, so that
+    an event that comes again goes no further.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        strategy: str | Strategy = "covering",
+        *,
+        advertisements: str | Strategy | None = None,
+        schema: Schema | None = None,
+        algorithm: str = "block",
+        announces: bool = False,
+        adaptation: Adaptation | None = None,
+        remembered: int = _REMEMBERED,
+    ) -> None:
+        self.name = name
+        self.strategy = strategy_of(strategy, schema)
+        self.advertising = None if advertisements is None else strategy_of(advertisements, schema)
+        self.table = RoutingTable(schema, algorithm)
+        self._schema = schema
+        self._links: dict[str, Link] = {}
+        self._clients: dict[str, dict[Key, Expression]] = {}
+        self._subscriptions = None if self.advertising is None else OverlapIndex(schema, is_exact=True)
+        self._announces = announces
+        self._announced_count = 0
+        self._adaptation = adaptation
+        self._remembered = remembered
+        self._seen: OrderedDict[Key, None] = OrderedDict()
+        self._leases: dict[tuple[str, type[Any], Key], float] = {}
+        self._expiries: list[tuple[float, int, tuple[str, type[Any], Key]]] = []
+        self._lease_count = 0
+
+    # -- Peers
+
+    @property
+    def neighbours(self) -> tuple[str, ...]:
+        """The brokers that are linked to this one."""
+        return tuple(self._links)
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Who is attached."""
+        return tuple(self._clients)
+
+    def advertised_by(self, peer: str) -> dict[Key, Expression]:
+        """Return what may come from a neighbour or a client, as far as it said so."""
+        if peer in self._links:
+            return dict(self._links[peer].advertised)
+        return dict(self._client(peer))
+
+    def told(self, neighbour: str) -> tuple[Entry, ...]:
+        """Return the filters that a neighbour knows from this broker."""
+        return self._link(neighbour).wanted.entries
+
+    def is_filtering(self, neighbour: str) -> bool:
+        """Are events filtered on the way to a neighbour?"""
+        rates = self._link(neighbour).rates
+        return rates is None or rates.is_filtering
+
+    def connect(self, neighbour: str, now: float) -> list[Output]:
+        """Take a neighbour; return what to say to it first. The neighbour does the same."""
+        if neighbour in self._links or neighbour in self._clients:
+            raise KnownPeerError(self.name, neighbour)
+        link = Link(self.strategy, self.advertising, self._schema, self._adaptation)
+        if self.advertising is None:
+            for peer, key, expression in self.table.entries():
+                link.wanted.add((peer, key), expression)
+        for peer, key, expression in self._all_advertisements():
+            if link.offered is not None:
+                link.offered.add((peer, key), expression)
+        self._links[neighbour] = link
+        return [Send(neighbour, link.hello(TRUE))]
+
+    def attach(self, client: str) -> None:
+        """Take a client."""
+        if client in self._links or client in self._clients:
+            raise KnownPeerError(self.name, client)
+        self._clients[client] = {}
+
+    def disconnect(self, peer: str, now: float) -> list[Output]:
+        """Forget a neighbour or a client and all that it said; return what that changes for others."""
+        advertised = self.advertised_by(peer)
+        is_client = peer in self._clients
+        outputs: list[Output] = []
+        for key in list(self.table.of(peer)):
+            self._unsubscribe(peer, key, outputs, now)
+        for key in advertised:
+            self._unadvertise(peer, key, outputs, now)
+        if is_client:
+            del self._clients[peer]
+        else:
+            self.table.unmute(peer)
+            del self._links[peer]
+        return self._told(is_removal=True) + outputs
+
+    def _link(self, neighbour: str) -> Link:
+        try:
+            return self._links[neighbour]
+        except KeyError:
+            raise UnknownPeerError(self.name, neighbour) from None
+
+    def _client(self, client: str) -> dict[Key, Expression]:
+        try:
+            return self._clients[client]
+        except KeyError:
+            raise UnknownPeerError(self.name, client) from None
+
+    def _all_advertisements(self) -> Iterable[tuple[str, Key, Expression]]:
+        if self._announces:
+            yield _OWN, 0, announcements.announced_by(self.name)
+        for client, advertised in self._clients.items():
+            for key, expression in advertised.items():
+                yield client, key, expression
+        for neighbour, link in self._links.items():
+            for key, expression in link.advertised.items():
+                yield neighbour, key, expression
+
+    # -- Messages
+
+    def receive(self, message: Message, source: str, now: float) -> list[Output]:
+        """Do what a message of a peer asks for; return what to send and to deliver."""
+        if source not in self._links and source not in self._clients:
+            raise UnknownPeerError(self.name, source)
+        outputs: list[Output] = []
+        is_removal = False
+        match message:
+            case Publish():
+                return self._publish(message, source, now)
+            case Filter():
+                self._filter_again(source, now)
+            case Hello(entries, advertisements):
+                self._hello(source, entries, advertisements, outputs, now)
+            case Subscribe(entries, keys, lease_s):
+                self._change(Subscribe, source, entries, keys, lease_s, outputs, now)
+            case Unsubscribe(keys, entries):
+                is_removal = True
+                self._change(Subscribe, source, entries, keys, None, outputs, now)
+            case Advertise(entries, keys, lease_s):
+                self._change(Advertise, source, entries, keys, lease_s, outputs, now)
+            case Unadvertise(keys, entries):
+                is_removal = True
+                self._change(Advertise, source, entries, keys, None, outputs, now)
+        return self._told(is_removal) + outputs
+
+    def advance(self, now: float) -> list[Output]:
+        """Let the leases expire that nobody renewed; return what that changes."""
+        outputs: list[Output] = []
+        while self._expiries and self._expiries[0][0] <= now:
+            expires, _, lease = heappop(self._expiries)
+            if self._leases.get(lease) == expires:
+                client, kind, key = lease
+                (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, outputs, now)
+        return self._told(is_removal=True) + outputs
+
+    @property
+    def next_expiry(self) -> float | None:
+        """When `advance` has something to do next; None if there are no leases."""
+        while self._expiries and self._leases.get(self._expiries[0][2]) != self._expiries[0][0]:
+            heappop(self._expiries)
+        return self._expiries[0][0] if self._expiries else None
+
+    def _hello(
+        self,
+        source: str,
+        entries: tuple[Entry, ...],
+        advertisements: tuple[Entry, ...],
+        outputs: list[Output],
+        now: float,
+    ) -> None:
+        link = self._link(source)
+        if not link.has_greeted:  # or it came twice
+            link.has_greeted = True
+            self._change(Advertise, source, advertisements, (), None, outputs, now)
+            self._change(Subscribe, source, entries, (), None, outputs, now)
+
+    def _change(
+        self,
+        kind: type[Any],
+        source: str,
+        entries: tuple[Entry, ...],
+        keys: tuple[Key, ...],
+        lease_s: float | None,
+        outputs: list[Output],
+        now: float,
+    ) -> None:
+        """Add, then remove: nobody is without a filter in between."""
+        add, remove = (
+            (self._subscribe, self._unsubscribe) if kind is Subscribe else (self._advertise, self._unadvertise)
+        )
+        for entry in entries:
+            add(source, entry, outputs, now)
+            if source in self._clients:
+                self._lease((source, kind, entry.key), lease_s, now)
+        for key in keys:
+            remove(source, key, outputs, now)
+
+    def _lease(self, lease: tuple[str, type[Any], Key], lease_s: float | None, now: float) -> None:
+        if lease_s is None:
+            self._leases.pop(lease, None)
+            return
+        self._lease_count += 1
+        self._leases[lease] = now + lease_s
+        heappush(self._expiries, (now + lease_s, self._lease_count, lease))
+
+    def _told(self, is_removal: bool) -> list[Output]:
+        return [Send(peer, each) for peer, link in self._links.items() for each in link.messages(is_removal)]
+
+    # -- Subscriptions
+
+    def _subscribe(self, source: str, entry: Entry, outputs: list[Output], now: float) -> None:
+        key, expression = entry.key, entry.filter
+        if source in self._links and not self._links[source].subscription_numbers.is_new(key):
+            return
+        if (source, key) in self.table:
+            if self.table.of(source)[key] == expression:
+                return
+            self._unsubscribe(source, key, outputs, now)
+        self.table.add(source, key, expression)
+        if self._subscriptions is not None:
+            self._subscriptions.add((source, key), expression)
+        for neighbour, link in self._links.items():
+            if neighbour != source and link.concerns(expression):
+                link.wanted.add((source, key), expression)
+        self._announce(Subscribe, source, entry, outputs, now)
+
+    def _unsubscribe(self, source: str, key: Key, outputs: list[Output], now: float) -> None:
+        if (source, key) not in self.table:
+            return  # it is what the sender wants
+        expression = self.table.remove(source, key)
+        self._leases.pop((source, Subscribe, key), None)
+        if self._subscriptions is not None:
+            self._subscriptions.remove((source, key))
+        for link in self._links.values():
+            if (source, key) in link.wanted:
+                link.wanted.remove((source, key))
+        self._announce(Unsubscribe, source, Entry(key, expression), outputs, now)
+
+    # -- Advertisements
+
+    def _advertise(self, source: str, entry: Entry, outputs: list[Output], now: float) -> None:
+        key, expression = entry.key, entry.filter
+        link = self._links.get(source)
+        if link is not None:
+            if not link.advertisement_numbers.is_new(key):
+                return
+            link.advertise(key, expression)
+        else:
+            known = self._clients[source].get(key)
+            if known == expression:
+                return
+            if known is not None:
+                self._unadvertise(source, key, outputs, now)
+            self._clients[source][key] = expression
+        for neighbour, other in self._links.items():
+            if neighbour != source and other.offered is not None:
+                other.offered.add((source, key), expression)
+        if link is not None and self._subscriptions is not None:
+            for peer, wanted in self._subscriptions.overlapping(expression):
+                if peer != source and (peer, wanted) not in link.wanted:
+                    link.wanted.add((peer, wanted), self.table.of(peer)[wanted])
+        self._announce(Advertise, source, entry, outputs, now)
+
+    def _unadvertise(self, source: str, key: Key, outputs: list[Output], now: float) -> None:
+        if key not in self.advertised_by(source):
+            return
+        link = self._links.get(source)
+        expression = self._clients[source].pop(key) if link is None else link.unadvertise(key)
+        self._leases.pop((source, Advertise, key), None)
+        for other in self._links.values():
+            if other.offered is not None and (source, key) in other.offered:
+                other.offered.remove((source, key))
+        if link is not None and self._subscriptions is not None:
+            for wanted in self._subscriptions.overlapping(expression):
+                if wanted in link.wanted and not link.concerns(self.table.of(wanted[0])[wanted[1]]):
+                    link.wanted.remove(wanted)
+        self._announce(Unadvertise, source, Entry(key, expression), outputs, now)
+
+    # -- Events
+
+    def _publish(self, message: Publish, source: str, now: float) -> list[Output]:
+        if message.key in self._seen:
+            return []
+        if source in self._clients and (reason := self._objection(message, source)):
+            return [Reject(source, message.key, reason)]
+        return self._route(message, source, now)
+
+    def _objection(self, message: Publish, client: str) -> str | None:
+        if announcements.is_announcement(message.event):
+            return f"events of the type {message.event['type']!r} are published by brokers alone; choose another type"
+        if self.advertising is None:
+            return None
+        if any(holds(each, message.event, self._schema) for each in self._clients[client].values()):
+            return None
+        return f"{client!r} has advertised no such event; advertise a filter that matches it first"
+
+    def _route(self, message: Publish, source: str, now: float) -> list[Output]:
+        self._seen[message.key] = None
+        if len(self._seen) > self._remembered:
+            self._seen.popitem(last=False)
+        found = self.table.match(message.event)
+        outputs: list[Output] = [
+            Deliver(client, message, tuple(found[client])) for client in self._clients if client in found
+        ]
+        for neighbour, link in self._links.items():
+            if neighbour == source:
+                continue
+            is_match = neighbour in found
+            if link.rates is not None:
+                if not link.rates.is_filtering:
+                    is_match = True
+                elif link.rates.has_enough(is_match, now):
+                    link.rates.is_filtering = False
+                    self.table.mute(neighbour)
+            if is_match:
+                outputs.append(Send(neighbour, message))
+        origin = self._links.get(source)
+        if origin is not None and origin.rates is not None and origin.rates.is_too_much(bool(outputs)):
+            outputs.append(Send(source, Filter()))
+        return outputs
+
+    def _filter_again(self, neighbour: str, now: float) -> None:
+        rates = self._link(neighbour).rates
+        if rates is not None:
+            rates.asked(now)
+            if not rates.is_filtering:
+                rates.is_filtering = True
+                self.table.unmute(neighbour)
+
+    def _announce(self, kind: type[Any], source: str, entry: Entry, outputs: list[Output], now: float) -> None:
+        if self._announces and source in self._clients:
+            self._announced_count += 1
+            said = announcements.announcement(
+                kind, self.name, source, entry.key, entry.filter, self._announced_count, now
+            )
+            outputs += self._route(said, _OWN, now)

@@ -1,0 +1,62 @@
+"""What can go wrong between brokers and those who speak with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.errors import TamisError
+
+
+class MessageError(TamisError, ValueError):
+    """Bytes that are no message, or a message that cannot become bytes."""
+
+    def __init__(self, problem: str, expected: str) -> None:
+        super().__init__(problem, expected)
+        self.problem, self.expected = problem, expected
+
+    def __str__(self) -> str:
+        return f"{self.problem}; expected {self.expected}"
+
+
+class UnknownPeerError(TamisError, KeyError):
+    """A message from somebody, or to somebody, whom the broker does not know."""
+
+    def __init__(self, broker: str, peer: Any) -> None:
+        super().__init__(broker, peer)
+        self.broker, self.peer = broker, peer
+
+    def __str__(self) -> str:
+        return f"broker {self.broker!r} knows no {self.peer!r}; connect a neighbour, or attach a client, first"
+
+
+class KnownPeerError(TamisError, ValueError):
+    """Somebody who is connected already."""
+
+    def __init__(self, broker: str, peer: Any) -> None:
+        super().__init__(broker, peer)
+        self.broker, self.peer = broker, peer
+
+    def __str__(self) -> str:
+        return f"broker {self.broker!r} knows {self.peer!r} already; disconnect it first"
+
+
+class UnknownStrategyError(TamisError, ValueError):
+    """A strategy that there is not."""
+
+    def __init__(self, name: Any, known: tuple[str, ...]) -> None:
+        super().__init__(name, known)
+        self.name, self.known = name, known
+
+    def __str__(self) -> str:
+        return f"there is no strategy {self.name!r}; there are: {', '.join(self.known)}"
+
+
+class BudgetOfImperfectionError(TamisError, ValueError):
+    """A budget of imperfection that is no share."""
+
+    def __init__(self, budget: Any) -> None:
+        super().__init__(budget)
+        self.budget = budget
+
+    def __str__(self) -> str:
+        return f"an imperfect merger's budget is a share above 0 and below 1, not {self.budget!r}"

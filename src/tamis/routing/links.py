@@ -1,0 +1,108 @@
+"""What does a broker know of a neighbour?
+
+What it told the neighbour of everybody else's filters (a summary), what may come from there (advertisements), and
+whether events are filtered on the way there. With advertisements, a filter is told only if it overlaps one of them.
+
+Filters on a link have numbers that only grow. A number that was there before, and is gone, is a message that came
+twice: it is told apart without any memory of messages.
+
+Source: Mühl et al. 2002, section 2.7 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.relations.advertisements import OverlapIndex
+from tamis.routing.adaptation import Adaptation, Rates
+from tamis.routing.messages import Advertise, Entry, Hello, Key, Message, Subscribe, Unadvertise, Unsubscribe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
+    from tamis.routing.base import Changes, Strategy
+
+
+class Numbers:
+    """Which numbers are new on a link?"""
+
+    def __init__(self) -> None:
+        self._highest = -1
+
+    def is_new(self, key: Key) -> bool:
+        """Take note of a number; was it never here?"""
+        assert isinstance(key, int)
+        if key <= self._highest:
+            return False
+        self._highest = key
+        return True
+
+
+class Link:
+    """One neighbour."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        advertising: Strategy | None,
+        schema: Schema | None,
+        adaptation: Adaptation | None,
+    ) -> None:
+        self.wanted = strategy.summary()
+        self.offered = None if advertising is None else advertising.summary()
+        self.rates = None if adaptation is None else Rates(adaptation)
+        self.subscription_numbers, self.advertisement_numbers = Numbers(), Numbers()
+        self.has_greeted = False
+        self._advertised: dict[Key, Expression] = {}
+        self._index = None if advertising is None else OverlapIndex(schema, is_exact=True)
+
+    @property
+    def advertised(self) -> Mapping[Key, Expression]:
+        """What may come from the neighbour."""
+        return self._advertised
+
+    def advertise(self, key: Key, expression: Expression) -> None:
+        """The neighbour says what may come from it."""
+        self._advertised[key] = expression
+        if self._index is not None:
+            self._index.add(key, expression)
+
+    def unadvertise(self, key: Key) -> Expression:
+        """It takes that back."""
+        if self._index is not None:
+            self._index.remove(key)
+        return self._advertised.pop(key)
+
+    def concerns(self, expression: Expression) -> bool:
+        """May anything come from the neighbour that a filter wants?"""
+        return self._index is None or self._index.overlaps_any(expression)
+
+    def hello(self, everything: Expression) -> Hello:
+        """Return the first message to the neighbour, who may hear of anything if advertisements are not used."""
+        entries = self.wanted.changes().added
+        if self.offered is None:
+            return Hello(entries, (Entry(0, everything),))
+        return Hello(entries, self.offered.changes().added)
+
+    def messages(self, is_removal: bool) -> list[Message]:
+        """Return what to tell the neighbour after something came or was taken back."""
+        found: list[Message] = []
+        if self.offered is not None and (changes := self.offered.changes()):
+            found.append(_advertising(changes, is_removal))
+        if changes := self.wanted.changes():
+            found.append(_subscribing(changes, is_removal))
+        return found
+
+
+def _subscribing(changes: Changes, is_removal: bool) -> Message:
+    if is_removal or not changes.added:
+        return Unsubscribe(changes.removed, changes.added) if changes.removed else Subscribe(changes.added)
+    return Subscribe(changes.added, changes.removed)
+
+
+def _advertising(changes: Changes, is_removal: bool) -> Message:
+    if is_removal or not changes.added:
+        return Unadvertise(changes.removed, changes.added) if changes.removed else Advertise(changes.added)
+    return Advertise(changes.added, changes.removed)

@@ -1,0 +1,135 @@
+"""What do brokers and clients say to each other?
+
+Six kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
+its own; so does a broker towards each of its neighbours, because what it tells a neighbour (one filter for many, a
+merger) is nobody's subscription in particular. Keys mean something between two peers only.
+
+A message that takes filters back carries those that take their place. The receiver adds first and removes then, in
+one step, so no event is lost in between. That is why there is no gap when a broad filter leaves and those that it
+covered come up again.
+
+A broker answers with *outputs*: what to send to a neighbour, deliver to a client, or tell it that it did wrong.
+
+Source: Mühl et al. 2002, sections 2.3 to 2.8 and 5 (docs/bibliography.md).
+Departs: embedded subscriptions are for mergers only there; with covering it is the same gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.language.expressions import Expression
+
+Key: TypeAlias = int | str
+"""What one peer calls a filter, or a publisher an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A filter under a key."""
+
+    key: Key
+    filter: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A neighbour is there: all that it wants, and all that may come from its side. What was said before is void."""
+
+    entries: tuple[Entry, ...] = ()
+    advertisements: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Filters that the sender wants from now on, and the keys of those that it no longer needs for them."""
+
+    entries: tuple[Entry, ...]
+    replaces: tuple[Key, ...] = ()
+    lease_s: float | None = None
+    """For how long, unless it says so again; a client's alone, brokers tell each other when it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """Keys of filters that the sender no longer wants, and the filters that it wants instead."""
+
+    keys: tuple[Key, ...]
+    instead: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advertise:
+    """Filters of what may come from the sender from now on."""
+
+    entries: tuple[Entry, ...]
+    replaces: tuple[Key, ...] = ()
+    lease_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unadvertise:
+    """Keys of filters that nothing comes from any more, and the filters that hold instead."""
+
+    keys: tuple[Key, ...]
+    instead: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """An event. Its key is the publisher's, and no other event has it: who sees a key again sees the event again.
+
+    >>> Publish("auctions/17", {"price": 12}) == Publish("auctions/17", {"price": 12})
+    True
+    """
+
+    key: Key
+    event: Mapping[str, Any] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "event", MappingProxyType(dict(self.event)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Publish, (self.key, dict(self.event))
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A neighbour asks that events be filtered for it again: too many came that nobody wanted."""
+
+
+Message: TypeAlias = Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """To a neighbour."""
+
+    peer: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """To a client: an event, and the keys of its subscriptions that want it."""
+
+    client: str
+    publication: Publish
+    subscriptions: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """To a client: what it may not do, and what would be right."""
+
+    client: str
+    key: Key
+    reason: str
+
+
+Output: TypeAlias = Send | Deliver | Reject

@@ -1,0 +1,82 @@
+"""Pruning before sending: a neighbour knows filters with some of their conditions left out.
+
+Any strategy says what a neighbour must know; each of its filters is pruned before it is sent, as far as a goal says,
+and goes under the same key. When it leaves, the key leaves: nothing is told again because of pruning. What is pruned
+matches more, so it is imperfect, and never loses an event.
+
+Source: Bittner 2008, section 6.5: pre-pruning (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tamis.pruning.bulk import prune_many
+from tamis.routing.base import Changes, Source, Strategy, Summary
+from tamis.routing.messages import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tamis.language.expressions import Expression
+    from tamis.pruning.goals import Goal
+    from tamis.selectivity.estimates import Share
+
+
+class Pruned(Strategy):
+    """What another strategy tells, pruned.
+
+    >>> import tamis
+    >>> from tamis.pruning import Goal
+    >>> from tamis.routing import Covering
+    >>> print(*Pruned(Covering(), Goal(count=1), lambda _: 0.5).told([tamis.parse("a = 1 AND b = 2 AND c = 3")]))
+    b = 2 AND c = 3
+    """
+
+    name: ClassVar[str] = "pruned"
+    is_perfect = False
+
+    def __init__(self, inner: Strategy, goal: Goal, share: Share, measure: str = "accuracy") -> None:
+        super().__init__(inner.schema)
+        self.inner = inner
+        self._goal = goal
+        self._share = share
+        self._measure = measure
+
+    def summary(self) -> PrunedSummary:
+        return PrunedSummary(self.inner.summary(), self._pruned)
+
+    def told(self, filters: Iterable[Expression]) -> list[Expression]:
+        return [self._pruned(each) for each in self.inner.told(filters)]
+
+    def _pruned(self, expression: Expression) -> Expression:
+        return prune_many([expression], self._share, self._goal, self._measure)[0]
+
+
+class PrunedSummary(Summary):
+    """The entries of another summary, each of them pruned."""
+
+    def __init__(self, inner: Summary, pruned: Callable[[Expression], Expression]) -> None:
+        super().__init__()
+        self._inner = inner
+        self._pruned = pruned
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __contains__(self, source: Source) -> bool:
+        return source in self._inner
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(Entry(each.key, self._pruned(each.filter)) for each in self._inner.entries)
+
+    def add(self, source: Source, expression: Expression) -> None:
+        self._inner.add(source, expression)
+
+    def remove(self, source: Source) -> None:
+        self._inner.remove(source)
+
+    def changes(self) -> Changes:
+        found = self._inner.changes()
+        return Changes(tuple(Entry(each.key, self._pruned(each.filter)) for each in found.added), found.removed)

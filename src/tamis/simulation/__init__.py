@@ -1,0 +1,19 @@
+"""What do many brokers do together?
+
+A `Network` is many brokers and clients in one process, with virtual time, links that delay, and faults; nothing happens
+in it that its seed does not decide. `topologies` says how brokers are linked, `scenarios` what clients do and what
+fails, `checking` looks on from outside and says what went wrong, `counting` how much was sent, kept and waited for.
+
+    >>> from tamis.simulation import Scenario, simulate
+    >>> run = simulate(Scenario.of_seed(7))
+    >>> run.problems
+    []
+"""
+
+from tamis.simulation.checking import Checker
+from tamis.simulation.counting import Counters, measured
+from tamis.simulation.network import Network
+from tamis.simulation.scenarios import Run, Scenario, simulate
+from tamis.simulation.topologies import TOPOLOGIES
+
+__all__ = ["TOPOLOGIES", "Checker", "Counters", "Network", "Run", "Scenario", "measured", "simulate"]

@@ -1,0 +1,73 @@
+"""How much does a network send, keep and wait?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tamis.routing import Advertise, Hello, Publish, Subscribe, Unadvertise, Unsubscribe, encode
+from tamis.simulation.occurrences import Carried, Delivered, Occurrence
+
+if TYPE_CHECKING:
+    from tamis.simulation.network import Network
+
+
+@dataclass
+class Counters:
+    """What was sent and delivered; an observer of a network.
+
+    `items` are the filters and keys in messages: what one message carries for several.
+    """
+
+    counts_bytes: bool = False
+    messages: Counter[str] = field(default_factory=Counter)
+    items: Counter[str] = field(default_factory=Counter)
+    message_bytes: Counter[str] = field(default_factory=Counter)
+    delivered_count: int = 0
+    hop_count: int = 0
+    delay_s: float = 0.0
+
+    def __call__(self, occurrence: Occurrence) -> None:
+        match occurrence:
+            case Carried(_, _, message):
+                kind = type(message).__name__
+                self.messages[kind] += 1
+                self.items[kind] += _item_count(message)
+                if self.counts_bytes:
+                    self.message_bytes[kind] += len(encode(message))
+            case Delivered():
+                self.delivered_count += 1
+                self.hop_count += occurrence.hop_count
+                self.delay_s += occurrence.delay_s
+
+    @property
+    def control_count(self) -> int:
+        """How many messages were about filters; greetings aside, which links exchange once."""
+        return sum(self.messages[kind.__name__] for kind in (Subscribe, Unsubscribe, Advertise, Unadvertise))
+
+    @property
+    def event_count(self) -> int:
+        """How many times an event crossed a link."""
+        return self.messages[Publish.__name__]
+
+
+def _item_count(message: Any) -> int:
+    match message:
+        case Subscribe(one, two) | Unsubscribe(one, two) | Advertise(one, two) | Unadvertise(one, two):
+            return len(one) + len(two)
+        case Hello(one, two):
+            return len(one) + len(two)
+    return 1
+
+
+def measured(network: Network) -> dict[str, int]:
+    """Return how large the tables are now, clients' own subscriptions aside, and how many entries matched so far."""
+    entries = table_bytes = largest = 0
+    for broker in network.brokers.values():
+        here = sum(len(broker.table.of(neighbour)) for neighbour in broker.neighbours)
+        entries += here
+        largest = max(largest, here)
+        table_bytes += sum(broker.table.bytes_of(neighbour) for neighbour in broker.neighbours)
+    matches = sum(broker.table.match_count for broker in network.brokers.values())
+    return {"entries": entries, "largest_table": largest, "table_bytes": table_bytes, "matches": matches}

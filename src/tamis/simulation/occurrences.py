@@ -1,0 +1,76 @@
+"""What happens in a network, as those see it who look on from outside?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
+    from tamis.routing import Message, Publish
+    from tamis.routing.messages import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A client's broker has a new subscription of the client; or a new advertisement."""
+
+    client: str
+    key: Key
+    filter: Expression
+    is_advertisement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribed:
+    """A client's broker has it no longer."""
+
+    client: str
+    key: Key
+    is_advertisement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A client's broker took an event."""
+
+    client: str
+    broker: str
+    publication: Publish
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A message left for a neighbour."""
+
+    source: str
+    target: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """An event reached a client, for these of its subscriptions."""
+
+    client: str
+    publication: Publish
+    subscriptions: tuple[Key, ...]
+    hop_count: int
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something failed, or was mended."""
+
+    what: str
+    restarted: str | None = None
+    """The broker that starts anew, and remembers nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Nothing is under way any more."""
+
+
+Occurrence: TypeAlias = Subscribed | Unsubscribed | Published | Carried | Delivered | Failed | Quiet

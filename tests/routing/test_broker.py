@@ -1,0 +1,237 @@
+"""What a broker does with single messages, without any network."""
+
+from __future__ import annotations
+
+import pytest
+
+import tamis
+from tamis.routing import (
+    Adaptation,
+    Advertise,
+    Broker,
+    Deliver,
+    Entry,
+    Filter,
+    Hello,
+    KnownPeerError,
+    Publish,
+    Reject,
+    Send,
+    Subscribe,
+    Unadvertise,
+    UnknownPeerError,
+    UnknownStrategyError,
+    Unsubscribe,
+)
+from tamis.routing.adaptation import AdaptationError
+
+
+def entry(key, text):
+    return Entry(key, tamis.parse(text))
+
+
+def subscribe(key, text, **options):
+    return Subscribe((entry(key, text),), **options)
+
+
+def broker_between(*neighbours, clients=(), **options):
+    broker = Broker("me", algorithm="naive", **options)
+    for neighbour in neighbours:
+        broker.connect(neighbour, 0.0)
+    for client in clients:
+        broker.attach(client)
+    return broker
+
+
+def sent(outputs):
+    return [(output.peer, output.message) for output in outputs if isinstance(output, Send)]
+
+
+def test_an_event_never_goes_back_to_where_it_came_from():
+    broker = broker_between("north", "south")
+    for neighbour in ("north", "south"):
+        broker.receive(subscribe(0, "x > 1"), neighbour, 0.0)
+    assert [peer for peer, _ in sent(broker.receive(Publish("e", {"x": 5}), "north", 0.0))] == ["south"]
+
+
+def test_an_event_that_comes_again_goes_no_further():
+    broker = broker_between("north", clients=["ann"])
+    broker.receive(subscribe("s", "x > 1"), "ann", 0.0)
+    assert broker.receive(Publish("e", {"x": 5}), "north", 0.0) == [Deliver("ann", Publish("e", {"x": 5}), ("s",))]
+    assert broker.receive(Publish("e", {"x": 5}), "north", 0.0) == []
+
+
+def test_only_the_latest_events_are_remembered():
+    broker = broker_between(clients=["ann"], remembered=2)
+    broker.receive(subscribe("s", "TRUE"), "ann", 0.0)
+    for key in "abc":
+        broker.receive(Publish(key, {}), "ann", 0.0)
+    assert broker.receive(Publish("c", {}), "ann", 0.0) == [] != broker.receive(Publish("a", {}), "ann", 0.0)
+
+
+def test_a_message_that_comes_twice_at_any_time_changes_nothing():
+    broker = broker_between("north", "south", strategy="simple")
+    first = [
+        Hello((entry(0, "x = 1"),)),
+        subscribe(1, "x = 2"),
+        Unsubscribe((0,), (entry(2, "x = 3"),)),
+        Unsubscribe((2,)),
+    ]
+    for message in first:
+        broker.receive(message, "north", 0.0)
+    known = dict(broker.table.of("north"))
+    assert [str(each) for each in known.values()] == ["x = 2"]
+    for message in first * 2:
+        assert broker.receive(message, "north", 0.0) == []
+    assert broker.table.of("north") == known
+
+
+def test_a_subscription_under_the_same_key_replaces_the_former_in_one_message():
+    broker = broker_between("north", clients=["ann"])
+    broker.receive(subscribe("s", "x = 1"), "ann", 0.0)
+    assert sent(broker.receive(subscribe("s", "x = 2"), "ann", 0.0)) == [
+        ("north", Subscribe((entry(1, "x = 2"),), replaces=(0,)))
+    ]
+    assert broker.receive(subscribe("s", "x = 2"), "ann", 0.0) == []
+
+
+def test_a_lease_ends_unless_it_is_renewed():
+    broker = broker_between("north", clients=["ann"])
+    broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 0.0)
+    assert broker.next_expiry == 10
+    broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 6.0)
+    assert broker.advance(10.0) == [] and broker.next_expiry == 16
+    assert sent(broker.advance(16.0)) == [("north", Unsubscribe((0,)))]
+    assert broker.next_expiry is None and len(broker.table) == 0
+
+
+def test_an_advertisement_may_have_a_lease_too():
+    broker = broker_between("north", clients=["ann"], advertisements="simple")
+    broker.receive(Advertise((entry("a", "x = 1"),), lease_s=5), "ann", 0.0)
+    assert sent(broker.advance(5.0)) == [("north", Unadvertise((0,)))]
+
+
+def test_a_subscription_without_a_lease_stays_though_it_once_had_one():
+    broker = broker_between(clients=["ann"])
+    broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 0.0)
+    broker.receive(subscribe("s", "x = 1"), "ann", 1.0)
+    broker.advance(100.0)
+    assert len(broker.table) == 1
+
+
+def test_a_late_advertisement_fetches_the_subscriptions_that_it_concerns_and_its_end_lets_them_go():
+    broker = broker_between("north", clients=["ann"], advertisements="covering")
+    broker.receive(Hello(), "north", 0.0)
+    assert sent(broker.receive(subscribe("s", "x < 5"), "ann", 0.0)) == []
+    assert sent(broker.receive(subscribe("t", "x > 50"), "ann", 0.0)) == []
+    (told,) = sent(broker.receive(Advertise((entry(0, "x BETWEEN 0 AND 9"),)), "north", 0.0))
+    assert told == ("north", Subscribe((entry(0, "x < 5"),)))
+    assert sent(broker.receive(Unadvertise((0,)), "north", 0.0)) == [("north", Unsubscribe((0,)))]
+
+
+def test_who_has_not_advertised_an_event_may_not_publish_it():
+    broker = broker_between(clients=["ann"], advertisements="simple")
+    (output,) = broker.receive(Publish("e", {"x": 1}), "ann", 0.0)
+    assert isinstance(output, Reject) and "advertise a filter that matches it first" in output.reason
+    broker.receive(Advertise((entry("a", "x = 1"),)), "ann", 0.0)
+    broker.receive(subscribe("s", "x = 1"), "ann", 0.0)
+    assert [type(each) for each in broker.receive(Publish("e", {"x": 1}), "ann", 0.0)] == [Deliver]
+
+
+def test_brokers_with_and_without_advertisements_get_along():
+    plain, careful = Broker("plain", algorithm="naive"), Broker("careful", advertisements="simple", algorithm="naive")
+    ((_, hello),) = sent(plain.connect("careful", 0.0))
+    careful.connect("plain", 0.0)
+    careful.receive(hello, "plain", 0.0)
+    careful.attach("ann")
+    assert [peer for peer, _ in sent(careful.receive(subscribe("s", "x = 1"), "ann", 0.0))] == ["plain"]
+
+
+def test_what_clients_do_is_announced_to_those_who_ask():
+    broker = broker_between("north", clients=["ann", "bob"], announces=True)
+    broker.receive(subscribe("watch", "type LIKE 'tamis.%' AND client = 'bob'"), "ann", 0.0)
+    outputs = []
+    for message in (
+        subscribe("s", "x = 1"),
+        Advertise((entry("a", "x = 2"),)),
+        Unsubscribe(("s",)),
+        Unadvertise(("a",)),
+        Unsubscribe(("s",)),
+    ):
+        outputs += [each for each in broker.receive(message, "bob", 1.0) if isinstance(each, Deliver)]
+    said = [each.publication.event for each in outputs]
+    assert [each["type"] for each in said] == [
+        f"tamis.{kind}" for kind in ("Subscribed", "Advertised", "Unsubscribed", "Unadvertised")
+    ]
+    assert said[0]["filter"] == "x = 1" and said[0]["broker"] == "me"
+    assert len({each.publication.key for each in outputs}) == 4
+
+
+def test_clients_may_not_publish_announcements():
+    broker = broker_between(clients=["ann"])
+    (output,) = broker.receive(Publish("e", {"type": "tamis.Subscribed"}), "ann", 0.0)
+    assert isinstance(output, Reject) and "by brokers alone" in output.reason
+
+
+def test_announcements_are_advertised_where_advertisements_are_used():
+    broker = Broker("me", advertisements="simple", announces=True, algorithm="naive")
+    ((_, hello),) = sent(broker.connect("north", 0.0))
+    assert tamis.relations.overlaps(hello.advertisements[0].filter, "type = 'tamis.Subscribed'")
+
+
+def test_a_sender_stops_filtering_when_nearly_everything_matches_and_starts_when_it_is_asked():
+    settings = Adaptation(stop_above=0.8, ask_above=0.5, event_count=10, wait_s=5)
+    broker = broker_between("north", "south", adaptation=settings)
+    broker.receive(subscribe(0, "x < 9"), "north", 0.0)
+    for number in range(10):
+        broker.receive(Publish(f"a{number}", {"x": number}), "south", 0.0)
+    assert not broker.is_filtering("north")
+    assert [peer for peer, _ in sent(broker.receive(Publish("b", {"x": 99}), "south", 0.0))] == ["north"]
+    broker.receive(subscribe(1, "x = 50"), "north", 0.0)  # what is said meanwhile counts later
+    broker.receive(Filter(), "north", 1.0)
+    assert broker.is_filtering("north")
+    assert sent(broker.receive(Publish("c", {"x": 99}), "south", 1.0)) == []
+    assert sent(broker.receive(Publish("d", {"x": 50}), "south", 1.0)) != []
+    for number in range(28):
+        broker.receive(Publish(f"d{number}", {"x": 1}), "south", 2.0)
+    assert broker.is_filtering("north"), "it was asked a moment ago"
+    for number in range(10):
+        broker.receive(Publish(f"f{number}", {"x": 1}), "south", 9.0)
+    assert not broker.is_filtering("north")
+
+
+def test_a_receiver_asks_for_filtering_when_too_much_comes_in_vain():
+    broker = broker_between("north", clients=["ann"], adaptation=Adaptation(ask_above=0.3, event_count=10))
+    broker.receive(subscribe("s", "x < 5"), "ann", 0.0)
+    said = [sent(broker.receive(Publish(number, {"x": number}), "north", 0.0)) for number in range(20)]
+    assert [index for index, each in enumerate(said) if ("north", Filter()) in each] == [9, 19]
+
+
+def test_bounds_that_make_brokers_quarrel_are_refused():
+    for options in ({"stop_above": 0.5, "ask_above": 0.5}, {"stop_above": 2}, {"event_count": 0}, {"wait_s": -1}):
+        with pytest.raises(AdaptationError):
+            Adaptation(**options)
+
+
+def test_mistakes_of_the_driver_are_named():
+    broker = broker_between("north", clients=["ann"])
+    with pytest.raises(UnknownPeerError, match="connect a neighbour, or attach a client, first"):
+        broker.receive(Publish("e", {}), "bob", 0.0)
+    with pytest.raises(KnownPeerError, match="disconnect it first"):
+        broker.connect("ann", 0.0)
+    with pytest.raises(KnownPeerError):
+        broker.attach("north")
+    with pytest.raises(UnknownStrategyError, match="there are: flooding, simple, identity"):
+        Broker("me", "magic")
+
+
+def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():
+    broker = broker_between("north", "south", clients=["ann"])
+    broker.receive(subscribe(0, "x > 1"), "north", 0.0)
+    broker.receive(subscribe("s", "x > 5"), "ann", 0.0)
+    assert sent(broker.disconnect("north", 1.0)) == [("south", Unsubscribe((0,), (entry(1, "x > 5"),)))]
+    assert broker.neighbours == ("south",)
+    ((_, hello),) = sent(broker.connect("north", 2.0))
+    assert [str(each.filter) for each in hello.entries] == ["x > 5"]
+    broker.disconnect("ann", 3.0)
+    assert broker.clients == () and len(broker.table) == 0

@@ -1,0 +1,116 @@
+"""Messages survive the way through bytes, and bytes that are no message are refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+from dataclasses import FrozenInstanceError
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis.errors import LimitError
+from tamis.language import Limits
+from tamis.routing import (
+    Advertise,
+    Entry,
+    Filter,
+    Hello,
+    MessageError,
+    Publish,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+    decode,
+    encode,
+)
+from tests.strategies import conditions, numbers, texts, times
+
+keys = st.one_of(st.integers(0, 2**40), texts)
+many_keys = st.lists(keys, max_size=3).map(tuple)
+entries = st.lists(st.builds(Entry, keys, conditions), max_size=3).map(tuple)
+leases = st.one_of(st.none(), st.floats(0.001, 1e9))
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, texts, times, st.just(10**40), st.binary(max_size=4)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=5,
+)
+messages = st.one_of(
+    st.builds(Hello, entries, entries),
+    st.builds(Subscribe, entries, many_keys, leases),
+    st.builds(Unsubscribe, many_keys, entries),
+    st.builds(Advertise, entries, many_keys, leases),
+    st.builds(Unadvertise, many_keys, entries),
+    st.builds(Publish, keys, st.dictionaries(texts, values, max_size=4)),
+    st.just(Filter()),
+)
+
+
+@given(messages)
+@settings(max_examples=60)
+def test_every_message_comes_back_as_it_was_sent(message):
+    # repr tells 1 from 1.0 and TRUE, and finds NaN equal to itself
+    assert repr(decode(encode(message))) == repr(message)
+
+
+@given(messages)
+@settings(max_examples=60)
+def test_a_cut_message_is_refused(message):
+    data = encode(message)
+    for end in {0, 1, 2, 3, len(data) - 1}:
+        if end < len(data):
+            with pytest.raises(MessageError):
+                decode(data[:end])
+
+
+@given(st.integers(0, 6), st.binary(max_size=40))
+def test_arbitrary_bytes_are_a_message_or_refused(kind, body):
+    try:
+        message = decode(bytes((0xA7, 1, kind)) + body)
+    except (MessageError, LimitError):
+        return
+    assert repr(decode(encode(message))) == repr(message)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "0 bytes"),
+        (b"GET / HTTP", "begin with 0x47"),
+        (b"\xa7\x02\x00", "version 2; expected version 1"),
+        (b"\xa7\x01\x63", "kind 99"),
+        (b"\xa7\x01\x05\x92\x01\x01", "an event is a record"),
+        (b"\xa7\x01\x05\x92\xc3\x80", "a key is a number or a text"),
+        (b"\xa7\x01\x01\x93\x90\x90\xcb\xff\xf8\0\0\0\0\0\0", "a lease is a number of seconds"),
+        (b"\xa7\x01\x01\x93\x91\x92\x01\xa3x =\x90\xc0", "expected the fields of a Subscribe"),
+    ],
+)
+def test_an_error_says_what_is_wrong_with_the_bytes(data, says):
+    with pytest.raises(MessageError, match=says):
+        decode(data)
+
+
+def test_a_filter_beyond_the_limits_is_refused():
+    data = encode(Subscribe((Entry(1, tamis.parse("x = 1 AND y = 2 AND z = 3")),)))
+    with pytest.raises(LimitError):
+        decode(data, limits=Limits(nodes=3))
+
+
+def test_a_value_that_no_event_has_cannot_be_sent():
+    with pytest.raises(MessageError, match="cannot travel"):
+        encode(Publish("e", {"x": object()}))
+
+
+def test_messages_are_immutable_and_can_be_compared_hashed_and_pickled():
+    event = {"price": Decimal("1.50"), "day": dt.date(2024, 2, 29)}
+    message = Publish("e", event)
+    event["price"] = 0
+    assert message.event["price"] == Decimal("1.50")
+    with pytest.raises(TypeError):
+        message.event["price"] = 0
+    with pytest.raises(FrozenInstanceError):
+        message.key = "f"
+    assert pickle.loads(pickle.dumps(message)) == message and hash(message) == hash(Publish("e", dict(message.event)))
