@@ -13,6 +13,7 @@ from tamis.topk import Ranked, TopK
 from tamis.topk.closed_form import entering_times
 from tamis.topk.covering import covers as covers_ranked
 from tamis.topk.covering import warm_up
+from tamis.topk.geometry import covers, merged
 from tamis.topk.merging import Merger
 from tamis.topk.proxies import Proxy
 from tamis.topk.regions import (
@@ -24,8 +25,6 @@ from tamis.topk.regions import (
     HalfSpace,
     Level,
     Nowhere,
-    covers,
-    merged,
     region_of,
 )
 from tamis.topk.scores import key

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tamis.language import parse
 from tamis.topk import Ranked, TopK
 from tamis.topk.algorithms import RANKINGS
+from tamis.topk.happenings import Drop, Notify, Publish, Subscribe, Unpublish, Unsubscribe
 from tamis.topk.naive import Naive
-from tamis.topk.specification import Drop, Notify, Publish, Subscribe, Trace, Unpublish, Unsubscribe
+from tamis.topk.specification import Trace
 from tests.topk.stories import VARIANTS, made
 
 TICK = 0.5

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tamis.topk.regions import Nowhere, Region, covers, merged
+from tamis.topk.geometry import covers, merged
+from tamis.topk.regions import Nowhere, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
+from tamis.topk.geometry import covers
 from tamis.topk.ranked import Ranked
-from tamis.topk.regions import Region, covers, region_of
+from tamis.topk.regions import Region, region_of
 from tamis.topk.scores import key
 
 if TYPE_CHECKING:

@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tamis.language.meaning import holds
+from tamis.topk.happenings import Drop, Happening, Notify, Publish, Subscribe, Unpublish, Unsubscribe, Violation
 from tamis.topk.ranked import Ranked
 from tamis.topk.scores import key
 from tamis.topk.windows import CountWindow, TimeWindow
@@ -36,74 +37,6 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-
-
-@dataclass(frozen=True, slots=True)
-class Publish:
-    """A client publishes an event."""
-
-    at: float
-    client: Hashable
-    event: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class Unpublish:
-    """A client withdraws an event."""
-
-    at: float
-    client: Hashable
-    event: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribe:
-    """A client activates a subscription."""
-
-    at: float
-    client: Hashable
-    subscription: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
-    """A client deactivates a subscription."""
-
-    at: float
-    client: Hashable
-    subscription: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class Notify:
-    """The system tells a client of an event."""
-
-    at: float
-    client: Hashable
-    event: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """The system drops an event from the window of a subscription."""
-
-    at: float
-    subscription: Hashable
-    event: Hashable
-
-
-Happening: TypeAlias = Publish | Unpublish | Subscribe | Unsubscribe | Notify | Drop
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A promise that was broken: which, when, and about whom."""
-
-    promise: str
-    at: float
-    client: Hashable
-    event: Hashable
-    subscription: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,82 @@
+"""What happens in a publish/subscribe system?
+
+Clients publish, withdraw, subscribe and unsubscribe; the system tells clients of events, and drops events from windows.
+
+Source: Pripužić 2010, section 2.3, equations 2.48 to 2.54 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A client publishes an event."""
+
+    at: float
+    client: Hashable
+    event: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Unpublish:
+    """A client withdraws an event."""
+
+    at: float
+    client: Hashable
+    event: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """A client activates a subscription."""
+
+    at: float
+    client: Hashable
+    subscription: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """A client deactivates a subscription."""
+
+    at: float
+    client: Hashable
+    subscription: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """The system tells a client of an event."""
+
+    at: float
+    client: Hashable
+    event: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The system drops an event from the window of a subscription."""
+
+    at: float
+    subscription: Hashable
+    event: Hashable
+
+
+Happening: TypeAlias = Publish | Unpublish | Subscribe | Unsubscribe | Notify | Drop
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A promise that was broken: which, when, and about whom."""
+
+    promise: str
+    at: float
+    client: Hashable
+    event: Hashable
+    subscription: Hashable = None
