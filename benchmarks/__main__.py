@@ -33,6 +33,7 @@ from benchmarks.parsing import parsing
 from benchmarks.pruning import bulk_pruning, overlap, pruning_on_spark
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers
+from benchmarks.routing import routing_events, routing_tables
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
@@ -60,6 +61,8 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "bulk_pruning": bulk_pruning,
     "pruning_on_spark": pruning_on_spark,
     "overlap": overlap,
+    "routing_tables": routing_tables,
+    "routing_events": routing_events,
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
@@ -79,6 +82,7 @@ FULL: dict[str, dict[str, Any]] = {
     "covering": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
     "bulk_pruning": {"names": ("auction",), "subscription_counts": (10_000, 100_000, 1_000_000)},
     "pruning_on_spark": {"subscription_counts": (10_000, 100_000, 1_000_000)},
+    "routing_tables": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
     "ranked_growth": {"ks": (1, 3, 9, 27, 81), "ns": (500, 2_000, 8_000, 40_000)},
 }
 """What `--full` asks for; it takes gigabytes, and most of an hour."""
