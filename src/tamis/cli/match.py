@@ -60,7 +60,7 @@ def match(
 ) -> None:
     """Match the events of files against the subscriptions of files, on Spark."""
     with mistakes_shown(as_json):
-        _look_first((events, subscriptions), (out, rejected), overwrite)
+        _look_first((events, subscriptions), (out, rejected), overwrite, master)
         naming = {"id": id_column, "where": where}
         told = _matched(events, subscriptions, out, rejected, naming, keep or None, result.value, master, log)
     if as_json:
@@ -75,7 +75,7 @@ def match(
         show(to_complain(), Text.assemble(("✗ ", "bold red"), message), below="  ")
 
 
-def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool) -> None:
+def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool, master: str | None) -> None:
     """Say what is wrong before anything takes time."""
     for path in read:
         if "://" not in path and not Path(path).exists():
@@ -85,11 +85,13 @@ def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrit
             raise InputError(f"{target} is there already", hint="Name another, or add --overwrite.")
     from tamis.spark.files import format_of
     from tamis.spark.java import require_java
+    from tamis.spark.session import is_remote
 
     for each in (*read, *written):
         if each:
             format_of(each)
-    require_java()
+    if not is_remote(master):
+        require_java()
 
 
 def _matched(

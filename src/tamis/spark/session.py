@@ -24,6 +24,11 @@ QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare
 """Compile quickly rather than well; peak speed is the kernels' part, which are not Java."""
 
 
+def is_remote(master: str | None) -> bool:
+    """Is it the address of a Spark Connect server? Then Java is the server's business."""
+    return master is not None and master.startswith("sc://")
+
+
 def session(
     master: str | None = None,
     *,
@@ -37,14 +42,15 @@ def session(
     log       a file for what Java and Spark have to say; without it they say it on standard error
     config    further settings of Spark
     """
-    require_java()
+    if not is_remote(master):
+        require_java()
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     chosen = {"spark.sql.execution.arrow.maxRecordsPerBatch": "16384"}
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if not is_submitted and master is not None and master.startswith("sc://"):
+    if not is_submitted and master is not None and is_remote(master):
         return builder.remote(master).getOrCreate()
     if not is_submitted:
         master = master or "local[*]"
@@ -71,7 +77,6 @@ def session(
 @contextmanager
 def running(master: str | None = None, **options: Any) -> Iterator[SparkSession]:
     """Give a session for a while: the present one, or one that is stopped afterwards; options as for `session`."""
-    require_java()
     from pyspark.sql import SparkSession
 
     present = SparkSession.getActiveSession()
