@@ -61,7 +61,7 @@ def match(
     """Match the events of files against the subscriptions of files, on Spark."""
     with mistakes_shown(as_json):
         _look_first((events, subscriptions), (out, rejected), overwrite, master)
-        naming = {"id": id_column, "where": where}
+        naming: dict[str, Any] = {"id": id_column, "where": where}
         told = _matched(events, subscriptions, out, rejected, naming, keep or None, result.value, master, log)
     if as_json:
         to_programs(told)
@@ -99,7 +99,7 @@ def _matched(
     subscriptions: str,
     out: str,
     rejected: str | None,
-    naming: dict[str, str],
+    naming: dict[str, Any],
     keep: list[str] | None,
     result: str,
     master: str | None,
