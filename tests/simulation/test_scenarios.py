@@ -69,6 +69,13 @@ def test_a_seed_decides_everything():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
-def test_ten_thousand_runs_keep_their_promises(part):
+def test_ten_thousand_runs_with_faults_keep_their_promises(part):
     for seed in range(part * 500, (part + 1) * 500):
-        promise_kept(simulate(Scenario.of_seed(seed)))
+        promise_kept(simulate(Scenario.of_seed(seed, has_faults=True)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_two_thousand_runs_without_faults_keep_their_promises(part):
+    for seed in range(part * 500, (part + 1) * 500):
+        promise_kept(simulate(Scenario.of_seed(seed, has_faults=False)))

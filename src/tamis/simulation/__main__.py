@@ -1,0 +1,38 @@
+"""Run the scenario of a seed again, and say what went wrong: `python -m tamis.simulation 42`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tamis.simulation.counting import measured
+from tamis.simulation.scenarios import Scenario, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the scenarios of some seeds; return how many had problems.
+
+    >>> main(["42"])
+    Scenario(seed=42, ...)
+      ...
+      nothing went wrong
+    0
+    """
+    failed = 0
+    for word in words:
+        scenario = Scenario.of_seed(int(word))
+        print(scenario)
+        run = simulate(scenario)
+        sent = ", ".join(f"{count} {kind}" for kind, count in sorted(run.counters.messages.items()))
+        print(f"  sent: {sent or 'nothing'}; delivered: {run.counters.delivered_count}")
+        print(f"  left: {measured(run.network)['entries']} entries")
+        print("\n".join(f"  {problem}" for problem in run.problems) or "  nothing went wrong")
+        failed += bool(run.problems)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or ["0"]))
