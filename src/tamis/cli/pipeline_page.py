@@ -122,7 +122,14 @@ def written(story: Story) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}" if whole else "none"
+    """Write a share; 100% is all of them, and nothing less.
+
+    >>> _share(9_999, 10_000), _share(10, 10)
+    ('99.9%', '100%')
+    """
+    if part == whole:
+        return "100%"
+    return f"{int(1000 * part / whole) / 10}%"
 
 
 def _section(title: str, plot: str) -> str:
