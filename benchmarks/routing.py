@@ -10,11 +10,13 @@ a perfect strategy carried over a link behind which nobody wanted them.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from random import Random
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.cases import CASES, events_of, parsed
+from tamis.language import parse
 from tamis.matching import Matcher
 from tamis.routing import STRATEGIES, Broker
 from tamis.simulation import TOPOLOGIES, Checker, Counters, Network, measured
@@ -24,10 +26,39 @@ from tamis.simulation.topologies import names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tamis.language import Expression
+
+SIMILAR = "similar"
+"""Subscriptions to shares, of which few are popular, up to round prices: many are identical, covered, or merge."""
 NETWORKS = (("line", 5), ("balanced tree", 100))
 _EVENTS = 300
 _CHECKED = 20
 """So many events' ways are compared with those that are needed."""
+
+
+def _load(name: str, subscription_count: int, event_count: int, seed: int) -> tuple[list[Expression], list[Any]]:
+    """Return filters and events of a workload."""
+    if name != SIMILAR:
+        workload = CASES[name]()
+        filters = parsed(workload.subscriptions(subscription_count, seed))
+        return filters, events_of(workload.events(event_count, seed + 1))
+    chance = Random(seed)
+
+    def share() -> str:
+        return f"share {int(200 * chance.random() ** 2):03}"
+
+    texts = [
+        chance.choice(
+            (
+                f"name = '{share()}' AND price < {10 * chance.randint(1, 20)}",
+                f"name = '{share()}' AND price BETWEEN {10 * chance.randint(0, 10)} AND {10 * chance.randint(10, 20)}",
+                f"name IN ('{share()}', '{share()}') AND price < {50 * chance.randint(1, 4)}",
+            )
+        )
+        for _ in range(subscription_count)
+    ]
+    events = [{"name": share(), "price": chance.uniform(0, 200)} for _ in range(event_count)]
+    return [parse(text) for text in texts], events
 
 
 def _network(topology: str, broker_count: int, strategy: str, seed: int, algorithm: str = "block") -> Network:
@@ -42,18 +73,16 @@ def _network(topology: str, broker_count: int, strategy: str, seed: int, algorit
 
 def routing_tables(
     networks: Sequence[tuple[str, int]] = NETWORKS,
-    subscription_counts: Sequence[int] = (200, 1_000),
+    subscription_counts: Sequence[int] = (200,),
     strategies: Sequence[str] = ("flooding", "simple", "identity", "covering", "merging"),
-    name: str = "auction",
+    names: Sequence[str] = (SIMILAR, "auction"),
     cancelled_share: float = 0.1,
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
     """How many control messages does it take until subscriptions have spread, and how large are the tables then?"""
-    for topology, broker_count in networks:
+    for name, (topology, broker_count) in product(names, networks):
         for count in subscription_counts:
-            workload = CASES[name]()
-            filters = parsed(workload.subscriptions(count, seed))
-            events = events_of(workload.events(_EVENTS, seed + 1))
+            filters, events = _load(name, count, _EVENTS, seed)
             for strategy in strategies:
                 network = _network(topology, broker_count, strategy, seed)
                 counters = Counters()
@@ -73,6 +102,7 @@ def routing_tables(
                 active = {number: filters[number] for number in range(int(count * cancelled_share), count)}
                 match_count, wrong = _judged(network, events, active)
                 yield {
+                    "workload": name,
                     "network": f"{topology} of {broker_count}",
                     "subscriptions": count,
                     "strategy": strategy,
@@ -111,13 +141,11 @@ def routing_events(
     subscription_count: int = 500,
     event_count: int = 500,
     strategies: Sequence[str] = tuple(STRATEGIES)[:-1],
-    name: str = "auction",
+    name: str = SIMILAR,
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
     """How many messages does the simulator carry in a second, and how many does an event need?"""
-    workload = CASES[name]()
-    filters = parsed(workload.subscriptions(subscription_count, seed))
-    events = events_of(workload.events(event_count, seed + 1))
+    filters, events = _load(name, subscription_count, event_count, seed)
     for topology, broker_count in networks:
         for strategy in strategies:
             network = _network(topology, broker_count, strategy, seed)
