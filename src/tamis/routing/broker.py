@@ -48,8 +48,10 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.pruning.goals import Goal
     from tamis.routing.adaptation import Adaptation
     from tamis.routing.base import Strategy
+    from tamis.selectivity.estimates import Share
 
 _REMEMBERED = 100_000
 _OWN = ""
@@ -164,6 +166,14 @@ class Broker:
             self.table.unmute(peer)
             del self._links[peer]
         return self._told(is_removal=True) + outputs
+
+    def prune(self, goal: Goal, share: Share, measure: str = "accuracy") -> int:
+        """Generalise what neighbours want, as far as a goal says, where it is kept; return how many filters changed.
+
+        What clients want stays exact, and what is told to neighbours stays as it is. New filters come as they are said;
+        prune again now and then.
+        """
+        return self.table.prune(self._links, goal, share, measure)
 
     def _link(self, neighbour: str) -> Link:
         try:

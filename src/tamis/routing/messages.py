@@ -1,6 +1,6 @@
 """What do brokers and clients say to each other?
 
-Six kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
+Seven kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
 its own; so does a broker towards each of its neighbours, because what it tells a neighbour (one filter for many, a
 merger) is nobody's subscription in particular. Keys mean something between two peers only.
 

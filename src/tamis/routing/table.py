@@ -4,9 +4,10 @@ A routing table has an entry for each filter that a peer wants: a neighbour, who
 client. Equal filters of several peers are matched once. What was added lately is registered with the matcher when the
 next event comes, all at once.
 
-The entries of a peer that gets every event anyway can be left out of matching (`mute`).
+The entries of a peer that gets every event anyway can be left out of matching (`mute`), and those of neighbours matched
+in generalised versions (`prune`): post-pruning, which changes nothing in what is forwarded.
 
-Source: Mühl et al. 2002, section 2.1 (docs/bibliography.md).
+Source: Mühl et al. 2002, section 2.1; Bittner 2008, section 6.5 (docs/bibliography.md).
 Departs: clients have entries too, of the same form; they are told apart by who the peer is.
 """
 
@@ -15,13 +16,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tamis.matching import Matcher
+from tamis.pruning.bulk import prune_many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.pruning.goals import Goal
     from tamis.routing.messages import Key
+    from tamis.selectivity.estimates import Share
 
 
 class RoutingTable:
@@ -41,6 +45,7 @@ class RoutingTable:
         self._matcher = Matcher(algorithm, schema)
         self._waiting: dict[Expression, None] = {}
         self._muted: set[str] = set()
+        self._pruned: dict[tuple[str, Key], Expression] = {}
         self.match_count = 0
         """How many entries matched so far: a measure of the work."""
 
@@ -63,7 +68,7 @@ class RoutingTable:
 
     def bytes_of(self, peer: str) -> int:
         """Return what a peer's filters take as text, which is how they travel."""
-        return sum(len(str(expression).encode("utf-8", "surrogatepass")) for expression in self.of(peer).values())
+        return sum(_text_bytes(expression) for expression in self.of(peer).values())
 
     def add(self, peer: str, key: Key, expression: Expression) -> None:
         """Add an entry under a new key."""
@@ -77,26 +82,46 @@ class RoutingTable:
         expression = self._filters[peer].pop(key)
         if not self._filters[peer]:
             del self._filters[peer]
+        matched = self._pruned.pop((peer, key), expression)
         if peer not in self._muted:
-            self._let_go(peer, key, expression)
+            self._let_go(peer, key, matched)
         return expression
-
-    def replace(self, peer: str, key: Key, expression: Expression) -> None:
-        """Put another filter in the place of one."""
-        self.remove(peer, key)
-        self.add(peer, key, expression)
 
     def mute(self, peer: str) -> None:
         """Stop matching for a peer, whose entries stay."""
         for key, expression in self.of(peer).items():
-            self._let_go(peer, key, expression)
+            self._let_go(peer, key, self._pruned.get((peer, key), expression))
         self._muted.add(peer)
 
     def unmute(self, peer: str) -> None:
         """Match for a peer again."""
         self._muted.discard(peer)
         for key, expression in self.of(peer).items():
-            self._hold(peer, key, expression)
+            self._hold(peer, key, self._pruned.get((peer, key), expression))
+
+    def prune(self, peers: Iterable[str], goal: Goal, share: Share, measure: str = "accuracy") -> int:
+        """Match generalised versions of what some peers want, pruned as far as a goal says; return how many changed.
+
+        It starts from what the peers said each time, so a smaller goal takes prunings back.
+        """
+        sources = [(peer, key) for peer in peers for key in self.of(peer)]
+        originals = [self._filters[peer][key] for peer, key in sources]
+        changed = 0
+        for source, original, version in zip(
+            sources, originals, prune_many(originals, share, goal, measure), strict=True
+        ):
+            before = self._pruned.get(source, original)
+            if version != before:
+                changed += 1
+                if source[0] not in self._muted:
+                    self._let_go(*source, before)
+                    self._hold(*source, version)
+                self._pruned[source] = version
+        return changed
+
+    def matched_bytes(self, peer: str) -> int:
+        """Return what a peer's filters take as text, as they are matched."""
+        return sum(_text_bytes(self._pruned.get((peer, key), each)) for key, each in self.of(peer).items())
 
     def _hold(self, peer: str, key: Key, expression: Expression) -> None:
         holders = self._holders.get(expression)
@@ -126,3 +151,7 @@ class RoutingTable:
                 found.setdefault(peer, []).append(key)
                 self.match_count += 1
         return found
+
+
+def _text_bytes(expression: Expression) -> int:
+    return len(str(expression).encode("utf-8", "surrogatepass"))
