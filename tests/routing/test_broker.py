@@ -14,6 +14,7 @@ from tamis.routing import (
     Filter,
     Hello,
     KnownPeerError,
+    MessageError,
     Publish,
     Reject,
     Send,
@@ -223,6 +224,13 @@ def test_mistakes_of_the_driver_are_named():
         broker.attach("north")
     with pytest.raises(UnknownStrategyError, match="there are: flooding, simple, identity"):
         Broker("me", "magic")
+
+
+def test_a_neighbour_that_names_filters_as_clients_do_is_refused():
+    with pytest.raises(MessageError, match="expected a number that grows"):
+        broker_between("north").receive(subscribe("s", "x = 1"), "north", 0.0)
+    with pytest.raises(UnknownPeerError):
+        broker_between(clients=["ann"]).receive(Hello(), "ann", 0.0)
 
 
 def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing.adaptation import Adaptation, Rates
+from tamis.routing.errors import MessageError
 from tamis.routing.messages import Advertise, Entry, Hello, Key, Message, Subscribe, Unadvertise, Unsubscribe
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Numbers:
 
     def is_new(self, key: Key) -> bool:
         """Take note of a number; was it never here?"""
-        assert isinstance(key, int)
+        if not isinstance(key, int):
+            raise MessageError(f"a neighbour calls a filter {key!r:.60}", "a number that grows with every filter")
         if key <= self._highest:
             return False
         self._highest = key
