@@ -34,6 +34,8 @@ PROMISED_OF_LOCAL = 0.5
 """From 100,000 subscriptions on, the pipeline keeps this share of the local matcher's events per second."""
 PROMISED_TIMES_PLAIN = 50
 """From 1,000 subscriptions on."""
+_LASTING = {"spark.driver.extraJavaOptions": "-XX:-UsePerfData"}
+"""Java as it is for long jobs, for plain Spark's sake: ours is tuned to start."""
 _FILES = 8
 _FILTERS = 10
 
@@ -47,7 +49,7 @@ def spark(
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
     """How many events per second does the pipeline match, beside plain Spark and the matcher alone?"""
-    with TemporaryDirectory() as folder, on_spark.running(master, log=os.devnull) as session:
+    with TemporaryDirectory() as folder, on_spark.running(master, log=os.devnull, config=_LASTING) as session:
         events, path = _events(name, event_count, seed, Path(folder))
         frame = session.read.parquet(path)
         for count in subscription_counts:
@@ -96,7 +98,7 @@ def spark_growth(
     with TemporaryDirectory() as folder:
         _, path = _events(name, event_count, seed, Path(folder))
         for core_count in cores:
-            with on_spark.running(f"local[{core_count}]", log=os.devnull) as session:
+            with on_spark.running(f"local[{core_count}]", log=os.devnull, config=_LASTING) as session:
                 compiled = on_spark.compiled(session.createDataFrame(subscriptions))
                 for size in batch_sizes:
                     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(size))
