@@ -101,7 +101,7 @@ def test_no_strategy_loses_an_event_of_ugly_filters(name, steps, event):
         assert any(tamis.holds(each, event) for each in known)
 
 
-@pytest.mark.parametrize("name", set(STRATEGIES) - {"flooding"})
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "flooding"])
 @given(steps=STEPS)
 @settings(max_examples=30)
 def test_when_the_last_filter_leaves_nothing_is_told_any_more(name, steps):
