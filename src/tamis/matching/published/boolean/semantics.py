@@ -35,7 +35,7 @@ def semantic_least_hits(found: Shaped) -> int:
     >>> from tamis.language import parse
     >>> from tamis.matching.published.shapes import shaped
     >>> semantic_least_hits(shaped(parse("a < 10 AND b = 1 OR a < 20 AND b = 2 AND a < 30"), "boolean"))
-    4
+    3
     """
     syntactic = least_hits(found.shape)
     if found.shape in (ALWAYS, NEVER):
