@@ -9,8 +9,10 @@ for the truth of the whole predicate.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +56,9 @@ _OPERATORS = {"=": EQUAL, "<=>": EQUAL, "<>": UNEQUAL, "<": BELOW, "<=": AT_MOST
 _TERMS = frozenset({Attribute, Call})
 _SHORT = 2**53
 _NOWHERE: tuple[int, Any] = (0, None)
+_NO_PLACES: dict[int, tuple[int, Any]] = {}
+_Numbers: TypeAlias = "defaultdict[Any, int]"
+"""Operands, each with its number: who is asked for gets the next."""
 _PLAIN_TYPES = frozenset({int, float, str})
 """Types of which all values belong to one axis of a term, integers as long as they are short."""
 
@@ -89,11 +94,11 @@ class Leaves:
 
     def __init__(self) -> None:
         self._axis_numbers: dict[AxisKey, int] = {}
-        self._operands: list[dict[Any, int]] = []
-        # By the identity of the term, which the parser shares between texts, and the type of the operand: 16 times the
+        self._operands: list[_Numbers] = []
+        # By the type of the operand and the identity of the term, which the parser shares between texts: 16 times the
         # axis, and its operands. Only for types of which every value fits the axis. What is known by its identity has
         # to be kept, or another may come to bear the number.
-        self._places: dict[tuple[int, type], tuple[int, dict[Any, int]]] = {}
+        self._places: dict[type, dict[int, tuple[int, _Numbers]]] = {plain: {} for plain in _PLAIN_TYPES}
         self._kept: list[Expression] = []
         self._comparisons: dict[int, int] = {}  # the leaf of each comparison by its identity, for the same reason
         self._asked: list[int] = []  # of each leaf: 16 times its axis plus its operation
@@ -117,6 +122,7 @@ class Leaves:
         """
         comparisons, places, asked = self._comparisons, self._places, self._asked
         firsts, seconds = self._firsts, self._seconds
+        least = -_SHORT
         found = []
         for node in nodes:
             kind = type(node)
@@ -130,28 +136,28 @@ class Leaves:
             if kind is Between and type(node.low) is Literal is type(node.high):
                 low: Any = node.low.value
                 high: Any = node.high.value
-                axis, operands = places.get((id(node.value), type(low)), _NOWHERE)
+                axis, operands = places.get(type(low), _NO_PLACES).get(id(node.value), _NOWHERE)
                 if (
                     operands is not None
                     and type(high) is type(low)
-                    and (type(low) is not int or (-_SHORT <= low <= _SHORT and -_SHORT <= high <= _SHORT))
+                    and (type(low) is not int or (least <= low <= _SHORT and least <= high <= _SHORT))
                 ):
                     found.append(len(asked))
                     asked.append(axis + WITHIN)
-                    firsts.append(operands.setdefault(low, len(operands)))
-                    seconds.append(operands.setdefault(high, len(operands)))
+                    firsts.append(operands[low])
+                    seconds.append(operands[high])
                     continue
             elif kind is In:
                 members = node.values
                 types = set(map(type, members))
                 if len(types) == 1:
-                    axis, operands = places.get((id(node.value), types.pop()), _NOWHERE)
+                    axis, operands = places.get(types.pop(), _NO_PLACES).get(id(node.value), _NOWHERE)
                     if operands is not None and (type(members[0]) is str or _are_short(members)):
                         found.append(len(asked))
                         asked.append(axis + AMONG)
                         firsts.append(len(self._set_ends))
                         seconds.append(0)
-                        self._set_operands += [operands.setdefault(member, len(operands)) for member in members]
+                        self._set_operands += map(operands.__getitem__, members)
                         self._set_ends.append(len(self._set_operands))
                         continue
             found.append(self._other(node))
@@ -197,15 +203,15 @@ class Leaves:
         if kind == TRUTH or type(term) not in _TERMS:
             return self.truth(node, True)
         axis, operands = self._place(term, kind)
-        return self._new_leaf(axis, _OPERATORS[operator], operands.setdefault(operand, len(operands)))
+        return self._new_leaf(axis, _OPERATORS[operator], operands[operand])
 
     def _between(self, node: Expression, term: Expression, low: Any, high: Any, operation: int) -> int:
         kind = axis_kind(low)
         if kind == TRUTH or kind != axis_kind(high) or type(term) not in _TERMS:
             return self.truth(node, operation == WITHIN)
         axis, operands = self._place(term, kind, type(low))
-        first = operands.setdefault(low, len(operands))
-        return self._new_leaf(axis, operation, first, operands.setdefault(high, len(operands)))
+        first = operands[low]
+        return self._new_leaf(axis, operation, first, operands[high])
 
     def _among(self, node: Expression, term: Expression, members: tuple[Any, ...], operation: int) -> int:
         kinds = {axis_kind(member) for member in members if member is not None}
@@ -216,7 +222,7 @@ class Leaves:
                 return self.truth(node, False)
             members = tuple(member for member in members if member is not None)
         axis, operands = self._place(term, kinds.pop(), type(members[0]))
-        self._set_operands += [operands.setdefault(member, len(operands)) for member in members]
+        self._set_operands += map(operands.__getitem__, members)
         self._set_ends.append(len(self._set_operands))
         return self._new_leaf(axis, operation, len(self._set_ends) - 1)
 
@@ -237,8 +243,8 @@ class Leaves:
         if type(term) not in _TERMS or above is None:
             return self.truth(Test("startswith", (term, Literal(prefix))), True)
         axis, operands = self._place(term, STRING)
-        first = operands.setdefault(prefix, len(operands))
-        return self._new_leaf(axis, FROM_TO, first, operands.setdefault(above, len(operands)))
+        first = operands[prefix]
+        return self._new_leaf(axis, FROM_TO, first, operands[above])
 
     def truth(self, predicate: Expression, wanted: bool) -> int:
         """Return the leaf that asks whether a predicate is true, or whether it is false."""
@@ -246,14 +252,14 @@ class Leaves:
         operands.update({False: 0, True: 1})
         return self._new_leaf(axis, EQUAL, int(wanted))
 
-    def _place(self, term: Expression, kind: str, operand_type: type | None = None) -> tuple[int, dict[Any, int]]:
+    def _place(self, term: Expression, kind: str, operand_type: type | None = None) -> tuple[int, _Numbers]:
         """Return 16 times an axis, and its operands; operands of a plain type will find it by themselves next time."""
         number = self._axis_numbers.setdefault(AxisKey(term, kind), len(self._operands))
         if number == len(self._operands):
-            self._operands.append({})
+            self._operands.append(defaultdict(count().__next__))
         place = 16 * number, self._operands[number]
         if operand_type in _PLAIN_TYPES:
-            self._places[id(term), operand_type] = place
+            self._places[operand_type][id(term)] = place
             self._kept.append(term)
         return place
 

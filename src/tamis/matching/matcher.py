@@ -106,7 +106,10 @@ class Matcher:
             if len(new) < len(ids) or not self._handles.keys().isdisjoint(new):
                 raise DuplicateIdError(_first_repeated(ids, self._handles))
             self._engine.add(range(first, first + len(ids)), prepared)
-            self._handles |= new
+            if self._handles:
+                self._handles |= new
+            else:
+                self._handles = new
             self._ids += ids
             self._note_integers(first, ids)
             self._sources.extend(conditions)

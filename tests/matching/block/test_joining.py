@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +20,7 @@ subscription_lists = st.lists(st.one_of(conditions, conditions_over(simple_predi
 
 def drafted(expressions, first_handle=0):
     drafting = Drafting()
-    for handle, expression in enumerate(expressions, start=first_handle):
-        drafting.add(handle, expression)
+    drafting.add_many(count(first_handle), expressions)
     return drafting.finished()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -91,8 +91,7 @@ class Block(Algorithm):
         if len(first) < _MANY:
             return first
         drafting = Drafting()
-        for number, expression in enumerate(chain(first, waiting)):
-            drafting.add(number, expression)
+        drafting.add_many(count(), chain(first, waiting))
         return compiled(drafting.finished(), self._sample, self.schema)
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
@@ -162,8 +161,7 @@ class Block(Algorithm):
         self._bury()
         if self._open:
             drafting = Drafting()
-            for handle, expression in self._open.items():
-                drafting.add(handle, expression)
+            drafting.add_many(self._open.keys(), self._open.values())
             segment = compiled(drafting.finished(), self._sample, self.schema)
             self._parts.append(_Part(segment, np.ones(len(segment), np.bool_)))
             self._open = {}

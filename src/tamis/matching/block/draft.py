@@ -52,6 +52,8 @@ from tamis.matching.leaves import Leaves, Starts, integers, starts_of
 from tamis.selectivity.operations import GUESSES, WITHIN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tamis.matching.axes import Axis
 
 _NO_LEAVES = frozenset({*CONNECTIVES, Literal} - {Not})
@@ -122,7 +124,7 @@ class _Clause:
 
 
 class Drafting:
-    """A draft under construction. `add` is on the path of every registration, so it looks for the simple case first."""
+    """A draft under construction. `add_many` is on the path of every registration, so the simple case comes first."""
 
     def __init__(self) -> None:
         self._leaves = Leaves()
@@ -142,23 +144,28 @@ class Drafting:
     def __len__(self) -> int:
         return len(self._handles)
 
-    def add(self, handle: int, expression: Expression) -> None:
-        """Take a subscription."""
-        operands = expression.operands if type(expression) is And else (expression,)
-        if not _NO_LEAVES.isdisjoint(map(type, operands)):
+    def add_many(self, handles: Iterable[int], expressions: Iterable[Expression]) -> None:
+        """Take subscriptions."""
+        leaves_of = self._leaves.leaves
+        known, owners, ends, clause_leaves = self._handles, self._clause_owners, self._clause_ends, self._clause_leaves
+        for handle, expression in zip(handles, expressions, strict=False):  # there may be more handles
+            operands = expression.operands if type(expression) is And else (expression,)
+            if _NO_LEAVES.isdisjoint(map(type, operands)):
+                leaves = leaves_of(operands)
+                if -1 not in leaves:
+                    clause_leaves += leaves
+                    ends.append(len(clause_leaves))
+                    owners.append(len(known))
+                    known.append(handle)
+                    continue
             self._add_general(handle, expression)
-            return
-        leaves = self._leaves.leaves(operands)
-        if -1 in leaves:
-            self._add_general(handle, expression)
-            return
-        self._clause_leaves += leaves
-        self._clause_ends.append(len(self._clause_leaves))
-        self._clause_owners.append(len(self._handles))
-        self._clause_ordinals.append(0)
-        self._clause_trees.append(-1)
-        self._step_ends.append(len(self._step_actions))
-        self._handles.append(handle)
+
+    def _catch_up(self) -> None:
+        """Write down of the clauses of conjunctions what goes without saying: the first of its owner, and no tree."""
+        behind = len(self._clause_ends) - len(self._clause_trees)
+        self._clause_ordinals += [0] * behind
+        self._clause_trees += [-1] * behind
+        self._step_ends += [len(self._step_actions)] * behind
 
     # -- General Boolean expressions
 
@@ -178,6 +185,7 @@ class Drafting:
         self._take(handle, self._clauses(root) if root.cost < 1 else [_Clause([], [root])])
 
     def _take(self, handle: int, clauses: list[_Clause]) -> None:
+        self._catch_up()
         owner = len(self._handles)
         self._handles.append(handle)
         for ordinal, clause in enumerate(clauses):
@@ -283,6 +291,7 @@ class Drafting:
 
     def finished(self) -> Draft:
         """Return the draft."""
+        self._catch_up()
         leaves = self._leaves.finished()
         return Draft(
             leaves.axes,
