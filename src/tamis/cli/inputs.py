@@ -14,11 +14,11 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import LanguageError, SchemaError
+from tamis.errors import LanguageError, SchemaError, did_you_mean
 from tamis.language import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import TextIO
 
 STANDARD_INPUT = Path("-")
@@ -137,3 +137,12 @@ def _loaded(written: str, name: str, hint: str) -> Any:
 
 def _word(found: Any) -> str:
     return _JSON_WORDS.get(type(found), "a number")
+
+
+def require_known(name: str, known: Iterable[str], what: str) -> None:
+    """Raise unless a name is one of those that there are."""
+    names = tuple(known)
+    if name not in names:
+        near = did_you_mean(name, names)
+        all_of_them = f"There are {', '.join(names)}."
+        raise InputError(f"there is no {what} {name!r}", hint=f"{near} {all_of_them}" if near else all_of_them)

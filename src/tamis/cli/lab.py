@@ -12,10 +12,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.inputs import InputError
+from tamis.cli.inputs import InputError, require_known
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
-from tamis.errors import did_you_mean
 
 if TYPE_CHECKING:
     from tamis.lab import Report
@@ -58,10 +57,7 @@ def lab(
         _show_labs(as_json)
         return
     with mistakes_shown(as_json):
-        if name not in DESCRIPTIONS:
-            near = did_you_mean(name, DESCRIPTIONS)
-            known = f"There are {', '.join(DESCRIPTIONS)}."
-            raise InputError(f"there is no lab {name!r}", hint=f"{near} {known}" if near else known)
+        require_known(name, DESCRIPTIONS, "lab")
         if quick and full:
             raise InputError("a run is quick or full, not both")
         from tamis.lab import run, write  # here, so that no other command waits for arrays

@@ -15,10 +15,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.inputs import InputError
+from tamis.cli.inputs import InputError, require_known
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
-from tamis.errors import did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,10 +82,7 @@ def workload(
         _show_workloads(as_json)
         return
     with mistakes_shown(as_json):
-        if name not in DESCRIPTIONS:
-            near = did_you_mean(name, DESCRIPTIONS)
-            known = f"There are {', '.join(DESCRIPTIONS)}."
-            raise InputError(f"there is no workload {name!r}", hint=f"{near} {known}" if near else known)
+        require_known(name, DESCRIPTIONS, "workload")
         if out is None:
             raise InputError("there is no folder to write to", hint="Name one: --out DIR.")
         files = list(_written(name, event_count, subscription_count, seed, out, file_format))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +22,16 @@ Scalar: TypeAlias = bool | int | Decimal | float | str | dt.date | dt.datetime |
 """The value of a literal."""
 
 T = TypeVar("T")
+
+
+class Branching(Protocol):
+    """What has children."""
+
+    @property
+    def children(self) -> tuple[Any, ...]: ...
+
+
+N = TypeVar("N", bound=Branching)
 _set = object.__setattr__
 
 
@@ -465,10 +475,11 @@ def fold(root: Expression, combine: Callable[[Expression, list[T]], T]) -> T:
     return values[0]
 
 
-def fold_shared(root: Expression, combine: Callable[[Expression, list[T]], T]) -> T:
+def fold_shared(root: N, combine: Callable[[N, list[T]], T]) -> T:
     """Compute like `fold`, but once per distinct sub-expression, however often it occurs.
 
-    What a rewrite makes is often a graph whose tree is far larger than itself; only this walk is safe there.
+    What a rewrite makes is often a graph whose tree is far larger than itself; only this walk is safe there. It serves
+    whatever has children of its own kind.
     """
     values: dict[int, T] = {}
     stack = [root]

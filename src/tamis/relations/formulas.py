@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from tamis.language.expressions import fold_shared
 from tamis.relations.value_sets import Values, difference, intersection_of, union_of
 
 if TYPE_CHECKING:
@@ -244,20 +245,7 @@ def at_least(count: int, operands: Iterable[Formula]) -> Formula:
 
 def fold(root: Formula, combine: Callable[[Formula, list[T]], T]) -> T:
     """Compute a value bottom-up, once for each distinct node."""
-    if not root.children:
-        return combine(root, [])
-    values: dict[int, T] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        missing = [child for child in node.children if id(child) not in values]
-        if missing:
-            stack.extend(missing)
-            continue
-        stack.pop()
-        if id(node) not in values:
-            values[id(node)] = combine(node, [values[id(child)] for child in node.children])
-    return values[id(root)]
+    return fold_shared(root, combine) if root.children else combine(root, [])
 
 
 def opposite(formula: Formula) -> Formula:
