@@ -1,78 +1,18 @@
-"""Many threads register, remove, match and save at once, and every match sees the subscriptions of one moment.
-
-A writer's steps are a sequence of sets, S0, S1, ... A match that runs while steps are made sees one of the sets between the
-last step that had ended when the match began and the last that had begun when it ended, and never a mixture of two:
-
-    writer    S0 |--add a, b--| S1 |--remove a--| S2        a and b come in one call
-    match              |-------------|                      finds {}, {a, b} or {b}, but never {a}
-"""
+"""Many threads register, remove, match and save at once, and every match sees the subscriptions of one moment."""
 
 from __future__ import annotations
 
 import itertools
 import threading
-from bisect import bisect_left
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from time import sleep
 
 import pytest
 
-import tamis
 from tamis.matching import Matcher
 from tamis.matching.block import algorithm
 from tamis.matching.block.algorithm import Block
-
-CONDITIONS = [f"n % 7 = {rest}" for rest in range(7)] + [f"n BETWEEN {low} AND {low + 9}" for low in range(0, 14, 2)]
-CONDITIONS += ["n >= 0", "n < 0 OR n > 6 AND name = 'x'", "n IN (1, 3, 5, 9)", "at_least(2, n > 2, n < 9, name = 'x')"]
-EVENTS = [{"n": number, "name": "xy"[number % 2]} for number in range(14)]
-HOLDS = [[tamis.holds(tamis.parse(text), event) for text in CONDITIONS] for event in EVENTS]
-
-
-class Writer:
-    """A thread that registers and removes under ids of its own, and remembers its sets and when it made each step."""
-
-    def __init__(self, name: str, matcher: Matcher, clock: itertools.count, seed: int) -> None:
-        self.name, self.matcher, self.clock, self.chance = name, matcher, clock, Random(seed)
-        self.sets: list[frozenset[str]] = [frozenset()]
-        self.begins: list[int] = []
-        self.ends: list[int] = []
-        self.made = 0
-
-    def run(self, steps: int) -> None:
-        for _ in range(steps):
-            present = self.sets[-1]
-            if len(present) > 60 or (present and self.chance.random() < 0.4):
-                gone = self.chance.choice(sorted(present))
-                following = present - {gone}
-            else:
-                gone = None
-                count = self.chance.choice([2, 2, 2, 10, 30])
-                new = [f"{self.name}:{number}" for number in range(self.made, self.made + count)]
-                self.made += count
-                following = present.union(new)
-            self.sets.append(following)  # before it begins, so that whoever sees the step knows its set
-            self.begins.append(next(self.clock))
-            if gone is not None:
-                self.matcher.remove(gone)
-            else:
-                self.matcher.add_many({each: CONDITIONS[condition_of(each)] for each in new})
-            self.ends.append(next(self.clock))
-
-    def explain(self, begin: int, end: int, found: list[set[str]], events: list[int]) -> bool:
-        """Is what was found between two moments, for each of some events, the answer of one of the sets?"""
-        first, last = bisect_left(self.ends, begin), bisect_left(self.begins, end)
-        return any(
-            all(
-                mine == {each for each in present if HOLDS[event][condition_of(each)]}
-                for mine, event in zip(found, events, strict=True)
-            )
-            for present in self.sets[first : last + 1]
-        )
-
-
-def condition_of(subscription_id: str) -> int:
-    return int(subscription_id.split(":")[1]) % len(CONDITIONS)
+from tests.matching.histories import CONDITIONS, EVENTS, HOLDS, History, Writer
 
 
 @pytest.fixture(params=[20, 4096], ids=["at once", "by and by"])
@@ -107,61 +47,13 @@ def merges(monkeypatch):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_match_sees_the_set_of_one_moment(busy, merges, seed, tmp_path):
     matcher = Matcher()
-    clock = itertools.count()
-    writers = [Writer(name, matcher, clock, seed + number) for number, name in enumerate("ab")]
-    is_over = threading.Event()
-
-    def written(writer):
-        writer.run(800)
-
-    def one_event(chance):
-        event = chance.randrange(len(EVENTS))
-        return [event], [matcher.match(EVENTS[event])]
-
-    def a_batch(chance):
-        events = [chance.randrange(len(EVENTS)) for _ in range(chance.choice([5, 40, 300]))]
-        found = matcher.list_batch([EVENTS[event] for event in events], threads=2)
-        return events, found.to_pylist()
-
-    def a_file(chance):
-        matcher.save(tmp_path / "saved")
-        loaded = Matcher.load(tmp_path / "saved")
-        return list(range(len(EVENTS))), [loaded.match(event) for event in EVENTS]
-
-    def a_sample(chance):
-        is_over.wait(0.1)  # to learn is to lay everything out anew, and no merge would ever come to its end
-        matcher.learn([chance.choice(EVENTS) for _ in range(50)])
-        return [], []
-
-    def looked(look, number):
-        chance = Random(number)
-        seen = []
-        while not is_over.is_set():
-            begin = next(clock)
-            events, found = look(chance)
-            seen.append((begin, next(clock), events, found))
-        return seen
-
-    looks = [one_event, one_event, a_batch, a_file, a_sample]
-    with ThreadPoolExecutor(len(writers) + len(looks)) as pool:
-        looking = [pool.submit(looked, look, number) for number, look in enumerate(looks)]
-        writing = [pool.submit(written, writer) for writer in writers]
-        try:
-            for future in writing:
-                future.result()
-        finally:
-            is_over.set()
-        seen = [each for future in looking for each in future.result()]
+    history = History(matcher, tmp_path, seed=seed, pause=0.1)
+    looks = [history.one_event, history.one_event, history.a_batch, history.a_file, history.a_sample]
+    seen = history.run(looks, 800)
     matcher._engine.settle()
     assert len(seen) > 100
-    for begin, end, events, found in seen:
-        for writer in writers:
-            mine = [{each for each in ids if each.startswith(writer.name)} for ids in found]
-            assert writer.explain(begin, end, mine, events), f"{writer.name}, {begin} to {end}: {mine}"
+    history.check(seen)
     assert merges, "nothing was merged in the background"
-    for event, holds in zip(EVENTS, HOLDS, strict=True):
-        last = {each for writer in writers for each in writer.sets[-1] if holds[condition_of(each)]}
-        assert set(matcher.match(event)) == last
 
 
 def test_the_checker_would_find_a_mixture():

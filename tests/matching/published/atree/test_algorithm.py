@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import numpy as np
@@ -22,8 +20,8 @@ from tamis.matching.published.atree.algorithm import ATree, ATreeGeneral, ATreeZ
 from tamis.matching.published.atree.graph import kernels
 from tamis.workloads import Expressions
 from tamis.workloads.expressions import AND_OR_XOR
+from tests.matching.histories import CONDITIONS, EVENTS, HOLDS, History
 from tests.matching.published.atree.plain import check
-from tests.matching.test_concurrency import CONDITIONS, EVENTS, HOLDS, Writer, condition_of
 from tests.strategies import conditions, conditions_over, events, simple_predicates
 
 every_filter = pytest.mark.parametrize("algorithm", ["atree", "atree-zero", "atree-general"])
@@ -245,54 +243,10 @@ def test_every_match_sees_the_set_of_one_moment(algorithm, monkeypatch, tmp_path
     warm.match_batch(EVENTS * 5)
     list(warm.match_in_order(EVENTS[0]))
     matcher = Matcher(algorithm)
-    clock = itertools.count()
-    writers = [Writer(name, matcher, clock, number) for number, name in enumerate("ab")]
-    is_over = threading.Event()
-
-    def one_event(chance):
-        event = chance.randrange(len(EVENTS))
-        return [event], [matcher.match(EVENTS[event])]
-
-    def by_priority(chance):
-        event = chance.randrange(len(EVENTS))
-        return [event], [[each for group in matcher.match_in_order(EVENTS[event]) for each in group]]
-
-    def a_batch(chance):
-        chosen = [chance.randrange(len(EVENTS)) for _ in range(chance.choice([5, 40, 300]))]
-        return chosen, matcher.list_batch([EVENTS[event] for event in chosen], threads=2).to_pylist()
-
-    def a_file(_):
-        matcher.save(tmp_path / "saved")
-        loaded = Matcher.load(tmp_path / "saved")
-        return list(range(len(EVENTS))), [loaded.match(event) for event in EVENTS]
-
-    def looked(look, number):
-        chance = Random(number)
-        seen = []
-        while not is_over.is_set():
-            begin = next(clock)
-            chosen, found = look(chance)
-            seen.append((begin, next(clock), chosen, found))
-        return seen
-
-    looks = [one_event, by_priority, a_batch, a_file]
-    with ThreadPoolExecutor(len(writers) + len(looks)) as pool:
-        looking = [pool.submit(looked, look, number) for number, look in enumerate(looks)]
-        writing = [pool.submit(writer.run, 200) for writer in writers]
-        try:
-            for future in writing:
-                future.result()
-        finally:
-            is_over.set()
-        seen = [each for future in looking for each in future.result()]
+    history = History(matcher, tmp_path)
+    seen = history.run([history.one_event, history.by_priority, history.a_batch, history.a_file], 200)
     assert len(seen) > 50
-    for begin, end, chosen, found in seen:
-        for writer in writers:
-            mine = [{each for each in ids if each.startswith(writer.name)} for ids in found]
-            assert writer.explain(begin, end, mine, chosen), f"{writer.name}, {begin} to {end}: {mine}"
-    present = [each for writer in writers for each in writer.sets[-1]]
-    for event, holds in zip(EVENTS, HOLDS, strict=True):
-        assert set(matcher.match(event)) == {each for each in present if holds[condition_of(each)]}
+    present = history.check(seen)
     check(matcher._engine._graph, dict.fromkeys(matcher._handles[each] for each in present))
 
 
