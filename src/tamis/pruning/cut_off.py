@@ -30,7 +30,7 @@ import numpy.typing as npt
 from tamis.language.expressions import And, AtLeast, Expression, Literal, Or
 from tamis.language.rewrites.monotone import fold_monotone
 from tamis.pruning.bulk import running_totals
-from tamis.pruning.sequencing import Sequences, sequences
+from tamis.pruning.sequencing import Ordered, Sequences, sequences
 from tamis.relations.forms import context_of
 from tamis.relations.samples import Sample
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tamis.pruning.measures import Measure
     from tamis.selectivity.estimates import Share
 
-_NEVER = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +118,8 @@ def load_curve(
     point_count: int = 200,
 ) -> list[Point]:
     """Return load over memory, for prunings in the order of the queue."""
-    assert len(neighbours) == len(found), "one neighbour for each filter"
-    masks = _Masks(events, schema)
     ordered = found.ordered()
-    ranks = np.zeros(len(found.rows), np.int64)
-    ranks[ordered.places] = np.arange(1, len(ordered.places) + 1)
-    firsts: dict[Hashable, npt.NDArray[np.int64]] = {}
-    for number, neighbour in enumerate(neighbours):
-        first = firsts.setdefault(neighbour, np.full(masks.count, _NEVER))
-        _note(found, number, ranks, masks, first)
+    firsts = first_sent(found, ordered, neighbours, events, schema)
     sent_after = np.sort(np.concatenate([*firsts.values(), np.zeros(0, np.int64)]))
     leaves, _ = running_totals(found, ordered)
     total = len(ordered.places)
@@ -141,6 +134,30 @@ def load_curve(
         )
         for step, count in zip(steps.tolist(), sent.tolist(), strict=True)
     ]
+
+
+def first_sent(
+    found: Sequences,
+    ordered: Ordered,
+    neighbours: Sequence[Hashable],
+    events: Iterable[Mapping[str, Any]],
+    schema: Schema | None = None,
+) -> dict[Hashable, npt.NDArray[np.int64]]:
+    """Return, for each neighbour and event, after how many prunings the event is first sent there, `NEVER` if never.
+
+    >>> found = sequences(["a = 1 AND b = 2"], lambda predicate: 0.5)
+    >>> first_sent(found, found.ordered(), ["north"], [{"a": 1, "b": 2}, {"b": 2}])["north"].tolist()
+    [0, 1]
+    """
+    assert len(neighbours) == len(found), "one neighbour for each filter"
+    masks = _Masks(events, schema)
+    ranks = np.zeros(len(found.rows), np.int64)
+    ranks[ordered.places] = np.arange(1, len(ordered.places) + 1)
+    firsts: dict[Hashable, npt.NDArray[np.int64]] = {}
+    for number, neighbour in enumerate(neighbours):
+        first = firsts.setdefault(neighbour, np.full(masks.count, NEVER))
+        _note(found, number, ranks, masks, first)
+    return firsts
 
 
 def _note(
