@@ -51,3 +51,35 @@ def test_mistakes_are_told(folder):
     )  # fmt: skip
     assert result.exit_code == 2
     assert "nothing at nowhere" in result.stderr
+
+
+def test_figures_are_served_on_a_port_while_the_stream_runs(folder, monkeypatch):
+    from urllib.request import urlopen
+
+    from tamis.spark.exposition import MetricsPage
+    from tests.spark.prometheus_text import figures
+
+    pages = []
+    whole = MetricsPage.close
+
+    def looked_at(page):
+        with urlopen(page.url) as answer:
+            pages.append((page.url, figures(answer.read().decode())))
+        whole(page)
+
+    monkeypatch.setattr(MetricsPage, "close", looked_at)
+    result = once(folder, "--metrics-port", "0")
+    ((url, found),) = pages
+    assert url in result.stderr
+    assert found["tamis_stream_events_total"] == 10
+    assert found["tamis_stream_trigger_seconds_total"] > found["tamis_stream_spark_seconds_total"] > 0
+
+
+def test_a_port_that_is_taken_is_told(folder):
+    from tamis.spark.exposition import MetricsPage
+    from tamis.spark.metrics import Metrics
+
+    with MetricsPage(Metrics(), port=0) as page:
+        result = once(folder, "--metrics-port", str(page.port))
+    assert result.exit_code == 2
+    assert f"port {page.port}" in result.stderr

@@ -4,6 +4,8 @@ A stream on Spark: it goes on where it stopped, or was killed, and every match c
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +52,10 @@ def stream(
     metrics: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where figures for Prometheus go, after every micro-batch.")
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve these figures on http://127.0.0.1:PORT/metrics; 0 takes any port."),
+    ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
     log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
     as_json: AsJson = False,
@@ -66,7 +72,7 @@ def stream(
         require_java()
         trigger = {"availableNow": True} if once else {"processingTime": f"{int(1000 * every_s)} milliseconds"}
         naming = {"id": id_column, "where": where, "keep": keep or None, "trigger": trigger}
-        figures = _run(events, subscriptions, out, checkpoint, kind, naming, files, metrics, master, log)
+        figures = _run(events, subscriptions, out, checkpoint, kind, naming, files, metrics, metrics_port, master, log)
     if as_json:
         to_programs({"out": str(out), **figures})
         return
@@ -83,6 +89,7 @@ def _run(
     options: dict[str, Any],
     files: int,
     metrics: Path | None,
+    metrics_port: int | None,
     master: str | None,
     log: Path,
 ) -> dict[str, float]:
@@ -101,7 +108,7 @@ def _run(
         asked = _asked(session, subscriptions, checkpoint, options["id"], options["where"])
         running = on_spark.match_stream(table, asked, out=out, checkpoint=checkpoint, **options)
         try:
-            with console.status("Matching what arrives; Ctrl-C stops"):
+            with _served(running.metrics, metrics_port), console.status("Matching what arrives; Ctrl-C stops"):
                 while not running.await_end(timeout_s=1):
                     _write(metrics, running.metrics)
         except KeyboardInterrupt:
@@ -128,6 +135,19 @@ def _asked(session: Any, path: Path, checkpoint: Path, id: str, where: str) -> "
     if changes:
         kept.append(changes)
     return kept
+
+
+@contextmanager
+def _served(metrics: Any, port: int | None) -> Iterator[None]:
+    """Serve the figures meanwhile, if a port is named, and say where."""
+    if port is None:
+        yield
+        return
+    from tamis.spark.exposition import MetricsPage
+
+    with MetricsPage(metrics, port) as page:
+        show(to_complain(), Text.assemble("Figures for Prometheus: ", (page.url, "cyan")))
+        yield
 
 
 def _write(path: Path | None, metrics: Any) -> None:

@@ -22,6 +22,7 @@ if find_spec("pyspark") is None:
     raise SparkMissingError("PySpark is not installed; install it with tamis: pip install 'tamis[spark]'")
 
 from tamis.spark.batch import match, matching
+from tamis.spark.exposition import MetricsPage
 from tamis.spark.session import running, session
 from tamis.spark.sink import commits, read_matches
 from tamis.spark.statistics import statistics
@@ -35,6 +36,7 @@ __all__ = [
     "Compiled",
     "JavaError",
     "MatchStream",
+    "MetricsPage",
     "OptionError",
     "RejectedSubscriptionsError",
     "RejectedSubscriptionsWarning",

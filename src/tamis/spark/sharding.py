@@ -29,7 +29,7 @@ from tamis.spark.access_keys import keys_of
 from tamis.spark.columns import ID_TYPES, column
 from tamis.spark.compiling import batch_of, chunks_of, compiled_rows, matcher_of
 from tamis.spark.forests import Forest, folder, planted, shares_disk
-from tamis.spark.worker import gathered, matched
+from tamis.spark.worker import Watch, gathered, matched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -279,8 +279,7 @@ class ShardTask:
                 part = events.filter(pc.is_null(numbers) if number is None else pc.equal(numbers, number))
                 forest = self.shards.forests.get(number)
                 matcher = Matcher() if forest is None else forest.matcher(part)
-                for batch, _ in matched(matcher, part, self.keep, self.result, self.id_type):
-                    yield batch
+                yield from matched(matcher, part, self.keep, self.result, self.id_type, Watch())
 
 
 def matched_in_shards(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, Observation, functions
@@ -18,8 +18,10 @@ from pyspark.sql import DataFrame, Observation, functions
 from tamis.language import Schema
 from tamis.spark import durable
 from tamis.spark.batch import matched
+from tamis.spark.clock import clock
 from tamis.spark.columns import require
 from tamis.spark.errors import ColumnError, OptionError
+from tamis.spark.listener import BatchListener
 from tamis.spark.metrics import Metrics
 from tamis.spark.sink import ParquetSink
 from tamis.spark.subscription_log import SubscriptionLog
@@ -32,6 +34,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from tamis.spark.clock import Times
+
+_PATIENCE_S = 5
+"""So long is waited for Spark's word on the last batches of a stream."""
+
 
 @dataclass
 class MatchStream:
@@ -42,6 +49,9 @@ class MatchStream:
     """The query that takes changes of the subscriptions from a stream, if they come as one."""
     log: SubscriptionLog
     metrics: Metrics
+    listener: BatchListener
+    manager: Any
+    """Spark's manager of queries, whom the listener listens to."""
 
     def await_all(self) -> None:
         """Wait until everything that has arrived is matched."""
@@ -51,8 +61,15 @@ class MatchStream:
 
     def await_end(self, timeout_s: int | None = None) -> bool:
         """Wait for the end of the stream; return whether it has come. An error of the stream is raised here."""
-        ended = self.query.awaitTermination(timeout_s) if timeout_s is not None else self.query.awaitTermination()
-        return True if ended is None else bool(ended)
+        try:
+            ended = self.query.awaitTermination(timeout_s) if timeout_s is not None else self.query.awaitTermination()
+        except Exception:
+            self._forget()
+            raise
+        if ended is None or ended:
+            self._forget()
+            return True
+        return False
 
     def stop(self) -> None:
         """Stop after the present batch, or in it: nothing is lost."""
@@ -60,6 +77,13 @@ class MatchStream:
             if query is not None:
                 with suppress(Exception):  # an error of the query belongs to who awaits it
                     query.stop()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Hear Spark out about the last batches, and listen no more."""
+        self.listener.ended.wait(_PATIENCE_S)
+        with suppress(Exception):  # the session may be gone
+            self.manager.removeListener(self.listener)
 
 
 def match_stream(
@@ -75,6 +99,7 @@ def match_stream(
     schema: Schema | None = None,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    on_batch: Callable[[dict[str, Any]], None] | None = None,
 ) -> MatchStream:
     """Match a stream of events, exactly once, into a folder of Parquet files that `read_matches` reads.
 
@@ -84,6 +109,8 @@ def match_stream(
     out              the folder for the matches, on a disk that driver and workers share
     checkpoint       the folder that lets the stream go on after a stop or a crash
     trigger          as for `DataStreamWriter.trigger`, such as {"processingTime": "1 second"} or {"availableNow": True}
+    on_batch         called with the record of every micro-batch once Spark has done with it: events and rows, version,
+                     and where the time went
     """
     if not events.isStreaming:
         raise OptionError("events are no stream; for a table there is tamis.spark.match")
@@ -112,7 +139,16 @@ def match_stream(
         writer = writer.queryName(name)
     if trigger:
         writer = writer.trigger(**trigger)
-    return MatchStream(writer.start(), feeder, log, metrics)
+    listener = BatchListener(metrics, on_batch)
+    streams = events.sparkSession.streams
+    streams.addListener(listener)
+    try:
+        query = writer.start()
+    except Exception:
+        streams.removeListener(listener)
+        raise
+    listener.follow(str(query.runId))
+    return MatchStream(query, feeder, log, metrics, listener, streams)
 
 
 @dataclass
@@ -136,8 +172,8 @@ class _Job:
         ready = perf_counter()
         entered, left = Observation(), Observation()
         seen = events.observe(entered, functions.count(functions.lit(1)).alias("rows"))
-        clock = _clock(events)
-        found = matched(seen, compiled, self.keep, self.result, clock)
+        watch = clock(events)
+        found = matched(seen, compiled, self.keep, self.result, watch)
         found = found.withColumn("version", functions.lit(version).cast("bigint"))
         self.sink.write(found.observe(left, functions.count(functions.lit(1)).alias("rows")), batch)
         record = {
@@ -148,8 +184,9 @@ class _Job:
             "rows_in": entered.get["rows"],
             "rows_out": left.get["rows"],
             "compile_s": round(ready - start, 4),
-            "kernel_s": None if clock is None else round(clock.value, 4),
+            **({} if watch is None else _told(watch.value)),
             "batch_s": round(perf_counter() - start, 4),
+            "committed": round(time(), 3),
             "schema": found.schema.jsonValue(),
         }
         self.sink.commit(batch, record)
@@ -165,10 +202,10 @@ class _Job:
         return int(known)
 
 
-def _clock(events: DataFrame) -> Any:
-    """Return what workers add the time of the kernels to; None under Spark Connect, which has no such thing."""
-    spark = events.sparkSession
-    return spark.sparkContext.accumulator(0.0) if hasattr(spark, "_sc") else None
+def _told(times: Times) -> dict[str, float]:
+    """Return what a commit says of where the time went."""
+    told = {"kernel_s": times.kernel_s, "forest_s": times.forest_s, "arrow_s": times.arrow_s}
+    return {name: round(seconds, 4) for name, seconds in (told | {"workers_s": times.workers_s}).items()}
 
 
 def _feeding(changes: DataFrame, log: SubscriptionLog, checkpoint: Path, id: str, where: str) -> StreamingQuery:

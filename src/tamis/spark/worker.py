@@ -8,11 +8,13 @@ because an event can match all of a million subscriptions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+
+from tamis.spark.clock import Times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,17 +45,32 @@ class Task:
     id_type: str
     """Arrow's name for it."""
     clock: Any = None
-    """An accumulator for the time spent matching, or None."""
+    """An accumulator for where the time goes (`tamis.spark.clock`), or None."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the batches of a partition."""
-        for numbered in gathered(batches):
-            table = numbered.rename_columns(list(self.names))
-            matcher = self.forest.matcher(table)
-            for batch, seconds in matched(matcher, table, self.keep, self.result, self.id_type):
-                if self.clock is not None:
-                    self.clock.add(seconds)
-                yield batch
+        first, start = time(), perf_counter()
+        watch = Watch()
+        forest_s = 0.0
+        try:
+            for numbered in gathered(batches):
+                table = numbered.rename_columns(list(self.names))
+                begin = perf_counter()
+                matcher = self.forest.matcher(table)
+                forest_s += perf_counter() - begin
+                yield from matched(matcher, table, self.keep, self.result, self.id_type, watch)
+        finally:
+            if self.clock is not None:
+                whole = perf_counter() - start
+                left = whole - watch.seconds - forest_s
+                self.clock.add(Times(watch.seconds, forest_s, left, first, first + whole))
+
+
+@dataclass(slots=True)
+class Watch:
+    """How long the kernel ran."""
+
+    seconds: float = 0.0
 
 
 def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterator[pa.Table]:
@@ -71,19 +88,17 @@ def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterato
 
 
 def matched(
-    matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str
-) -> Iterator[tuple[pa.RecordBatch, float]]:
-    """Match events, as many at once as their matches allow; yield batches, and the seconds since the one before."""
+    matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str, watch: Watch
+) -> Iterator[pa.RecordBatch]:
+    """Match events, as many at once as their matches allow; the watch runs meanwhile."""
     kept = events.select(range(keep))
     start, rows = 0, _FIRST
     while start < events.num_rows:
         begin = perf_counter()
         part = events.slice(start, rows)
         found, pairs = _found(matcher, part, kept.slice(start, rows), result, pa.type_for_alias(id_type))
-        seconds = perf_counter() - begin
-        for batch in found.to_batches(_OUT):
-            yield batch, seconds
-            seconds = 0.0
+        watch.seconds += perf_counter() - begin
+        yield from found.to_batches(_OUT)
         start += part.num_rows
         rows = int(np.clip(_MOST_PAIRS * part.num_rows / max(pairs, 1), 64, GATHERED))
 
