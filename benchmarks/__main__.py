@@ -103,12 +103,19 @@ def main(words: Sequence[str]) -> int:
         benchmark = BENCHMARKS[name]
         arguments = _arguments(name, options)
         question = (benchmark.__doc__ or "").splitlines()[0]
-        with console.status(f"{name}: {question}"):
-            rows = list(benchmark(**arguments))
-        console.print(_table(name, rows))
+        told = {**_circumstances(), "arguments": _defaults(benchmark) | arguments}
+        rows: list[dict[str, Any]] = []
         RESULTS.mkdir(parents=True, exist_ok=True)
-        told = {**_circumstances(), "arguments": _defaults(benchmark) | arguments, "rows": rows}
-        (RESULTS / f"{name}.json").write_text(json.dumps(told, indent=2) + "\n")
+        try:
+            with console.status(f"{name}: {question}") as status:
+                for row in benchmark(**arguments):
+                    rows.append(row)
+                    status.update(f"{name}, {len(rows)} rows; the last: {' '.join(map(_cell, row.values()))}")
+                    # Written with every row: some benchmarks take most of an hour, and may be stopped before their end.
+                    (RESULTS / f"{name}.json").write_text(json.dumps({**told, "rows": rows}, indent=2) + "\n")
+        finally:
+            if rows:
+                console.print(_table(name, rows))
         wrong += any(row.get("wrong") for row in rows)
     if {"growth", "shares_of_time"} & set(names) and find_spec("matplotlib"):
         from benchmarks.plots import draw
