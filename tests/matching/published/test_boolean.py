@@ -442,6 +442,11 @@ def test_the_shortcut_reaches_the_same_destinations(destinations, batch, conditi
         handles, reached = algorithm.snapshot().match_destinations(event)
         assert sorted(handles.tolist()) == [handle for handle in matching if destinations[handle] is None]
         assert reached == {destinations[handle] for handle in matching} - {None}
+    (numbers, handles), reached = algorithm.snapshot().match_destinations_of(Events(batch))
+    for number, event in enumerate(batch):
+        alone, there = algorithm.snapshot().match_destinations(event)
+        assert sorted(handles[numbers == number].tolist()) == sorted(alone.tolist())
+        assert set(reached[number].nonzero()[0].tolist()) == there
 
 
 def test_the_shortcut_evaluates_a_destination_until_it_is_reached():
@@ -457,6 +462,8 @@ def test_the_shortcut_evaluates_a_destination_until_it_is_reached():
     counts = snapshot.counts()
     assert (counts["candidates"], counts["evaluated"]) == (101, 2)
     assert len(snapshot.match_event(event)) == 101
+    (_, handles), reached = snapshot.match_destinations_of(Events([event, {"type": "x", "a": 1, "b": 99, "c": 0}]))
+    assert handles.tolist() == [] and reached.tolist() == [[True, True], [False, True]]
     with pytest.raises(ValueError, match="from 0 on"):
         algorithm.direct(0, -1)
 

@@ -601,24 +601,26 @@ def match_trees(
 ):  # fmt: skip
     """The Boolean algorithm: count hits, list the candidates, evaluate their trees.
 
-    The first slots have lists and counters; the others (`newest`) are all evaluated, as they were registered.
+    The first slots have lists and counters; the others (`newest`) are all evaluated, as they were registered. With
+    `is_shortcut`, `reached` has a row of destinations for each event.
     """
     written = 0
     for event in range(begin, event_starts.size - 1):
         if written + all_locations.size > out_slots.size:
             return event, written
         first, last = event_starts[event], event_starts[event + 1]
+        there = reached[event if is_shortcut else 0]
         count_hits(numbers, first, last, starts, lists, hits)
         count = list_candidates(hits, least, candidates)
         set_bits(numbers, first, last, bits)
         written = evaluate(
-            candidates, count, True, trees, locations, bits, mode, deaths, version, destinations, reached, is_shortcut,
+            candidates, count, True, trees, locations, bits, mode, deaths, version, destinations, there, is_shortcut,
             event, stack, counts, out_events, out_slots, written,
         )  # fmt: skip
         if newest.size:
             written = evaluate(
                 newest, newest.size, False, all_trees, all_locations, bits, SHORT_CIRCUIT, deaths, version,
-                destinations, reached, is_shortcut, event, stack, counts, out_events, out_slots, written,
+                destinations, there, is_shortcut, event, stack, counts, out_events, out_slots, written,
             )  # fmt: skip
         clear_bits(numbers, first, last, bits)
     return event_starts.size - 1, written

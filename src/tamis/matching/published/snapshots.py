@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BLOCK = 8192
 """How many events are encoded at once."""
-_ROOM = 1 << 16
+ROOM = 1 << 16
 
 Out = tuple["Numbers", "Numbers"]
 """Where the events and slots of matches are written."""
@@ -70,7 +70,7 @@ class PhasedSnapshot(Snapshot):
 
     def match_part(self, part: Fulfilled) -> Pairs:
         """Return the matches of some events, given the predicates that they fulfil."""
-        room = len(self._handles) + _ROOM
+        room = len(self._handles) + ROOM
         out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
         found: list[Pairs] = []
         at = 0

@@ -218,6 +218,22 @@ class BooleanSnapshot(Snapshot):
         handles = [grove.reach(event, reached) for grove in visited]
         return np.concatenate(handles), set(np.flatnonzero(reached).tolist())
 
+    def match_destinations_of(self, events: Events) -> tuple[Pairs, npt.NDArray[np.bool_]]:
+        """Return the same for a batch: the matches without a destination, and of each event which are reached."""
+        count = max(int(grove.trees.destinations.max(initial=-1)) for grove in self.groves.values()) + 1
+        reached = np.zeros((events.count, max(1, count)), np.uint8)
+        found: list[Pairs] = []
+        for event_type, grove in self.groves.items():
+            rows = _rows(event_type, events, self._type_path, self._schema)
+            if len(rows):
+                there = reached[rows]
+                pairs = grove.reach_many(events if len(rows) == events.count else events.take(rows), there)
+                found += [(rows[numbers], handles) for numbers, handles in pairs]
+                reached[rows] = there
+        numbers, handles = joined(found)
+        order = np.argsort(numbers, kind="stable")
+        return (numbers[order], handles[order]), reached.astype(np.bool_)
+
     def counts(self) -> dict[str, int]:
         """Return what was done so far: candidates, trees evaluated, and predicates looked at."""
         total = np.sum([grove.counts for grove in self.groves.values()], axis=0)

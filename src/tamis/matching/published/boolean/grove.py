@@ -35,13 +35,13 @@ from tamis.matching.published.boolean.semantics import semantic_least_hits
 from tamis.matching.published.counting import associations, counters
 from tamis.matching.published.predicates import Predicates
 from tamis.matching.published.roll import Growing, Roll, Scratch, is_due
-from tamis.matching.published.snapshots import PhasedSnapshot
+from tamis.matching.published.snapshots import BLOCK, ROOM, PhasedSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tamis.language.schema import Schema
-    from tamis.matching.base import Handles
+    from tamis.matching.base import Handles, Pairs
     from tamis.matching.columns import Events
     from tamis.matching.published.predicates import Fulfilled, PredicateView, Shares
     from tamis.matching.published.shapes import Shaped
@@ -282,16 +282,33 @@ class GroveSnapshot(PhasedSnapshot):
         """How many candidates there were, how many trees were evaluated, and how many predicates were looked at."""
 
     def write(self, part: Fulfilled, begin: int, out: Out) -> tuple[int, int]:
-        return self._write(part, begin, out, np.zeros(1, np.uint8), is_shortcut=False)
+        return self._write(part, begin, out, np.zeros((1, 1), np.uint8), is_shortcut=False)
 
     def reach(self, event: Mapping[str, Any], reached: npt.NDArray[np.uint8]) -> Handles:
         """Match an event, leaving out who has a destination that is reached; return those who have none, as handles."""
         part = self.view.fulfilled_by_one(event)
         room = len(self._handles) + 1
         out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
-        _, written = self._write(part, 0, out, reached, is_shortcut=True)
+        _, written = self._write(part, 0, out, reached[None], is_shortcut=True)
         slots = out[1][:written]
         return self._handles[slots[self.trees.destinations[slots] < 0]]
+
+    def reach_many(self, events: Events, reached: npt.NDArray[np.uint8]) -> list[Pairs]:
+        """Match a batch likewise; `reached` has a row for each event."""
+        room = len(self._handles) + ROOM
+        out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
+        found: list[Pairs] = []
+        for start in range(0, events.count, BLOCK):
+            for part in self.view.fulfilled(events if events.count <= BLOCK else events.slice(start, BLOCK)):
+                at, begin = 0, start + part.first
+                while at < part.event_count:
+                    rows = reached[begin : begin + part.event_count]
+                    at, written = self._write(part, at, out, rows, is_shortcut=True)
+                    slots = out[1][:written]
+                    is_told = self.trees.destinations[slots] < 0
+                    numbers = out[0][:written][is_told].astype(np.int64) + begin
+                    found.append((numbers, self._handles[slots[is_told]]))
+        return found
 
     def _write(
         self, part: Fulfilled, begin: int, out: Out, reached: npt.NDArray[np.uint8], *, is_shortcut: bool
