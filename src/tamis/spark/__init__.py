@@ -3,54 +3,119 @@
 On Spark, with the same language, the same compiled subscriptions and the same answers. `match` pairs a DataFrame of
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
-events of a table or a stream; `session` starts a small quiet Spark where there is none.
+events of a table or a stream; `session` starts a small quiet Spark where there is none; `register` adds NATS, webhooks
+and folders of Parquet to what Spark reads and writes.
 """
 
+from __future__ import annotations
+
+import sys
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from tamis.spark.errors import (
     ColumnError,
+    ConnectorError,
     JavaError,
+    LostMessagesError,
+    NatsError,
     OptionError,
+    ParquetError,
     RejectedSubscriptionsError,
     RejectedSubscriptionsWarning,
     SparkError,
     SparkMissingError,
+    WebhookError,
 )
 
 if find_spec("pyspark") is None:
     raise SparkMissingError("PySpark is not installed; install it with tamis: pip install 'tamis[spark]'")
 
-from tamis.spark.batch import match, matching
-from tamis.spark.exposition import MetricsPage
-from tamis.spark.session import running, session
-from tamis.spark.sink import commits, read_matches
-from tamis.spark.statistics import statistics
-from tamis.spark.streaming import MatchStream, match_stream
-from tamis.spark.subscription_log import SubscriptionLog
-from tamis.spark.subscriptions import Compiled, compiled
-from tamis.spark.top_k import top_k
+if TYPE_CHECKING:
+    from tamis.spark.batch import match, matching
+    from tamis.spark.exposition import MetricsPage
+    from tamis.spark.session import running, session
+    from tamis.spark.sink import commits, read_matches
+    from tamis.spark.sources import register
+    from tamis.spark.sources.events import json_events
+    from tamis.spark.statistics import statistics
+    from tamis.spark.streaming import MatchStream, match_stream
+    from tamis.spark.subscription_log import SubscriptionLog
+    from tamis.spark.subscriptions import Compiled, compiled
+    from tamis.spark.top_k import top_k
 
 __all__ = [
     "ColumnError",
     "Compiled",
+    "ConnectorError",
     "JavaError",
+    "LostMessagesError",
     "MatchStream",
     "MetricsPage",
+    "NatsError",
     "OptionError",
+    "ParquetError",
     "RejectedSubscriptionsError",
     "RejectedSubscriptionsWarning",
     "SparkError",
     "SparkMissingError",
     "SubscriptionLog",
+    "WebhookError",
     "commits",
     "compiled",
+    "json_events",
     "match",
     "match_stream",
     "matching",
     "read_matches",
+    "register",
     "running",
     "session",
     "statistics",
     "top_k",
 ]
+
+_HOMES = {
+    "Compiled": "subscriptions",
+    "MatchStream": "streaming",
+    "MetricsPage": "exposition",
+    "SubscriptionLog": "subscription_log",
+    "commits": "sink",
+    "compiled": "subscriptions",
+    "json_events": "sources.events",
+    "match": "batch",
+    "match_stream": "streaming",
+    "matching": "batch",
+    "read_matches": "sink",
+    "register": "sources",
+    "running": "session",
+    "session": "session",
+    "statistics": "statistics",
+    "top_k": "top_k",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when somebody asks for it.
+
+    Spark plans every read and write of a Python data source in a new process, which would import the compiler of the
+    kernels in vain, for a second or two.
+    """
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+class _Package(ModuleType):
+    """A package in which a function may bear the name of its module: the function is what `tamis.spark` shows."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -38,3 +38,31 @@ class RejectedSubscriptionsError(SparkError, ValueError):
 
 class RejectedSubscriptionsWarning(UserWarning):
     """Some subscriptions cannot be used and were left out."""
+
+
+class ConnectorError(SparkError):
+    """A source or a sink that cannot be reached, or does not do what it was asked for; one line that says which."""
+
+
+class NatsError(ConnectorError):
+    """NATS does not answer, or says no."""
+
+
+class LostMessagesError(NatsError):
+    """Messages that a query was to read are no longer in their stream."""
+
+
+class WebhookError(ConnectorError):
+    """A webhook that did not take what was sent to it."""
+
+    def __init__(self, url: str, status: int | None, told: str) -> None:
+        super().__init__(url, status, told)
+        self.url, self.status, self.told = url, status, told
+
+    def __str__(self) -> str:
+        answer = f"answered {self.status}" if self.status is not None else "does not answer"
+        return f"{self.url} {answer}: {self.told}"
+
+
+class ParquetError(ConnectorError):
+    """A file that cannot be read as the events it should hold."""

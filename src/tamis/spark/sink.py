@@ -50,9 +50,10 @@ class ParquetSink:
         found: dict[str, Any] | None = durable.record(self._commits / f"{batch:012}.json")
         return found
 
-    def write(self, frame: DataFrame, batch: int) -> None:
-        """Write the rows of a batch; what a former try left there is replaced."""
+    def write(self, frame: DataFrame, batch: int) -> dict[str, Any]:
+        """Write the rows of a batch; what a former try left there is replaced. There is nothing more to say of it."""
         frame.write.mode("overwrite").parquet(str(self.path / f"batch={batch}"))
+        return {}
 
     def commit(self, batch: int, record: dict[str, Any]) -> None:
         """Let a batch count."""

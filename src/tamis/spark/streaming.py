@@ -23,7 +23,8 @@ from tamis.spark.columns import require
 from tamis.spark.errors import ColumnError, OptionError
 from tamis.spark.listener import BatchListener
 from tamis.spark.metrics import Metrics
-from tamis.spark.sink import ParquetSink
+from tamis.spark.sources.delivering import sink_at
+from tamis.spark.sources.failures import plainly
 from tamis.spark.subscription_log import SubscriptionLog
 from tamis.spark.versions import Versions
 from tamis.spark.worker import RESULTS
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tamis.spark.clock import Times
+    from tamis.spark.sources.delivering import Sink
 
 _PATIENCE_S = 5
 """So long is waited for Spark's word on the last batches of a stream."""
@@ -62,7 +64,9 @@ class MatchStream:
     def await_end(self, timeout_s: int | None = None) -> bool:
         """Wait for the end of the stream; return whether it has come. An error of the stream is raised here."""
         try:
-            ended = self.query.awaitTermination(timeout_s) if timeout_s is not None else self.query.awaitTermination()
+            with plainly():
+                await_s = () if timeout_s is None else (timeout_s,)
+                ended = self.query.awaitTermination(*await_s)
         except Exception:
             self._forget()
             raise
@@ -92,6 +96,7 @@ def match_stream(
     *,
     out: str | os.PathLike[str],
     checkpoint: str | os.PathLike[str],
+    out_options: Mapping[str, str] | None = None,
     id: str = "subscription_id",
     where: str = "condition",
     keep: Sequence[str] | None = None,
@@ -101,12 +106,14 @@ def match_stream(
     name: str | None = None,
     on_batch: Callable[[dict[str, Any]], None] | None = None,
 ) -> MatchStream:
-    """Match a stream of events, exactly once, into a folder of Parquet files that `read_matches` reads.
+    """Match a stream of events, exactly once, into a folder of Parquet files that `read_matches` reads, or elsewhere.
 
     events           a streaming DataFrame of a source that can be replayed
     subscriptions    a log of versions, or its folder; or a stream of changes with the columns `operation` ("add" or
                      "remove"), the id and the condition, which is kept as a log beside the checkpoint
-    out              the folder for the matches, on a disk that driver and workers share
+    out              the folder for the matches, on a disk that driver and workers share; or an address that takes them
+                     as JSON: a stream of NATS ("nats://host:4222/MATCHES") or a webhook ("https://...")
+    out_options      what there is to say about an address, as to the formats "nats" and "webhook"
     checkpoint       the folder that lets the stream go on after a stop or a crash
     trigger          as for `DataStreamWriter.trigger`, such as {"processingTime": "1 second"} or {"availableNow": True}
     on_batch         called with the record of every micro-batch once Spark has done with it: events and rows, version,
@@ -128,7 +135,7 @@ def match_stream(
     job = _Job(
         Versions(events.sparkSession, log, schema, id, where),
         log,
-        ParquetSink(out, checkpoint),
+        sink_at(out, checkpoint, out_options or {}),
         Path(checkpoint) / "tamis" / "versions",
         None if keep is None else list(keep),
         result,
@@ -157,7 +164,7 @@ class _Job:
 
     versions: Versions
     log: SubscriptionLog
-    sink: ParquetSink
+    sink: Sink
     chosen: Path
     keep: list[str] | None
     result: str
@@ -175,7 +182,7 @@ class _Job:
         watch = clock(events)
         found = matched(seen, compiled, self.keep, self.result, watch)
         found = found.withColumn("version", functions.lit(version).cast("bigint"))
-        self.sink.write(found.observe(left, functions.count(functions.lit(1)).alias("rows")), batch)
+        told = self.sink.write(found.observe(left, functions.count(functions.lit(1)).alias("rows")), batch)
         record = {
             "batch": batch,
             "version": version,
@@ -183,6 +190,7 @@ class _Job:
             "rejected": compiled.rejected_count,
             "rows_in": entered.get["rows"],
             "rows_out": left.get["rows"],
+            **({"delivered": told} if told else {}),
             "compile_s": round(ready - start, 4),
             **({} if watch is None else _told(watch.value)),
             "batch_s": round(perf_counter() - start, 4),

@@ -1,0 +1,24 @@
+"""Where do events come from, and where do matches go?
+
+From and to whatever Spark reads and writes, and beyond that: streams of NATS (`nats`), webhooks (`webhook`) and
+folders of Parquet files that workers read as Arrow (`parquet_folder`), each a data source in Python, for tables and
+streams. `register` makes them known to a session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.spark.sources.nats import NatsDataSource
+from tamis.spark.sources.webhook import WebhookDataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOURCES = (NatsDataSource, WebhookDataSource)
+
+
+def register(spark: SparkSession) -> None:
+    """Make the formats known to a session; once is enough, and more often does no harm."""
+    for source in SOURCES:
+        spark.dataSource.register(source)

@@ -1,0 +1,121 @@
+"""Where do the matches of a stream go, if not into a folder?
+
+To a stream of NATS or to a webhook, batch by batch. Which batches are done is written down beside the checkpoint, so
+a batch that was delivered before a crash is not delivered again. A batch that a crash cut short is delivered anew,
+and what had arrived of it has the same names as before: a receiver that keeps to them takes each row once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from tamis.spark import durable
+from tamis.spark.sink import ParquetSink
+from tamis.spark.sources.nats_address import SCHEMES
+from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsWriting, only_subject
+from tamis.spark.sources.options import Options
+from tamis.spark.sources.webhook import WebhookWriting, webhook_writing
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+class Sink(Protocol):
+    """What takes the batches of a stream."""
+
+    def commit_of(self, batch: int) -> dict[str, Any] | None:
+        """Return what was committed with a batch; None if it was not."""
+
+    def write(self, frame: DataFrame, batch: int) -> dict[str, Any]:
+        """Take the rows of a batch; return what there is to say of it."""
+
+    def commit(self, batch: int, record: dict[str, Any]) -> None:
+        """Let a batch count."""
+
+
+def is_url(out: str | os.PathLike[str]) -> bool:
+    """Is it the address of a stream of NATS or of a webhook?
+
+    >>> is_url("https://example.org/hook"), is_url("nats://localhost/MATCHES"), is_url("matches")
+    (True, True, False)
+    """
+    return isinstance(out, str) and out.partition("://")[0].lower() in (*SCHEMES, "http", "https") and "://" in out
+
+
+def sink_at(out: str | os.PathLike[str], checkpoint: str | os.PathLike[str], options: Mapping[str, str]) -> Sink:
+    """Return the sink that lies at a path or an address."""
+    if is_url(out):
+        return UrlSink(str(out), checkpoint, options)
+    Options("parquet", options, ())
+    return ParquetSink(out, checkpoint)
+
+
+class UrlSink:
+    """An address that takes rows, with a record of which batches it has taken."""
+
+    def __init__(self, url: str, checkpoint: str | os.PathLike[str], options: Mapping[str, str]) -> None:
+        self._url, self._options = url, dict(options)
+        self._commits = Path(checkpoint) / "tamis" / "commits"
+
+    def commit_of(self, batch: int) -> dict[str, Any] | None:
+        """Return what was committed with a batch; None if it was not."""
+        found: dict[str, Any] | None = durable.record(self._commits / f"{batch:012}.json")
+        return found
+
+    def write(self, frame: DataFrame, batch: int) -> dict[str, Any]:
+        """Deliver the rows of a batch; return when all of them are acknowledged."""
+        return delivered(frame, self._url, self._options)
+
+    def commit(self, batch: int, record: dict[str, Any]) -> None:
+        """Remember that a batch is delivered."""
+        durable.put_record(self._commits / f"{batch:012}.json", record)
+
+
+def delivered(frame: DataFrame, url: str, options: Mapping[str, str] | None = None) -> dict[str, int]:
+    """Deliver the rows of a table to an address; return how many messages or requests that took, and the like.
+
+    The tasks of the table itself deliver: a writer of Spark's would first plan in a process of its own, each time.
+    """
+    writing = writing_to(url, options or {}, frame.schema)
+    counts = frame.mapInArrow(_Delivery(writing).run, "counted map<string,bigint>").collect()
+    total: dict[str, int] = {}
+    for (counted,) in counts:
+        for name, count in counted.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def writing_to(url: str, options: Mapping[str, str], schema: StructType) -> NatsWriting | WebhookWriting:
+    """Return how rows of a schema are written to an address."""
+    if url.lower().startswith("http"):
+        return webhook_writing({**options, "url": url})
+    return NatsWriting.asked(Options("nats", {**options, "url": url}, SINK_OPTIONS), schema)
+
+
+def require_reachable(url: str, options: Mapping[str, str], schema: StructType) -> None:
+    """Raise if an address cannot be written to, as far as that can be seen without writing."""
+    writing = writing_to(url, options, schema)
+    if isinstance(writing, NatsWriting):
+        with writing.connected() as connection:
+            state = connection.state()
+        if writing.address.subject is None:
+            only_subject(writing.address, state)
+
+
+class _Delivery:
+    """What a task does; a class, so that it can be sent to workers."""
+
+    def __init__(self, writing: NatsWriting | WebhookWriting) -> None:
+        self._writing = writing
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        counted = list(asdict(self._writing.write(batches)).items())
+        yield pa.RecordBatch.from_arrays([pa.array([counted], pa.map_(pa.string(), pa.int64()))], ["counted"])

@@ -1,0 +1,54 @@
+"""What went wrong in a worker, in one line?
+
+An error that is raised in a worker of Spark's comes back as the text of a Java exception with a stack of each
+language in it. If it was one of ours, its own line says it all, and becomes an error of its own kind again.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+
+from tamis.spark import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_OURS = re.compile(r"tamis\.spark\.errors\.(\w+): ([^\n]*)")
+_ANSWER = re.compile(r"(.*?) (?:answered (\d+)|does not answer): (.*)")
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Raise what our code said in a worker as what it was; everything else as it is."""
+    try:
+        yield
+    except Exception as error:
+        found = understood(error)
+        if found is None:
+            raise
+        raise found from None
+
+
+def understood(error: BaseException) -> errors.SparkError | None:
+    """Return the error of ours that an error of Spark's carries.
+
+    >>> understood(ValueError("nothing of ours"))
+    """
+    if not isinstance(error, PySparkException) and type(error).__name__ != "Py4JJavaError":
+        return None
+    matches = list(_OURS.finditer(str(error)))
+    if not matches:
+        return None
+    name, told = matches[-1].groups()
+    kind = getattr(errors, name, None)
+    if kind is errors.WebhookError:
+        parts = _ANSWER.fullmatch(told)
+        if parts:
+            return errors.WebhookError(parts[1], int(parts[2]) if parts[2] else None, parts[3])
+    if isinstance(kind, type) and issubclass(kind, errors.ConnectorError | errors.OptionError | errors.ColumnError):
+        return kind(told)
+    return None

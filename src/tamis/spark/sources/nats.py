@@ -1,0 +1,54 @@
+"""NATS JetStream as a format of Spark: `spark.readStream.format("nats").load("nats://localhost:4222/EVENTS")`.
+
+Reading gives the messages as they are; `tamis.spark.json_events` makes events of JSON bodies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from tamis.spark.errors import OptionError
+from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsStreamWriter, NatsWriter, NatsWriting
+from tamis.spark.sources.nats_source import SCHEMA, SOURCE_OPTIONS, NatsReader, NatsReading, NatsStreamReader
+from tamis.spark.sources.options import Options
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class NatsDataSource(DataSource):
+    """A stream of JetStream."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "nats"
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> NatsReader:
+        return NatsReader(self._reading(schema))
+
+    def streamReader(self, schema: StructType) -> NatsStreamReader:  # noqa: N802 - Spark's name
+        return NatsStreamReader(self._reading(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> NatsWriter:
+        if overwrite:
+            raise OptionError("a stream of NATS only grows: mode('append')")
+        return NatsWriter(self._writing(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NatsStreamWriter:  # noqa: N802
+        return NatsStreamWriter(self._writing(schema))
+
+    def _reading(self, schema: StructType) -> NatsReading:
+        if schema.names != ["subject", "sequence", "published", "headers", "body"]:
+            raise OptionError(
+                "the columns of a NATS stream are subject, sequence, published, headers and body; "
+                "for those of its events there is tamis.spark.json_events"
+            )
+        return NatsReading.asked(Options("nats", self.options, SOURCE_OPTIONS))
+
+    def _writing(self, schema: StructType) -> NatsWriting:
+        return NatsWriting.asked(Options("nats", self.options, SINK_OPTIONS), schema)

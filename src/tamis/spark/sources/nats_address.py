@@ -1,0 +1,89 @@
+"""Where is a stream of NATS?
+
+One URL says it: `nats://host:port/STREAM?subject=auctions.>`. It may name several servers of a cluster, separated by
+commas, and who asks; what is shown of it to people never has the password.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tamis.errors import did_you_mean
+from tamis.spark.errors import OptionError
+
+SCHEMES = ("nats", "tls", "ws", "wss")
+_FORM = "nats://host:port/STREAM, with ?subject=... if you like"
+_PARAMETERS = ("subject", "credentials")
+
+
+@dataclass(frozen=True)
+class NatsAddress:
+    """Servers, a stream, and which of its subjects."""
+
+    servers: tuple[str, ...] = field(repr=False)
+    stream: str
+    subject: str | None = None
+    credentials: str | None = None
+
+    def __str__(self) -> str:
+        return f"{', '.join(map(without_secrets, self.servers))}/{self.stream}"
+
+
+def nats_address(
+    url: str | None, stream: str | None = None, subject: str | None = None, credentials: str | None = None
+) -> NatsAddress:
+    """Read the address of a stream; what is said beside the URL counts more.
+
+    >>> print(nats_address("nats://anna:secret@north,south:5222/EVENTS?subject=a.>"))
+    nats://north:4222, nats://south:5222/EVENTS
+    >>> nats_address("nats://localhost/EVENTS?subject=a.>").subject
+    'a.>'
+    """
+    if not url:
+        raise OptionError(f"which NATS? Give its url: {_FORM}")
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme.lower() not in SCHEMES:
+        raise OptionError(f"{without_secrets(url)} is no address of NATS: {_FORM}")
+    authority, _, path = rest.partition("/")
+    authority, _, query = authority.partition("?") if "?" in authority else (authority, "", "")
+    path, _, found = path.partition("?")
+    given = dict(parse_qsl(found or query, keep_blank_values=True))
+    for name in given:
+        if name not in _PARAMETERS:
+            raise OptionError(
+                f"{name!r} means nothing in an address of NATS. {did_you_mean(name, _PARAMETERS)}".strip()
+            )
+    stream = stream or unquote(path.strip("/"))
+    if not stream:
+        raise OptionError(f"{without_secrets(url)} names no stream: {_FORM}")
+    if re.search(r"[\s.*>/\\]", stream):
+        raise OptionError(f"{stream!r} is no name of a stream: it has no spaces, dots, stars, slashes or '>'")
+    login, _, hosts = authority.rpartition("@")
+    servers = tuple(_server(scheme.lower(), login, host, url) for host in hosts.split(","))
+    return NatsAddress(
+        servers, stream, subject or given.get("subject") or None, credentials or given.get("credentials")
+    )
+
+
+def _server(scheme: str, login: str, host: str, url: str) -> str:
+    server = f"{scheme}://{login}@{host}" if login else f"{scheme}://{host}"
+    try:
+        parts = urlsplit(server)
+        if not parts.hostname:
+            raise ValueError
+        if parts.port is None and scheme in ("nats", "tls"):
+            server += ":4222"
+    except ValueError:
+        raise OptionError(f"{without_secrets(url)} names no server: {_FORM}") from None
+    return server
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL without the name and the password in it.
+
+    >>> without_secrets("https://anna:secret@example.org/hook?token=1")
+    'https://example.org/hook'
+    """
+    return re.sub(r"^([\w+.-]+://)[^/]*@", r"\1", url).partition("?")[0]

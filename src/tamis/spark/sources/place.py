@@ -1,0 +1,49 @@
+"""Which row is this, when it comes a second time?
+
+A micro-batch that is run again after a crash sends its rows again. A receiver that knows the names of what it has can
+pass over what comes twice, if the names are the same both times: the query, the number of the batch, the partition
+and the number in it. A digest of the content is part of every name. If a batch comes in another order the second
+time, as it may behind a shuffle, then equal names never stand for different rows: something may come twice, and
+nothing is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+
+@dataclass(frozen=True)
+class Place:
+    """A partition of a batch of a query.
+
+    >>> place = Place("q", 7, 0)
+    >>> place.name(12, b"abc") == place.name(12, b"abc"), place.name(12, b"abc") == place.name(13, b"abc")
+    (True, False)
+    >>> place.name(12, b"abc")
+    'q-7-0-12-0b056345766a3d65'
+    """
+
+    query: str
+    batch: int
+    partition: int
+
+    def name(self, number: int, *content: bytes) -> str:
+        """Return the name of what stands at a number of the partition."""
+        digest = blake2b(digest_size=8)
+        for part in content:
+            digest.update(len(part).to_bytes(8, "little") + part)
+        return f"{self.query}-{self.batch}-{self.partition}-{number}-{digest.hexdigest()}"
+
+
+def this_place(run: str) -> Place:
+    """Return where a task of Spark's stands: in a micro-batch of a query, or in a job that is called `run`."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None, "only tasks have a place"
+    query = context.getLocalProperty("sql.streaming.queryId")
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    if query and batch:
+        return Place(query, int(batch), context.partitionId())
+    return Place(run, 0, context.partitionId())
