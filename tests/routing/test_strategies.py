@@ -20,6 +20,7 @@ from tamis.routing import (
     Merging,
     Pruned,
     Simple,
+    comparisons,
     coverage,
 )
 from tests.strategies import conditions, events
@@ -122,6 +123,7 @@ def test_the_index_of_many_filters_tells_what_pairs_tell(monkeypatch):
     ]
     _, by_pairs = fed(Covering().summary(), steps)
     monkeypatch.setattr(coverage, "_FEW", 2)
+    monkeypatch.setattr(comparisons, "_FEW", 2)
     _, by_index = fed(Covering().summary(), steps)
     assert sorted(map(str, by_index)) == sorted(map(str, by_pairs)) and len(by_index) > 3
 

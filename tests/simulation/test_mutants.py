@@ -26,7 +26,7 @@ class CoversTooMuch(Covering):
     """Believes that the first filter covers all others."""
 
     def summary(self):
-        summary = CoveringSummary(self.schema)
+        summary = CoveringSummary(self.comparisons)
         summary._coverage.covering = lambda _: min(summary._coverage._filters, default=None)
         return summary
 
@@ -46,7 +46,7 @@ class LeavesWithTheFirst(IdentitySummary):
 def with_summary(strategy, summary):
     class Broken(type(strategy)):
         def summary(self):
-            return summary(self.schema)
+            return summary(self.comparisons)
 
     return Broken()
 

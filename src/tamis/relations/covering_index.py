@@ -69,10 +69,14 @@ class CoveringIndex:
     >>> index.add("cheap thrillers", "price < 10 AND category = 'Thriller'")
     >>> index.covering("price BETWEEN 5 AND 9"), index.covered_by("price < 15")
     (['cheap'], ['cheap thrillers'])
+
+    Whoever has many indexes of one schema gives them one `context`, and each filter is prepared once.
     """
 
-    def __init__(self, schema: Schema | None = None, *, budget: int = DEFAULT_BUDGET) -> None:
-        self._context = Context(schema)
+    def __init__(
+        self, schema: Schema | None = None, *, budget: int = DEFAULT_BUDGET, context: Context | None = None
+    ) -> None:
+        self._context = context or Context(schema)
         self._budget = budget
         self._slots: dict[Hashable, int] = {}
         self._entries: list[_Entry | None] = []

@@ -189,6 +189,7 @@ class Context:
         self._orders: dict[Expression, Axis] = {}
         self._translate = Translator(schema, self.axis, self._order_axis)
         self._forms: dict[str | Expression, Form] = {}
+        self._older: dict[str | Expression, Form] = {}
 
     def axis(self, term: Expression) -> Axis:
         """Return the axis of a term."""
@@ -203,9 +204,11 @@ class Context:
         """Return the form of a filter, a text or an expression."""
         found = self._forms.get(given) if isinstance(given, str | Expression) else None
         if found is None:
-            found = self.new_form(given)
-            if len(self._forms) >= _MOST_FORMS:
-                self._forms.clear()
+            found = self._older.get(given) if isinstance(given, str | Expression) else None
+            if found is None:
+                found = self.new_form(given)
+            if len(self._forms) >= _MOST_FORMS:  # what nobody asked for since the last time is forgotten
+                self._forms, self._older = {}, self._forms
             self._forms[given] = found
         return found
 

@@ -152,7 +152,7 @@ def _maximal(parts: list[Part], context: Context) -> list[Part]:
                     covering[special] = general
                     break
     else:
-        index = CoveringIndex(context.schema)
+        index = CoveringIndex(context.schema, context=context)
         for number, form in enumerate(forms):
             index.add(number, form.expression)
         for special in reversed(range(len(parts))):

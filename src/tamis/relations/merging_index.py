@@ -9,10 +9,11 @@ Source: Mühl et al. 2002, section 3.6 (docs/bibliography.md): what merges perfe
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
-from tamis.relations.forms import Context
+from tamis.relations.forms import Context, Form
 from tamis.relations.parts import part_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.relations.domains import Axis
     from tamis.relations.relations import Filter
+
+_REMEMBERED = 1 << 14
 
 
 class MergingIndex:
@@ -34,8 +37,8 @@ class MergingIndex:
     ([2, 1], [])
     """
 
-    def __init__(self, schema: Schema | None = None) -> None:
-        self._context = Context(schema)
+    def __init__(self, schema: Schema | None = None, *, context: Context | None = None) -> None:
+        self._context = context or Context(schema)
         self._expressions: dict[Hashable, Expression] = {}
         self._files: dict[tuple[Axis, Hashable], dict[Hashable, None]] = {}
 
@@ -60,13 +63,13 @@ class MergingIndex:
         if key in self._expressions:
             raise DuplicateKeyError(key)
         form = self._context.form(given)
-        for place in part_of(form, 0).files():
+        for place in _places(form):
             self._files.setdefault(place, {})[key] = None
         self._expressions[key] = form.expression
 
     def remove(self, key: Hashable) -> None:
         """Remove the filter under a key."""
-        for place in part_of(self._context.form(self.expression(key)), 0).files():
+        for place in _places(self._context.form(self.expression(key))):
             del self._files[place][key]
             if not self._files[place]:
                 del self._files[place]
@@ -74,5 +77,11 @@ class MergingIndex:
 
     def candidates(self, given: Filter) -> list[Any]:
         """Return the keys of the filters that differ from this one in the values of one term, or in nothing."""
-        places = part_of(self._context.form(given), 0).files()
+        places = _places(self._context.form(given))
         return list(dict.fromkeys(key for place in places for key in self._files.get(place, ())))
+
+
+@lru_cache(_REMEMBERED)
+def _places(form: Form) -> tuple[tuple[Axis, Hashable], ...]:
+    """Return where a filter is filed. Forms are equal only to themselves, so this is quick to look up."""
+    return tuple(part_of(form, 0).files())

@@ -32,7 +32,7 @@ class Part:
     perfect: bool = True
     imperfection: float = 0.0
     expression: Expression | None = field(default=None)
-    """What was written, if the part is a filter as it was given."""
+    """What was written: the filter as it was given, or what `written` made of it."""
 
     def formula(self) -> Formula:
         """Return the conjunction as a formula."""
@@ -51,7 +51,10 @@ class Part:
         said = [worded(axis, values, context) for axis, values in self.box.items()]
         if any(each is None for each in said):
             return None
-        return conjunction([*(each for each in said if each is not None and each != TRUE), *self.rest.values()])
+        self.expression = conjunction(
+            [*(each for each in said if each is not None and each != TRUE), *self.rest.values()]
+        )
+        return self.expression
 
 
 def part_of(form: Form, member: int) -> Part:

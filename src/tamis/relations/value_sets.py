@@ -35,6 +35,12 @@ def intersection(one: Values, two: Values) -> Values:
     if len(one) == 2 and len(two) == 2:
         low, high = max(one[0], two[0]), min(one[1], two[1])
         return (low, high) if low < high else NONE
+    if not one or not two or one[-1] <= two[0] or two[-1] <= one[0]:
+        return NONE
+    if len(two) == 2 and two[0] <= one[0] and one[-1] <= two[1]:
+        return one
+    if len(one) == 2 and one[0] <= two[0] and two[-1] <= one[1]:
+        return two
     found: list[Cut] = []
     mine = theirs = 0
     while mine < len(one) and theirs < len(two):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 Station = tuple[Any, int]
 """An operand, and whether the line is cut before (0) or after (1) what equals it."""
 
+_REMEMBERED = 1 << 14
 _ORDERS = ("<", "<=", "=", "<>", ">=", ">")
 
 
@@ -173,14 +175,19 @@ def _intervals(values: Values, everything: Values, line: str) -> list[tuple[Stat
     ranks = [rank for rank in (BOOLEAN, DOUBLE, NUMBER, TEXT, TIME) if is_member((rank,), everything)]
     inner = {rank: [cut for cut in values if len(cut) > 1 and cut[0] == rank] for rank in ranks}
     if len(ranks) == 1:
-        stations = [_nearest(_known([cut], line), (cut,), is_begun is (index % 2 == 0))
-                    for index, cut in enumerate(inner[ranks[0]])]  # fmt: skip
+        stations = [_station(cut, line, is_begun is (index % 2 == 0)) for index, cut in enumerate(inner[ranks[0]])]
     else:
         stations = _paired(inner[DOUBLE], inner[NUMBER], _known(inner[DOUBLE] + inner[NUMBER], line))
     if None in stations:
         return None
     bounds: list[Station | None] = [None, *stations, None]
     return list(pairwise(bounds))[0 if is_begun else 1 :: 2]
+
+
+@lru_cache(_REMEMBERED)
+def _station(cut: Cut, line: str, is_end: bool) -> Station | None:
+    """Return the operand that cuts a rank just here; long lists of values come again and again with one more."""
+    return _nearest(_known([cut], line), (cut,), is_end)
 
 
 _Known = dict[tuple[Cut, ...], list[Station]]

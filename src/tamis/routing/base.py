@@ -23,6 +23,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from tamis.routing.comparisons import Comparisons
 from tamis.routing.messages import Entry, Key
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class Strategy(ABC):
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
+        self.comparisons = Comparisons(schema)
+        """What was found out about filters, for all brokers that have this strategy."""
 
     @abstractmethod
     def summary(self) -> Summary:

@@ -94,7 +94,11 @@ class Broker:
         self._schema = schema
         self._links: dict[str, Link] = {}
         self._clients: dict[str, dict[Key, Expression]] = {}
-        self._subscriptions = None if self.advertising is None else OverlapIndex(schema, is_exact=True)
+        self._subscriptions = (
+            None
+            if self.advertising is None
+            else OverlapIndex(schema, is_exact=True, context=self.strategy.comparisons.context)
+        )
         self._announces = announces
         self._announced_count = 0
         self._adaptation = adaptation

@@ -1,64 +1,71 @@
 """Which of a neighbour's filters covers this one, and which does it cover?
 
-A few filters are compared pair by pair, and what was once compared is remembered; for more there is an index.
+A few filters are compared pair by pair, and what was compared on one link is known on the others. For more, there is
+one pool of filters for all links, and a link has its own keys for some of them.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from tamis.relations import covers
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
-    from tamis.language.schema import Schema
-    from tamis.relations.covering_index import CoveringIndex
+    from tamis.routing.comparisons import Comparisons
 
 _FEW = 32
-_REMEMBERED = 1 << 16
-
-
-@lru_cache(_REMEMBERED)
-def is_covered(special: Expression, general: Expression, schema: Schema | None) -> bool:
-    """Does the second filter match every event that the first matches, as far as that can be proven?"""
-    return special == general or covers(general, special, schema).holds
 
 
 class Coverage:
-    """Filters by key; those that cover one, and those that it covers."""
+    """Filters by key; those that cover one, and those that it covers.
 
-    def __init__(self, schema: Schema | None) -> None:
-        self._schema = schema
+    >>> import tamis
+    >>> from tamis.routing.comparisons import Comparisons
+    >>> coverage = Coverage(Comparisons())
+    >>> coverage.add(7, tamis.parse("price < 20"))
+    >>> coverage.covering(tamis.parse("price < 10")), coverage.covered_by(tamis.parse("price < 10"))
+    (7, [])
+    """
+
+    def __init__(self, comparisons: Comparisons) -> None:
+        self._comparisons = comparisons
         self._filters: dict[int, Expression] = {}
-        self._index: CoveringIndex | None = None
+        self._keys: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
 
     def add(self, key: int, expression: Expression) -> None:
         """Add a filter under a new key."""
         self._filters[key] = expression
-        if self._index is not None:
-            self._index.add(key, expression)
+        if self._keys:
+            self._enter(key, expression)
         elif len(self._filters) > _FEW:
-            from tamis.relations.covering_index import CoveringIndex  # compiled, and most links need it never
-
-            self._index = CoveringIndex(self._schema)
             for each, filter_ in self._filters.items():
-                self._index.add(each, filter_)
+                self._enter(each, filter_)
+
+    def _enter(self, key: int, expression: Expression) -> None:
+        number = self._comparisons.enter(expression)
+        assert number not in self._keys
+        self._keys[number], self._numbers[key] = key, number
 
     def remove(self, key: int) -> None:
         """Remove a filter."""
         del self._filters[key]
-        if self._index is not None:
-            self._index.remove(key)
+        if self._keys:
+            number = self._numbers.pop(key)
+            del self._keys[number]
+            self._comparisons.leave(number)
 
     def covering(self, expression: Expression) -> int | None:
         """Return the key of a filter that covers another, the first of them; None if there is none."""
-        if self._index is not None:
-            return min(self._index.covering(expression), default=None)
-        return next((k for k, each in self._filters.items() if is_covered(expression, each, self._schema)), None)
+        if self._keys:
+            found = self._keys.keys() & self._comparisons.covering(expression)
+            return min((self._keys[number] for number in found), default=None)
+        is_covered = self._comparisons.is_covered
+        return next((key for key, each in self._filters.items() if is_covered(expression, each)), None)
 
     def covered_by(self, expression: Expression) -> list[int]:
         """Return the keys of the filters that another covers."""
-        if self._index is not None:
-            return list(self._index.covered_by(expression))
-        return [key for key, each in self._filters.items() if is_covered(each, expression, self._schema)]
+        if self._keys:
+            found = self._keys.keys() & self._comparisons.covered_by(expression)
+            return sorted(self._keys[number] for number in found)
+        is_covered = self._comparisons.is_covered
+        return [key for key, each in self._filters.items() if is_covered(each, expression)]

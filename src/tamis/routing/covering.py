@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tamis.relations.forms import context_of
 from tamis.routing.base import Source, Strategy, Summary
-from tamis.routing.coverage import Coverage, is_covered
+from tamis.routing.coverage import Coverage
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     from tamis.language.expressions import Expression
-    from tamis.language.schema import Schema
+    from tamis.routing.comparisons import Comparisons
 
 
 class Covering(Strategy):
@@ -38,17 +37,17 @@ class Covering(Strategy):
     name: ClassVar[str] = "covering"
 
     def summary(self) -> CoveringSummary:
-        return CoveringSummary(self.schema)
+        return CoveringSummary(self.comparisons)
 
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
-        return _broadest(list(filters), self.schema)
+        return _broadest(list(filters), self.comparisons)
 
 
-def _broadest(filters: list[Expression], schema: Schema | None) -> list[Expression]:
+def _broadest(filters: list[Expression], comparisons: Comparisons) -> list[Expression]:
     kept: list[Expression] = []
     for each in filters:
-        if not any(is_covered(each, other, schema) for other in kept):
-            kept = [other for other in kept if not is_covered(other, each, schema)] + [each]
+        if not any(comparisons.is_covered(each, other) for other in kept):
+            kept = [other for other in kept if not comparisons.is_covered(other, each)] + [each]
     return kept
 
 
@@ -67,20 +66,20 @@ class Group:
 class CoveringSummary(Summary):
     """Entries, and the filters that stand under each."""
 
-    def __init__(self, schema: Schema | None) -> None:
+    def __init__(self, comparisons: Comparisons) -> None:
         super().__init__()
-        self._schema = schema
+        self._comparisons = comparisons
         self._group_of: dict[Source, Group] = {}
         self._groups: dict[Hashable, Group] = {}
         self._under: dict[int, dict[Hashable, Group]] = {}
-        self._coverage = Coverage(schema)
+        self._coverage = Coverage(comparisons)
 
     def __contains__(self, source: Source) -> bool:
         return source in self._group_of
 
     def add(self, source: Source, expression: Expression) -> None:
         assert source not in self._group_of
-        formula = context_of(self._schema).form(expression).formula
+        formula = self._comparisons.formula(expression)
         group = self._groups.get(formula)
         if group is None:
             group = self._groups[formula] = Group(formula, expression)
@@ -118,9 +117,9 @@ class CoveringSummary(Summary):
     def _left(self, gone: Group) -> None:
         """Decide what becomes of the entry under which a filter stood that is gone."""
         told, members = self._entries[gone.entry], self._under[gone.entry]
-        if any(is_covered(told, group.expression, self._schema) for group in members.values()):
+        if any(self._comparisons.is_covered(told, group.expression) for group in members.values()):
             return  # nothing that is told is too broad now
-        if not is_covered(told, gone.expression, self._schema):
+        if not self._comparisons.is_covered(told, gone.expression):
             return  # it was another one's entry
         for formula, group in self._take(gone.entry).items():
             self._place({formula: group}, group.expression)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tamis.relations.forms import context_of
 from tamis.routing.base import Source, Strategy, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     from tamis.language.expressions import Expression
-    from tamis.language.schema import Schema
+    from tamis.routing.comparisons import Comparisons
 
 
 class Identity(Strategy):
@@ -32,21 +31,21 @@ class Identity(Strategy):
     name: ClassVar[str] = "identity"
 
     def summary(self) -> IdentitySummary:
-        return IdentitySummary(self.schema)
+        return IdentitySummary(self.comparisons)
 
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
         first: dict[Hashable, Expression] = {}
         for each in filters:
-            first.setdefault(context_of(self.schema).form(each).formula, each)
+            first.setdefault(self.comparisons.formula(each), each)
         return list(first.values())
 
 
 class IdentitySummary(Summary):
     """An entry for each class of identical filters."""
 
-    def __init__(self, schema: Schema | None) -> None:
+    def __init__(self, comparisons: Comparisons) -> None:
         super().__init__()
-        self._schema = schema
+        self._comparisons = comparisons
         self._formulas: dict[Source, Hashable] = {}
         self._keys: dict[Hashable, int] = {}
         self._counts: dict[Hashable, int] = {}
@@ -56,7 +55,7 @@ class IdentitySummary(Summary):
 
     def add(self, source: Source, expression: Expression) -> None:
         assert source not in self._formulas
-        formula = context_of(self._schema).form(expression).formula
+        formula = self._comparisons.formula(expression)
         self._formulas[source] = formula
         if formula not in self._keys:
             self._keys[formula] = self._put(expression)

@@ -58,7 +58,9 @@ class Link:
         self.subscription_numbers, self.advertisement_numbers = Numbers(), Numbers()
         self.has_greeted = False
         self._advertised: dict[Key, Expression] = {}
-        self._index = None if advertising is None else OverlapIndex(schema, is_exact=True)
+        self._index = (
+            None if advertising is None else OverlapIndex(schema, is_exact=True, context=strategy.comparisons.context)
+        )
 
     @property
     def advertised(self) -> Mapping[Key, Expression]:

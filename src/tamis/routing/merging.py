@@ -23,7 +23,6 @@ from tamis.language.expressions import Attribute, postorder
 from tamis.relations.merging import mergers
 from tamis.relations.merging_index import MergingIndex
 from tamis.routing.base import Strategy
-from tamis.routing.coverage import is_covered
 from tamis.routing.covering import CoveringSummary, Group
 from tamis.routing.errors import BudgetOfImperfectionError
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing.base import Summary
+    from tamis.routing.comparisons import Comparisons
 
 _TRIED = 8
 """With so many of the latest filters an imperfect merger is tried."""
@@ -50,7 +50,7 @@ class Merging(Strategy):
     name: ClassVar[str] = "merging"
 
     def summary(self) -> Summary:
-        return MergingSummary(self.schema)
+        return MergingSummary(self.comparisons)
 
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
         return [each.expression for each in mergers(filters, self.schema)]
@@ -79,7 +79,7 @@ class ImperfectMerging(Strategy):
         self._share = share
 
     def summary(self) -> Summary:
-        return MergingSummary(self.schema, self.budget, self._share)
+        return MergingSummary(self.comparisons, self.budget, self._share)
 
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
         return [each.expression for each in mergers(filters, self.schema, budget=self.budget, share=self._share)]
@@ -90,14 +90,14 @@ class MergingSummary(CoveringSummary):
 
     def __init__(
         self,
-        schema: Schema | None,
+        comparisons: Comparisons,
         budget: float = 0.0,
         share: Callable[[Expression], float] | None = None,
     ) -> None:
-        super().__init__(schema)
+        super().__init__(comparisons)
         self._budget = budget
         self._share = share
-        self._partners = MergingIndex(schema)
+        self._partners = MergingIndex(comparisons.schema, context=comparisons.context)
         self._alike: dict[frozenset[Attribute], dict[int, None]] = {}
         self._imperfections: dict[int, float] = {}
 
@@ -133,7 +133,7 @@ class MergingSummary(CoveringSummary):
     def _partner(self, expression: Expression, imperfection: float) -> tuple[int, Expression, float] | None:
         """Return an entry, what becomes of it and the expression, and how imperfect that is; None if there is none."""
         for entry in self._partners.candidates(expression):
-            found = mergers([self._entries[entry], expression], self._schema)
+            found = self._comparisons.merged((self._entries[entry], expression))
             if len(found) == 1 and found[0].perfect:
                 return entry, found[0].expression, max(imperfection, self._imperfections.get(entry, 0.0))
         return self._nearest(expression, imperfection) if self._budget else None
@@ -143,7 +143,7 @@ class MergingSummary(CoveringSummary):
         best: tuple[int, Expression, float] | None = None
         for entry in islice(reversed(self._alike.get(_attributes(expression), {})), _TRIED):
             pair = [self._entries[entry], expression]
-            found = mergers(pair, self._schema, budget=self._budget, share=self._share)
+            found = mergers(pair, self._comparisons.schema, budget=self._budget, share=self._share)
             if len(found) != 1:
                 continue
             # What the two already match in vain is a part of what their merger matches.
@@ -155,10 +155,10 @@ class MergingSummary(CoveringSummary):
 
     def _left(self, gone: Group) -> None:
         told, groups = self._entries[gone.entry], list(self._under[gone.entry].values())
-        if any(is_covered(told, group.expression, self._schema) for group in groups):
-            return
-        remaining = mergers([group.expression for group in groups], self._schema)
-        if any(is_covered(told, merger.expression, self._schema) for merger in remaining):
+        if any(self._comparisons.is_covered(gone.expression, group.expression) for group in reversed(groups)):
+            return  # together they are what they were; what took its place came last
+        remaining = self._comparisons.merged(tuple(group.expression for group in groups))
+        if any(self._comparisons.is_covered(told, merger.expression) for merger in remaining):
             return
         self._take(gone.entry)
         for merger in remaining:

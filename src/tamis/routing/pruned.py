@@ -38,6 +38,7 @@ class Pruned(Strategy):
 
     def __init__(self, inner: Strategy, goal: Goal, share: Share, measure: str = "accuracy") -> None:
         super().__init__(inner.schema)
+        self.comparisons = inner.comparisons
         self.inner = inner
         self._goal = goal
         self._share = share

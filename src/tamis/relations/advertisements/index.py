@@ -60,10 +60,10 @@ class OverlapIndex:
     With `is_exact`, what single predicates cannot tell is decided by the relation.
     """
 
-    def __init__(self, schema: Schema | None = None, *, is_exact: bool = False) -> None:
+    def __init__(self, schema: Schema | None = None, *, is_exact: bool = False, context: Context | None = None) -> None:
         self._schema = schema
         self._is_exact = is_exact
-        self._context = Context(schema)
+        self._context = context or Context(schema)
         self._filters: dict[Hashable, Expression] = {}
         self._waiting: dict[Hashable, None] = {}
         self._segments: list[_Segment] = []
