@@ -50,6 +50,8 @@ def spark() -> Iterator[SparkSession]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
+    from tamis.spark.session import java_options
+
     session = (
         SparkSession.builder.master("local[2]")
         .appName("tamis tests")
@@ -58,7 +60,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "3g")
         .config("spark.python.daemon.module", "tamis.spark.daemon")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", java_options(quick=True))
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")

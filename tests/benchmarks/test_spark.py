@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.spark import spark as spark_benchmark
-from benchmarks.spark import spark_growth
+from benchmarks.spark import spark_growth, spark_start
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -21,3 +21,12 @@ def test_growth_is_measured():
     rows = list(spark_growth(subscription_count=40, event_count=2_000, cores=(2,), batch_sizes=(500, 1_000)))
     assert len({row["matches"] for row in rows}) == 1
     assert all(row["worker_mb"] > 0 for row in rows)
+
+
+@pytest.mark.slow
+def test_starting_is_measured_setting_by_setting():
+    rows = list(spark_start(repeats=1))
+    assert len(rows) == 5
+    assert rows[0]["java_cpu_saved"] == 0
+    by_name = {row["session"]: row["java_cpu_s"] for row in rows}
+    assert by_name["and the class archive"] < by_name["Spark as it comes"]

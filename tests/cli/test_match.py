@@ -93,3 +93,25 @@ def test_without_java_there_is_one_clear_message(files, tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert "Spark needs Java 17 or newer" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_java_is_quick_only_for_small_files_and_where_no_master_is_named(files, tmp_path, monkeypatch):
+    from tamis import spark as on_spark
+    from tamis.cli import match as command
+
+    folder, _ = files
+    seen = []
+    whole = on_spark.running
+
+    def noted(master=None, **options):
+        seen.append(options["quick"])
+        return whole(master, **options)
+
+    monkeypatch.setattr(on_spark, "running", noted)
+    arguments = ("match", "--events", str(folder / "events.csv"), "--subscriptions", str(folder / "subscriptions.csv"))
+    arguments = (*arguments, "--out", str(tmp_path / "x.csv"), "--overwrite")
+    tamis(*arguments)
+    tamis(*arguments, "--master", "local[2]")
+    monkeypatch.setattr(command, "_LONG", 1)
+    tamis(*arguments)
+    assert seen == [True, False, False]

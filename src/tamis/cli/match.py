@@ -32,6 +32,10 @@ NOTES = (
 )
 
 
+_LONG = 200_000_000
+"""From so many bytes on Java is to run fast rather than to start soon."""
+
+
 class Result(StrEnum):
     """What comes out."""
 
@@ -62,7 +66,9 @@ def match(
     with mistakes_shown(as_json):
         _look_first((events, subscriptions), (out, rejected), overwrite, master)
         naming: dict[str, Any] = {"id": id_column, "where": where}
-        told = _matched(events, subscriptions, out, rejected, naming, keep or None, result.value, master, log)
+        quick = master is None and _size((events, subscriptions)) < _LONG
+        options = {"master": master, "name": "tamis match", "log": log, "quick": quick}
+        told = _matched(events, subscriptions, out, rejected, naming, keep or None, result.value, options)
     if as_json:
         to_programs(told)
         return
@@ -94,6 +100,14 @@ def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrit
         require_java()
 
 
+def _size(paths: tuple[str, ...]) -> int:
+    """Return the bytes of the files that lie on this machine; those elsewhere are taken for many."""
+    if any("://" in path for path in paths):
+        return _LONG
+    files = (each for path in map(Path, paths) for each in (path.rglob("*") if path.is_dir() else (path,)))
+    return sum(each.stat().st_size for each in files if each.is_file())
+
+
 def _matched(
     events: str,
     subscriptions: str,
@@ -102,8 +116,7 @@ def _matched(
     naming: dict[str, Any],
     keep: list[str] | None,
     result: str,
-    master: str | None,
-    log: Path,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     from tamis import spark as on_spark
     from tamis.language import Schema
@@ -111,7 +124,7 @@ def _matched(
 
     console = to_complain()
     start = perf_counter()
-    with console.status("Matching on Spark"), on_spark.running(master, name="tamis match", log=log) as session:
+    with console.status("Matching on Spark"), on_spark.running(**options) as session:
         table = read_table(session, events)
         compiled = on_spark.compiled(read_table(session, subscriptions), schema=Schema.from_spark(table), **naming)
         write_table(on_spark.match(table, compiled, keep=keep, result=result), out)

@@ -41,6 +41,8 @@ T = TypeVar("T")
 
 _FILES = 16
 """The events are so many tasks: enough to see progress, few enough to be quick."""
+_MANY = 5_000_000
+"""With more events than that Java is to run fast rather than to start soon."""
 _JUDGED, _MOST_JUDGED = 3, 2_000
 """So many events are asked about so many subscriptions, one by one."""
 _SHOWN = 12
@@ -55,7 +57,9 @@ def pipeline(
         "artifacts/run"
     ),
     seed: Annotated[int, typer.Option(min=0, help="What decides the traffic.")] = 1,
-    master: Annotated[str, typer.Option(metavar="URL", help="The Spark to run on.")] = "local[*]",
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="The Spark to run on; this machine if you do not say.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Match a table of book auctions against a table of subscriptions on Spark, and report."""
@@ -71,7 +75,7 @@ def pipeline(
     _report(to_people(), story, page)
 
 
-def _run(event_count: int, subscription_count: int, out: Path, seed: int, master: str) -> Story:
+def _run(event_count: int, subscription_count: int, out: Path, seed: int, master: str | None) -> Story:
     """Do the job, and remember what happened."""
     from tamis.spark.java import require_java
 
@@ -82,9 +86,10 @@ def _run(event_count: int, subscription_count: int, out: Path, seed: int, master
         subscriptions = _traffic(event_count, subscription_count, seed, out)
     from tamis import spark as on_spark
 
+    quick = master is None and event_count <= _MANY
     with ExitStack() as stack:
         with _step("Starting Spark", clock, "start Spark"):
-            running = on_spark.running(master, name="tamis pipeline", log=out / "spark.log")
+            running = on_spark.running(master, name="tamis pipeline", log=out / "spark.log", quick=quick)
             session = stack.enter_context(running)
         events = session.read.parquet(str(out / "events.parquet"))
         asked = session.read.parquet(str(out / "subscriptions.parquet"))
@@ -100,7 +105,8 @@ def _run(event_count: int, subscription_count: int, out: Path, seed: int, master
         with _step("Counting", clock, "report"):
             story = _story(session.read.parquet(str(out / "pairs.parquet")), events, subscriptions, out)
     story.seconds.update(clock)
-    story.events, story.subscriptions, story.seed, story.master = event_count, subscription_count, seed, master
+    story.events, story.subscriptions, story.seed = event_count, subscription_count, seed
+    story.master = master or "local[*]"
     return story
 
 

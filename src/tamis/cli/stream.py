@@ -96,7 +96,8 @@ def _run(
     from tamis import spark as on_spark
 
     console = to_complain()
-    with on_spark.running(master, name="tamis stream", log=log) as session:
+    quick = master is None and "availableNow" in options["trigger"]  # a stream without an end is a long job
+    with on_spark.running(master, name="tamis stream", log=log, quick=quick) as session:
         reader = session.read.format(kind)
         if kind == "csv":
             reader = reader.option("header", "true").option("inferSchema", "true")

@@ -5,8 +5,6 @@ forks, so that a worker is ready at once instead of after seconds: set `spark.py
 `tamis.spark.daemon`, as `tamis.spark.session` does.
 """
 
-from pyspark.daemon import manager
-
 import tamis.spark.batch  # noqa: F401 - for its imports
 from tamis.matching.matcher import Matcher
 
@@ -20,5 +18,7 @@ def warm_up() -> None:
 
 
 if __name__ == "__main__":
+    from pyspark.daemon import manager
+
     warm_up()
     manager()

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from tamis.spark.errors import JavaError
@@ -31,13 +32,21 @@ def java_program() -> str | None:
 def java_version() -> int | None:
     """Return the major version of that Java, or None where there is none."""
     java = java_program()
-    if not java:
-        return None
+    return version_in(java_says(java)) if java else None
+
+
+def java_says(java: str) -> str:
+    """Return what a Java says of itself; nothing if it cannot be started."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        return _java_says(java, os.stat(java).st_mtime_ns)
     except OSError:
-        return None
-    return version_in(told.stderr + told.stdout)
+        return ""
+
+
+@cache
+def _java_says(java: str, _: int) -> str:
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    return told.stderr + told.stdout
 
 
 def version_in(told: str) -> int | None:

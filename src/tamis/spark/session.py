@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from tamis.spark import archive
 from tamis.spark.java import require_java
 
 if TYPE_CHECKING:
@@ -20,8 +22,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Compile quickly rather than well; peak speed is the kernels' part, which are not Java."""
+
+
+def java_options(quick: bool) -> str:
+    """Return the options of a local Java machine: one that is there soon, or one that is fast in the long run."""
+    return f"{QUICK_START + ' ' if quick else ''}-XX:-UsePerfData {archive.java_options(archive.found())}"
+
+
+_JAVA = "spark.driver.extraJavaOptions"
 
 
 def is_remote(master: str | None) -> bool:
@@ -35,12 +45,14 @@ def session(
     name: str = "tamis",
     log: str | os.PathLike[str] | None = None,
     config: Mapping[str, str] | None = None,
+    quick: bool | None = None,
 ) -> SparkSession:
     """Return a Spark session, the present one if there is one.
 
     master    "local[*]" unless said otherwise; a session that `spark-submit` started keeps its own
     log       a file for what Java and Spark have to say; without it they say it on standard error
     config    further settings of Spark
+    quick     whether Java is to start soon rather than to run fast; so it is if no master is named
     """
     if not is_remote(master):
         require_java()
@@ -53,13 +65,14 @@ def session(
     if not is_submitted and master is not None and is_remote(master):
         return builder.remote(master).getOrCreate()
     if not is_submitted:
+        quick = master is None if quick is None else quick
         master = master or "local[*]"
         builder = builder.master(master)
         chosen |= {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             chosen |= {
-                "spark.driver.extraJavaOptions": QUICK_START,
+                _JAVA: "" if config and _JAVA in config else java_options(quick),
                 "spark.driver.memory": "2g",
                 "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
                 "spark.python.daemon.module": "tamis.spark.daemon",
@@ -83,11 +96,36 @@ def running(master: str | None = None, **options: Any) -> Iterator[SparkSession]
     if present is not None:
         yield present
         return
+    if not is_remote(master):
+        Thread(target=_import, name="tamis importing", daemon=True).start()  # while Java starts
     started = session(master, **options)
+    _preload(started)
     try:
         yield started
     finally:
         started.stop()
+        if master is None:
+            archive.made_later()
+
+
+def _import() -> None:
+    """Import what the driver will need: the matcher, and its kernels."""
+    with suppress(Exception):  # whoever needs it will say so
+        from tamis.spark.daemon import warm_up
+
+        warm_up()
+
+
+def _preload(started: SparkSession) -> None:
+    """Have the workers' daemon started while the driver has other things to do."""
+    if type(started).__module__.startswith("pyspark.sql.connect"):
+        return
+
+    def run() -> None:
+        with suppress(Exception):  # the session may be stopped meanwhile
+            started.range(1).mapInArrow(iter, "id bigint").count()
+
+    Thread(target=run, name="tamis preloading", daemon=True).start()
 
 
 @contextmanager
