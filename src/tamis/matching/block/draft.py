@@ -5,20 +5,15 @@ its leaves and its tree do. A leaf asks where a value lies on an axis. A tree is
 leaves with jumps (where to go on if the leaf holds, and where if not), for one event at a time, and as steps in
 postfix order, for many events at once.
 
-Which clauses a subscription has follows from its access set. A leaf is its own access set; an AND has that of its
-cheapest child; an OR, that of all its children together; `at_least(k, ...)` of n, those of its cheapest n - k + 1.
-Every clause thus has a leaf that must hold, by which it can be found.
+Which clauses a subscription has follows from its shape (`plans`).
 
 Everything is kept in flat arrays over the segment's own axes and operands, so that drafts can be joined without
 going back to the expressions.
-
-Source: the access predicate is Hanson's and Fabret's, generalised to trees (docs/bibliography.md, Bittner 2008,
-  section 2.3).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,18 +33,9 @@ from tamis.language.expressions import (
     fold_shared,
 )
 from tamis.language.rewrites import flatten, fold_constants, nnf
-from tamis.matching.block.kernels import (
-    ACCEPT,
-    INTERSECT,
-    INTERSECT_TOP,
-    NONE,
-    REJECT,
-    START,
-    UNITE,
-    UNITE_TOP,
-)
+from tamis.matching.block.kernels import NONE
+from tamis.matching.block.plans import ALWAYS, LEAF, NEVER, Clause, plan_of, sketched
 from tamis.matching.leaves import Leaves, Starts, integers, starts_of
-from tamis.selectivity.operations import GUESSES, WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,10 +43,7 @@ if TYPE_CHECKING:
     from tamis.matching.axes import Axis
 
 _NO_LEAVES = frozenset({*CONNECTIVES, Literal} - {Not})
-_MOST_CLAUSES = 32
-_DEEPEST_TREE = 100
-DEEPEST_STACK = 8
-"""How many bitmaps a tree may need at once."""
+_TREES = frozenset({And, Or, AtLeast})
 
 
 @dataclass(slots=True)
@@ -97,30 +80,6 @@ class Draft:
 
 
 ARRAYS = tuple(name for name in Draft.__dataclass_fields__ if name != "axes")
-
-
-class _Node:
-    """A node of a tree, and the share of events that its access set lets through, roughly."""
-
-    __slots__ = ("children", "cost", "count", "kind", "leaf")
-
-    def __init__(
-        self, kind: int, cost: float, leaf: int = -1, children: list[_Node] | None = None, count: int = 0
-    ) -> None:
-        self.kind = kind
-        self.cost = cost
-        self.leaf = leaf
-        self.children = children or []
-        self.count = count
-
-
-_LEAF, _ALL, _ANY, _SOME = range(4)
-
-
-@dataclass(slots=True)
-class _Clause:
-    leaves: list[int]
-    trees: list[_Node] = field(default_factory=list)
 
 
 class Drafting:
@@ -170,122 +129,56 @@ class Drafting:
     # -- General Boolean expressions
 
     def _add_general(self, handle: int, expression: Expression) -> None:
-        root = self._node(expression, 0)
-        if root is None:
-            # In negation normal form unknown may be read as false, and then folded away.
-            positive = fold_shared(fold_constants(nnf(expression)), _without_unknown)
-            rewritten = flatten(fold_constants(positive))
-            if rewritten == FALSE:
-                self._handles.append(handle)
-                return
-            if rewritten == TRUE:
-                self._take(handle, [_Clause([])])
-                return
-            root = self._node(rewritten, 0) or self._whole(rewritten)
-        self._take(handle, self._clauses(root) if root.cost < 1 else [_Clause([], [root])])
+        if self._take_sketched(handle, expression):
+            return
+        # In negation normal form unknown may be read as false, and then folded away.
+        positive = fold_shared(fold_constants(nnf(expression)), _without_unknown)
+        rewritten = flatten(fold_constants(positive))
+        if rewritten in (FALSE, TRUE):
+            self._take(handle, ALWAYS if rewritten == TRUE else NEVER, [])
+        elif not self._take_sketched(handle, rewritten):
+            self._take_planned(handle, (LEAF,), [self._leaves.truth(rewritten, True)])
 
-    def _take(self, handle: int, clauses: list[_Clause]) -> None:
+    def _take_sketched(self, handle: int, expression: Expression) -> bool:
+        """Take a subscription if it is a tree of AND, OR and `at_least` over leaves."""
+        sketch = sketched(expression)
+        if sketch is None:
+            return False
+        outline, predicates = sketch
+        leaves = self._leaves.leaves(predicates)
+        for position, leaf in enumerate(leaves):
+            if leaf < 0:
+                predicate = predicates[position]
+                if type(predicate) not in _TREES:
+                    return False
+                leaves[position] = self._leaves.truth(predicate, True)  # too deep to take apart
+        self._take_planned(handle, outline, leaves)
+        return True
+
+    def _take_planned(self, handle: int, outline: tuple[int, ...], leaves: list[int]) -> None:
+        self._take(handle, plan_of(outline, tuple(map(self._leaves.operation, leaves))), leaves)
+
+    def _take(self, handle: int, plan: tuple[Clause, ...], leaves: list[int]) -> None:
+        """Fill in a plan."""
         self._catch_up()
         owner = len(self._handles)
         self._handles.append(handle)
-        for ordinal, clause in enumerate(clauses):
-            self._clause_leaves += clause.leaves
+        leaf_at = [*leaves, NONE].__getitem__
+        for ordinal, clause in enumerate(plan):
+            self._clause_leaves += map(leaf_at, clause.leaves)
             self._clause_ends.append(len(self._clause_leaves))
             self._clause_owners.append(owner)
             self._clause_ordinals.append(ordinal)
-            self._clause_trees.append(self._program(clause.trees))
-            self._step_ends.append(len(self._step_actions))
-
-    def _whole(self, expression: Expression) -> _Node:
-        """A tree too deep to take apart: its truth is computed per row."""
-        return _Node(_LEAF, GUESSES[WITHIN], self._leaves.truth(expression, True))
-
-    def _node(self, node: Expression, depth: int) -> _Node | None:
-        """Return the tree of AND, OR and `at_least` over leaves; None where the expression is not of that form yet."""
-        kind = type(node)
-        if kind not in (And, Or, AtLeast):
-            leaf = self._leaves.leaf(node)
-            return None if leaf < 0 else _Node(_LEAF, GUESSES[self._leaves.operation(leaf)], leaf)
-        if depth > _DEEPEST_TREE:
-            return self._whole(node)
-        children = []
-        for child in node.children:
-            below = self._node(child, depth + 1)
-            if below is None:
-                return None
-            children.append(below)
-        costs = [child.cost for child in children]
-        if kind is And:
-            return _Node(_ALL, min(costs), children=children)
-        if kind is Or:
-            return _Node(_ANY, sum(costs) if len(costs) <= _MOST_CLAUSES else 2.0, children=children)
-        count = node.count  # type: ignore[attr-defined]
-        if not 0 < count <= len(children):
-            return None  # a constant, to be folded away
-        cheapest = sorted(costs)[: len(costs) - count + 1]
-        cost = sum(cheapest) if len(cheapest) <= _MOST_CLAUSES else 2.0
-        return _Node(_SOME, cost, children=children, count=count)
-
-    def _clauses(self, node: _Node) -> list[_Clause]:
-        """Return the clauses of a node, one for each leaf of its access set."""
-        if node.kind == _LEAF:
-            return [_Clause([node.leaf])]
-        if node.kind == _ANY:
-            split = [clause for child in node.children for clause in self._clauses(child)]
-        elif node.kind == _SOME:
-            cheapest = sorted(node.children, key=lambda child: child.cost)[: len(node.children) - node.count + 1]
-            found = [clause for child in cheapest for clause in self._clauses(child)]
-            # The child that was found need not be all that is true: the whole count is checked.
-            split = [_Clause(clause.leaves[:1], [node]) for clause in found if clause.leaves]
-            if len(split) < len(found):
-                return [_Clause([], [node])]
-        else:
-            best = min(node.children, key=lambda child: child.cost)
-            others = [child for child in node.children if child is not best]
-            leaves = [child.leaf for child in others if child.kind == _LEAF]
-            trees = [child for child in others if child.kind != _LEAF]
-            split = [_Clause(clause.leaves + leaves, clause.trees + trees) for clause in self._clauses(best)]
-        return split if 0 < len(split) <= _MOST_CLAUSES else [_Clause([], [node])]
-
-    # -- Trees
-
-    def _program(self, trees: list[_Node]) -> int:
-        """Write the program of some trees that must all hold, and return where it starts; -1 for none."""
-        if not trees:
-            return -1
-        start = len(self._tree_leaves)
-        root = trees[0] if len(trees) == 1 else _Node(_ALL, 1.0, children=trees)
-        for leaf, on_true, on_false in _jumps(root):
-            self._tree_leaves.append(leaf)
-            self._tree_trues.append(on_true)
-            self._tree_falses.append(on_false)
-        first = len(self._step_actions)
-        if self._steps(root, 1) > DEEPEST_STACK:
-            del self._step_actions[first:], self._step_leaves[first:]
-        return start
-
-    def _steps(self, node: _Node, depth: int) -> int:
-        """Write a tree in postfix order, and return how deep its stack becomes."""
-        if node.kind in (_LEAF, _SOME):
-            self._step(START, node.leaf if node.kind == _LEAF else NONE)
-            return depth
-        joins = (INTERSECT, INTERSECT_TOP) if node.kind == _ALL else (UNITE, UNITE_TOP)
-        deepest = depth
-        # Trees first, so that the leaves can be joined to what is on the stack.
-        ordered = sorted(node.children, key=lambda child: child.kind in (_LEAF, _SOME))
-        for position, child in enumerate(ordered):
-            if position == 0:
-                deepest = max(deepest, self._steps(child, depth))
-            elif child.kind in (_LEAF, _SOME):
-                self._step(joins[0], child.leaf if child.kind == _LEAF else NONE)
+            if clause.tree_leaves:
+                self._clause_trees.append(len(self._tree_leaves))
+                self._tree_leaves += map(leaf_at, clause.tree_leaves)
+                self._tree_trues += clause.tree_trues
+                self._tree_falses += clause.tree_falses
+                self._step_actions += clause.step_actions
+                self._step_leaves += map(leaf_at, clause.step_leaves)
             else:
-                deepest = max(deepest, self._steps(child, depth + 1))
-                self._step(joins[1], NONE)
-        return deepest
-
-    def _step(self, action: int, leaf: int) -> None:
-        self._step_actions.append(action)
-        self._step_leaves.append(leaf)
+                self._clause_trees.append(-1)
+            self._step_ends.append(len(self._step_actions))
 
     # -- The result
 
@@ -314,56 +207,6 @@ class Drafting:
             integers(self._step_actions, np.uint8),
             integers(self._step_leaves, np.uint32),
         )
-
-
-def _jumps(root: _Node) -> list[tuple[int, int, int]]:
-    """Compile a tree into leaves with jumps, backwards: targets first."""
-    steps: list[tuple[int, int, int]] = []
-    made: dict[tuple[int, int, int], int] = {}
-
-    def emit(node: _Node, on_true: int, on_false: int) -> int:
-        known = made.get((id(node), on_true, on_false))
-        if known is not None:
-            return known
-        if node.kind == _LEAF:
-            steps.append((node.leaf, on_true, on_false))
-            target = len(steps) - 1
-        elif node.kind == _ALL:
-            target = on_true
-            for child in reversed(node.children):
-                target = emit(child, target, on_false)
-        elif node.kind == _ANY:
-            target = on_false
-            for child in reversed(node.children):
-                target = emit(child, on_true, target)
-        else:
-            # row[n]: where to go when n more must hold, from the operand that was looked at last
-            row = [on_true] + [on_false] * node.count
-            for position, child in enumerate(reversed(node.children)):
-                most = min(node.count, position + 1)
-                row = [
-                    on_true,
-                    *(emit(child, row[needed - 1], row[needed]) for needed in range(1, most + 1)),
-                    *[on_false] * (node.count - most),
-                ]
-            target = row[node.count]
-        made[id(node), on_true, on_false] = target
-        return target
-
-    entry = emit(root, ACCEPT, REJECT)
-    # Reachable steps only, and the entry first.
-    order: dict[int, int] = {}
-    waiting = [entry]
-    while waiting:
-        at = waiting.pop()
-        if at < REJECT and at not in order:
-            order[at] = len(order)
-            waiting += (steps[at][2], steps[at][1])
-
-    def turned(target: int) -> int:
-        return target if target >= REJECT else order[target]
-
-    return [(steps[at][0], turned(steps[at][1]), turned(steps[at][2])) for at in order]
 
 
 def _without_unknown(node: Expression, below: list[Expression]) -> Expression:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.block import draft as drafts
 from tamis.matching.block import kernels
 from tamis.matching.block.maps import Maps, planned
+from tamis.matching.block.plans import DEEPEST_STACK
 from tamis.matching.distances import Distances
 from tamis.selectivity import operations as op
 from tamis.selectivity.shares import default_shares, observed_shares
@@ -149,7 +149,7 @@ class Segment:
             words = (count + 63) // 64
             everything = np.packbits(np.arange(64 * words) < count, bitorder="little").view(np.uint64)
             held, scratch, unmatched = np.empty((3, words), np.uint64)
-            stack = np.empty((drafts.DEEPEST_STACK + 1) * words, np.uint64)
+            stack = np.empty((DEEPEST_STACK + 1) * words, np.uint64)
             at = 0
             while at < len(self.broad_rows):
                 at, written = kernels.match_maps(
