@@ -82,7 +82,7 @@ FULL: dict[str, dict[str, Any]] = {
     "covering": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
     "bulk_pruning": {"names": ("auction",), "subscription_counts": (10_000, 100_000, 1_000_000)},
     "pruning_on_spark": {"subscription_counts": (10_000, 100_000, 1_000_000)},
-    "routing_tables": {"subscription_counts": (1_000, 10_000)},
+    "routing_tables": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000), "names": ("similar",)},
     "ranked_growth": {"ks": (1, 3, 9, 27, 81), "ns": (500, 2_000, 8_000, 40_000)},
 }
 """What `--full` asks for; it takes gigabytes, and most of an hour."""

@@ -9,8 +9,10 @@ a perfect strategy carried over a link behind which nobody wanted them.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from itertools import product
+from itertools import islice, product
+from pathlib import Path
 from random import Random
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.cases import CASES, events_of, parsed
 from tamis.language import parse
 from tamis.matching import Matcher
-from tamis.routing import STRATEGIES, Broker
+from tamis.pruning import Goal
+from tamis.routing import STRATEGIES, Broker, Pruned, Strategy, strategy_of
+from tamis.selectivity import Sample
 from tamis.simulation import TOPOLOGIES, Checker, Counters, Network, measured
 from tamis.simulation.occurrences import Delivered
 from tamis.simulation.topologies import names
@@ -31,9 +35,16 @@ if TYPE_CHECKING:
 SIMILAR = "similar"
 """Subscriptions to shares, of which few are popular, up to round prices: many are identical, covered, or merge."""
 NETWORKS = (("line", 5), ("balanced tree", 100))
+PRUNED = ", pruned"
+COSTS = (*STRATEGIES, *(name + PRUNED for name in STRATEGIES if name != "flooding"))
+"""All strategies, and all that have something to prune with a condition left out of each filter on each link."""
 _EVENTS = 300
 _CHECKED = 20
 """So many events' ways are compared with those that are needed."""
+_ONE_BY_ONE = 10_000
+_BATCHES = 1_000
+"""Up to so many subscriptions come one by one; more of them come in so many batches, each from one client at once."""
+_CANCELLED = 1_000
 
 
 def _load(name: str, subscription_count: int, event_count: int, seed: int) -> tuple[list[Expression], list[Any]]:
@@ -58,10 +69,18 @@ def _load(name: str, subscription_count: int, event_count: int, seed: int) -> tu
         for _ in range(subscription_count)
     ]
     events = [{"name": share(), "price": chance.uniform(0, 200)} for _ in range(event_count)]
-    return [parse(text) for text in texts], events
+    known: dict[str, Expression] = {}  # equal texts are one filter, which is read once
+    return [known[text] if text in known else known.setdefault(text, parse(text)) for text in texts], events
 
 
-def _network(topology: str, broker_count: int, strategy: str, seed: int, algorithm: str = "block") -> Network:
+def _strategy(name: str, events: list[Any]) -> Strategy:
+    """Return a strategy, which all brokers of a network share, and with it what it found out about filters."""
+    if not name.endswith(PRUNED):
+        return strategy_of(name)
+    return Pruned(strategy_of(name.removesuffix(PRUNED)), Goal(count=1), Sample(events).share)
+
+
+def _network(topology: str, broker_count: int, strategy: Strategy, seed: int, algorithm: str = "block") -> Network:
     chance = Random(seed)
     links = TOPOLOGIES[topology](broker_count, chance)
     network = Network(names(broker_count), links, lambda name: Broker(name, strategy, algorithm=algorithm), chance)
@@ -74,47 +93,84 @@ def _network(topology: str, broker_count: int, strategy: str, seed: int, algorit
 def routing_tables(
     networks: Sequence[tuple[str, int]] = NETWORKS,
     subscription_counts: Sequence[int] = (200,),
-    strategies: Sequence[str] = ("flooding", "simple", "identity", "covering", "merging"),
+    strategies: Sequence[str] = COSTS,
     names: Sequence[str] = (SIMILAR, "auction"),
     cancelled_share: float = 0.1,
+    most_s: float = 300.0,
+    most_gb: float = 12.0,
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
-    """How many control messages does it take until subscriptions have spread, and how large are the tables then?"""
-    for name, (topology, broker_count) in product(names, networks):
-        for count in subscription_counts:
-            filters, events = _load(name, count, _EVENTS, seed)
-            for strategy in strategies:
-                network = _network(topology, broker_count, strategy, seed)
-                counters = Counters()
-                network.observers.append(counters)
-                chance = Random(seed)
-                homes = [f"client of b{chance.randrange(broker_count)}" for _ in filters]
-                start = process_time()
-                for number, (client, filter_) in enumerate(zip(homes, filters, strict=True)):
-                    network.subscribe(client, number, filter_)
-                    network.run()
-                subscribed = counters.control_count
-                sizes = measured(network)
-                for number in range(int(count * cancelled_share)):
-                    network.unsubscribe(homes[number], number)
-                    network.run()
-                spent_s = process_time() - start
-                active = {number: filters[number] for number in range(int(count * cancelled_share), count)}
-                match_count, wrong = _judged(network, events, active)
-                yield {
-                    "workload": name,
-                    "network": f"{topology} of {broker_count}",
-                    "subscriptions": count,
-                    "strategy": strategy,
-                    "subscribe_messages": subscribed,
-                    "cancel_messages": counters.control_count - subscribed,
-                    "entries": sizes["entries"],
-                    "largest_table": sizes["largest_table"],
-                    "table_bytes": sizes["table_bytes"],
-                    "change_us": spent_s / (count + int(count * cancelled_share)) * 1e6,
-                    "matches": match_count,
-                    "wrong": wrong,
-                }
+    """How many control messages does it take until subscriptions have spread, and how large are the tables then?
+
+    A case that takes longer than `most_s` of processor time, or more than `most_gb` of memory, is stopped after the
+    batch under way; then `registered` says how far it came, and everything else is about those subscriptions.
+    """
+    for name, (topology, broker_count), count in product(names, networks, subscription_counts):
+        filters, events = _load(name, count, _EVENTS, seed)
+        for strategy in strategies:
+            network = _network(topology, broker_count, _strategy(strategy, events), seed)
+            counters = Counters()
+            network.observers.append(counters)
+            chance = Random(seed)
+            homes: list[str] = []
+            stopped = ""
+            start = process_time()
+            batch = 1 if count <= _ONE_BY_ONE else count // _BATCHES
+            waiting = iter(filters)
+            while not stopped and (some := list(islice(waiting, batch))):
+                client = f"client of b{chance.randrange(broker_count)}"
+                network.subscribe_many(client, dict(enumerate(some, len(homes))))
+                network.run()
+                homes += [client] * len(some)
+                stopped = _stopped(process_time() - start, most_s, most_gb)
+            subscribed_s = process_time() - start
+            subscribed, items = counters.control_count, counters.item_count
+            sizes = measured(network)
+            cancelled = min(int(len(homes) * cancelled_share), _CANCELLED)
+            start = process_time()
+            for number in range(cancelled):
+                network.unsubscribe(homes[number], number)
+                network.run()
+                if process_time() - start > most_s / 3:
+                    cancelled = number + 1
+                    break
+            cancel_s = process_time() - start
+            active = {number: filters[number] for number in range(cancelled, len(homes))}
+            match_count, wrong = _judged(network, events, active)
+            yield {
+                "workload": name,
+                "network": f"{topology} of {broker_count}",
+                "subscriptions": count,
+                "strategy": strategy,
+                "registered": len(homes),
+                "stopped": stopped,
+                "at_once": batch,
+                "subscribe_messages": subscribed,
+                "subscribe_items": items,
+                "cancel_messages": (counters.control_count - subscribed) / max(1, cancelled),
+                "entries": sizes["entries"],
+                "largest_table": sizes["largest_table"],
+                "table_bytes": sizes["table_bytes"],
+                "subscribe_us": subscribed_s / max(1, len(homes)) * 1e6,
+                "cancel_us": cancel_s / max(1, cancelled) * 1e6,
+                "matches": match_count,
+                "wrong": wrong,
+            }
+            del network, counters, active
+            gc.collect()
+
+
+def _stopped(spent_s: float, most_s: float, most_gb: float) -> str:
+    """Return what there is too much of."""
+    if spent_s > most_s:
+        return f"after {most_s:g} s"
+    return f"above {most_gb:g} GB" if _resident_bytes() > most_gb * 2**30 else ""
+
+
+def _resident_bytes() -> int:
+    """Return how much memory this process has now; 0 where the system does not say."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text().split()[1]) * 4096 if told.exists() else 0
 
 
 def _judged(network: Network, events: list[Any], active: dict[int, Any]) -> tuple[int, int]:
@@ -140,7 +196,7 @@ def routing_events(
     networks: Sequence[tuple[str, int]] = NETWORKS,
     subscription_count: int = 500,
     event_count: int = 500,
-    strategies: Sequence[str] = tuple(STRATEGIES)[:-1],
+    strategies: Sequence[str] = COSTS,
     name: str = SIMILAR,
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
@@ -148,7 +204,7 @@ def routing_events(
     filters, events = _load(name, subscription_count, event_count, seed)
     for topology, broker_count in networks:
         for strategy in strategies:
-            network = _network(topology, broker_count, strategy, seed)
+            network = _network(topology, broker_count, _strategy(strategy, events), seed)
             chance = Random(seed)
             clients = list(network.clients)
             for number, filter_ in enumerate(filters):
@@ -172,7 +228,7 @@ def routing_events(
                 "load": counters.event_count / event_count / (broker_count - 1),
                 "hops": counters.hop_count / max(1, counters.delivered_count),
                 "delivered": counters.delivered_count,
-                "wrong": _detours(network, clients, events[:_CHECKED], STRATEGIES[strategy].is_perfect),
+                "wrong": _detours(network, clients, events[:_CHECKED], _strategy(strategy, events).is_perfect),
             }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.routing import routing_events, routing_tables
 
+from benchmarks import routing
 from tamis.routing import table
 
 SMALL = (("line", 3), ("balanced tree", 6))
@@ -11,9 +12,11 @@ SMALL = (("line", 3), ("balanced tree", 6))
 
 def test_strategies_cost_what_they_are_said_to_cost():
     rows = list(routing_tables(networks=SMALL, subscription_counts=(60,)))
-    assert [row["wrong"] for row in rows] == [0] * len(rows) and len(rows) == 20
-    for start in range(0, 20, 5):
-        flooding, simple, identity, covering, merging = rows[start : start + 5]
+    assert [row["wrong"] for row in rows] == [0] * len(rows) and len(rows) == 4 * 11
+    for start in range(0, len(rows), 11):
+        flooding, simple, identity, covering, merging, imperfect, *pruned = rows[start : start + 11]
+        assert imperfect["entries"] <= merging["entries"]
+        assert pruned[0]["entries"] == simple["entries"] and pruned[0]["table_bytes"] < simple["table_bytes"]
         brokers = int(simple["network"].split()[-1])
         assert flooding["subscribe_messages"] == 0 and simple["subscribe_messages"] == 60 * (brokers - 1)
         assert simple["entries"] >= identity["entries"] >= covering["entries"] >= merging["entries"] > 0
@@ -31,3 +34,15 @@ def test_a_table_that_forgets_is_noticed(monkeypatch):
     monkeypatch.setattr(table.RoutingTable, "match", lambda self, event: {})
     row = next(iter(routing_tables(networks=SMALL[:1], subscription_counts=(60,), strategies=("simple",))))
     assert row["wrong"] == row["matches"] > 0
+
+
+def test_many_subscriptions_come_in_batches_and_a_case_without_end_is_stopped_and_says_so(monkeypatch):
+    monkeypatch.setattr(routing, "_ONE_BY_ONE", 50)
+    monkeypatch.setattr(routing, "_BATCHES", 6)
+    options = {"networks": SMALL[:1], "subscription_counts": (60,), "strategies": ("covering",), "names": ("similar",)}
+    (whole,) = routing_tables(**options)
+    (stopped,) = routing_tables(**options, most_s=0.0)
+    assert (whole["registered"], whole["stopped"], whole["at_once"], whole["wrong"]) == (60, "", 10, 0)
+    assert (stopped["registered"], stopped["stopped"], stopped["wrong"]) == (10, "after 0 s", 0)
+    (too_large,) = routing_tables(**options, most_gb=0.0)
+    assert too_large["stopped"] in ("above 0 GB", "")

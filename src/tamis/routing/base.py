@@ -45,6 +45,9 @@ class Changes:
         return bool(self.added or self.removed)
 
 
+NOTHING = Changes()
+
+
 class Summary(ABC):
     """What one neighbour must know of the filters of everybody else."""
 
@@ -76,6 +79,8 @@ class Summary(ABC):
 
     def changes(self) -> Changes:
         """Return what happened since this was asked last."""
+        if not self._added and not self._removed:
+            return NOTHING
         found = Changes(tuple(Entry(key, self._entries[key]) for key in self._added), tuple(self._removed))
         self._added, self._removed = {}, []
         return found

@@ -16,6 +16,7 @@ there.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,9 +32,13 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.relations.base import Merger
     from tamis.routing.base import Summary
     from tamis.routing.comparisons import Comparisons
 
+    _Nearly = Callable[[Expression, Expression], Merger | None]
+
+_REMEMBERED = 1 << 16
 _TRIED = 8
 """With so many of the latest filters an imperfect merger is tried."""
 BUDGET = 0.2
@@ -77,9 +82,14 @@ class ImperfectMerging(Strategy):
             raise BudgetOfImperfectionError(budget)
         self.budget = budget
         self._share = share
+        self._nearly: _Nearly = lru_cache(_REMEMBERED)(self._nearly_merged)
 
     def summary(self) -> Summary:
-        return MergingSummary(self.comparisons, self.budget, self._share)
+        return MergingSummary(self.comparisons, self.budget, self._nearly)
+
+    def _nearly_merged(self, one: Expression, two: Expression) -> Merger | None:
+        found = mergers([one, two], self.schema, budget=self.budget, share=self._share)
+        return found[0] if len(found) == 1 else None
 
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
         return [each.expression for each in mergers(filters, self.schema, budget=self.budget, share=self._share)]
@@ -92,11 +102,11 @@ class MergingSummary(CoveringSummary):
         self,
         comparisons: Comparisons,
         budget: float = 0.0,
-        share: Callable[[Expression], float] | None = None,
+        nearly: _Nearly | None = None,
     ) -> None:
         super().__init__(comparisons)
         self._budget = budget
-        self._share = share
+        self._nearly = nearly
         self._partners = MergingIndex(comparisons.schema, context=comparisons.context)
         self._alike: dict[frozenset[Attribute], dict[int, None]] = {}
         self._imperfections: dict[int, float] = {}
@@ -142,15 +152,15 @@ class MergingSummary(CoveringSummary):
         """Return the entry that merges with the expression at the least imperfection within the budget."""
         best: tuple[int, Expression, float] | None = None
         for entry in islice(reversed(self._alike.get(_attributes(expression), {})), _TRIED):
-            pair = [self._entries[entry], expression]
-            found = mergers(pair, self._comparisons.schema, budget=self._budget, share=self._share)
-            if len(found) != 1:
+            assert self._nearly is not None
+            found = self._nearly(self._entries[entry], expression)
+            if found is None:
                 continue
             # What the two already match in vain is a part of what their merger matches.
             already = max(imperfection, self._imperfections.get(entry, 0.0))
-            together = found[0].imperfection + (1 - found[0].imperfection) * already
+            together = found.imperfection + (1 - found.imperfection) * already
             if together <= self._budget and (best is None or together < best[2]):
-                best = entry, found[0].expression, together
+                best = entry, found.expression, together
         return best
 
     def _left(self, gone: Group) -> None:

@@ -9,6 +9,7 @@ Source: Bittner 2008, section 6.5: pre-pruning (docs/bibliography.md).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.pruning.bulk import prune_many
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.pruning.goals import Goal
     from tamis.selectivity.estimates import Share
+
+_REMEMBERED = 1 << 15
+"""So many filters are pruned once for all links that share the strategy."""
 
 
 class Pruned(Strategy):
@@ -43,6 +47,7 @@ class Pruned(Strategy):
         self._goal = goal
         self._share = share
         self._measure = measure
+        self._pruned: Callable[[Expression], Expression] = lru_cache(_REMEMBERED)(self._prune)
 
     def summary(self) -> PrunedSummary:
         return PrunedSummary(self.inner.summary(), self._pruned)
@@ -50,7 +55,7 @@ class Pruned(Strategy):
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
         return [self._pruned(each) for each in self.inner.told(filters)]
 
-    def _pruned(self, expression: Expression) -> Expression:
+    def _prune(self, expression: Expression) -> Expression:
         return prune_many([expression], self._share, self._goal, self._measure)[0]
 
 

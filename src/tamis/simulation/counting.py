@@ -47,6 +47,11 @@ class Counters:
         return sum(self.messages[kind.__name__] for kind in (Subscribe, Unsubscribe, Advertise, Unadvertise))
 
     @property
+    def item_count(self) -> int:
+        """How many filters and keys those messages carried."""
+        return sum(self.items[kind.__name__] for kind in (Subscribe, Unsubscribe, Advertise, Unadvertise))
+
+    @property
     def event_count(self) -> int:
         """How many times an event crossed a link."""
         return self.messages[Publish.__name__]
