@@ -32,6 +32,7 @@ NOTES = (
 DESCRIPTIONS = {
     "filtering": "matching algorithms: Boolean filtering, counting, cluster, Gryphon, the A-Tree",
     "topk": "ranked subscriptions: candidates, errors, thresholds, volume, messages",
+    "routing": "networks of brokers: routing strategies, pruning, covering, advertisements, an event's way",
 }
 _COLOURS = {"agrees": "green", "agrees in direction": "yellow"}
 

@@ -104,12 +104,20 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """What draws itself: a part of a page that needs nothing beside it."""
+
+    title: str
+    markup: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What an experiment came to."""
 
     setup: str
     claims: tuple[Claim, ...] = ()
-    plots: tuple[Plot | Bars, ...] = ()
+    plots: tuple[Plot | Bars | Picture, ...] = ()
     rows: tuple[Row, ...] = ()
 
 

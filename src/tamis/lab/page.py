@@ -82,9 +82,11 @@ def _opening(report: Report) -> list[str]:
         f'<li class="{look}"><b>{verdict.mark} {counts[verdict]}</b>{verdict}</li>' for verdict, look in _LOOKS.items()
     )
     scale = report.scale
+    counts_told = (
+        f", up to {scale.auction_counts[-1]:,} auction subscriptions and {scale.expression_counts[-1]:,} expressions"
+    )
     told = {
-        "scale": f"{scale.name}, up to {scale.auction_counts[-1]:,} auction subscriptions and "
-        f"{scale.expression_counts[-1]:,} expressions",
+        "scale": scale.name + (counts_told if report.lab == "filtering" else ""),
         "seed": str(report.seed),
         **report.circumstances,
     }

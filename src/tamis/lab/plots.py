@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from tamis.lab.base import Bars, Plot
+from tamis.lab.base import Bars, Picture, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +45,10 @@ _STYLE: Any = {
 _LEAST_LABELLED = 0.06
 
 
-def drawn(plot: Plot | Bars) -> str:
-    """Return a plot as SVG, to stand inside an HTML page."""
+def drawn(plot: Plot | Bars | Picture) -> str:
+    """Return a plot as SVG, to stand inside an HTML page; a picture as it is."""
+    if isinstance(plot, Picture):
+        return plot.markup
     with mpl.rc_context(_STYLE):
         if isinstance(plot, Bars):
             figure = Figure(figsize=(6.4, 0.8 + 0.32 * len(plot.shares)), layout="constrained")

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tamis.lab import filtering, topk
+from tamis.lab import filtering, routing, topk
 from tamis.lab.base import SCALES, Experiment, Result, Scale
 from tamis.lab.errors import LabError, MissingPlotsError
 
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
     from tamis.lab.base import Claim
 
-LABS: dict[str, tuple[Experiment, ...]] = {"filtering": filtering.EXPERIMENTS, "topk": topk.EXPERIMENTS}
+LABS: dict[str, tuple[Experiment, ...]] = {
+    "filtering": filtering.EXPERIMENTS,
+    "topk": topk.EXPERIMENTS,
+    "routing": routing.EXPERIMENTS,
+}
 """Every lab by its name."""
 PAGE, RESULTS = "index.html", "results.json"
 _PACKAGES = ("tamis", "numba", "numpy", "pyarrow")

@@ -97,6 +97,35 @@ def by_equality(
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
+def by_value(
+    statement: str,
+    published: float,
+    measured: float,
+    *,
+    within: float,
+    where: str,
+    unit: str = "",
+    at: str = "",
+    remark: str = "",
+) -> Claim:
+    """Compare a figure that is no ratio, a place on an axis or a share, with a published one.
+
+    Within so much it agrees, and within three times that in direction.
+
+    >>> by_value("the load bends", 0.75, 0.77, within=0.05, where="8.3").verdict
+    <Verdict.AGREES: 'agrees'>
+    >>> by_value("the load bends", 0.75, 0.2, within=0.05, where="8.3").verdict
+    <Verdict.DIFFERS: 'differs'>
+    """
+    difference = abs(measured - published)
+    if difference <= within + 1e-9:
+        verdict = Verdict.AGREES
+    else:
+        verdict = Verdict.DIRECTION if difference <= 3 * within + 1e-9 else Verdict.DIFFERS
+    ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
+    return Claim(statement, f"{told(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
 def by_order(
     statement: str, names: Sequence[str], values: Mapping[str, float], *, where: str, remark: str = ""
 ) -> Claim:

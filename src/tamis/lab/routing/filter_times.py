@@ -1,0 +1,85 @@
+"""How long do the brokers of a network filter for an event?
+
+Every broker has its clients' filters as they are, and everybody else's in the version that is kept; it filters the
+events that get to it, and needs to know of a neighbour only whether any filter from there matches (the filtering
+shortcut). What all brokers together spend on an event, in processor time, is the network's time. The published time is
+that of five machines side by side, so ratios are to be compared.
+
+Source: E, Bittner 2008, table 8.1 (docs/bibliography.md).
+Departs: processor time instead of the clock, and without what messages cost on the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.lab.filtering.subjects import field_of
+from tamis.lab.measuring import cpu_s, undisturbed
+from tamis.matching.columns import Events
+from tamis.matching.published.boolean.algorithm import Boolean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from tamis.lab.base import Scale
+    from tamis.lab.measuring import Subject
+    from tamis.lab.routing.overlays import Overlay
+    from tamis.lab.routing.prunings import Pruning
+    from tamis.lab.routing.traffic import Traffic
+    from tamis.language.expressions import Expression
+
+
+def registered(name: str, traffic: Traffic, filters: Sequence[Expression]) -> Subject:
+    """Return an algorithm that knows some filters."""
+    subject = field_of(name, schema=traffic.schema)[name]
+    subject.engine.add(range(len(filters)), subject.engine.prepare(filters))
+    subject.count = len(filters)
+    return subject
+
+
+def matching(subject: Subject, destinations: Sequence[int] = ()) -> Callable[[Events], object]:
+    """Return what matches a batch: with the shortcut, if there are destinations and the algorithm knows of any."""
+    engine = subject.engine
+    if isinstance(engine, Boolean) and len(destinations):
+        for handle, destination in enumerate(destinations):
+            if destination >= 0:
+                engine.direct(handle, destination)
+        return engine.snapshot().match_destinations_of
+    return engine.compiled_snapshot().match_events
+
+
+def events_s(match: Callable[[Events], Any], events: pa.Table, passes: int) -> float:
+    """Return the least time that a batch of events takes in some passes."""
+    match(Events(events.slice(0, 2)))  # compiles
+    with undisturbed():
+        return min(cpu_s(lambda: match(Events(events))) for _ in range(passes))
+
+
+def network_s(
+    name: str, pruning: Pruning, share: float, overlay: Overlay, scale: Scale, *, has_shortcut: bool = True
+) -> float:
+    """Return the time of all brokers for an event, after a share of all prunings."""
+    traffic = pruning.traffic
+    seen = overlay.seen(pruning.reached(overlay), pruning.steps(share))
+    versions = pruning.versions(share)
+    homes = traffic.homes(overlay.count)
+    spent = 0.0
+    for broker, rows in enumerate(seen):
+        both = zip(homes.tolist(), traffic.filters, versions, strict=True)
+        subject = registered(name, traffic, [mine if home == broker else other for home, mine, other in both])
+        destinations = np.array(overlay.towards(broker))[homes].tolist() if has_shortcut else ()
+        if len(rows):
+            spent += events_s(matching(subject, destinations), traffic.table.take(rows), scale.passes)
+    return spent / len(traffic.events)
+
+
+def central_s(name: str, pruning: Pruning, share: float, scale: Scale) -> tuple[float, float]:
+    """Return the time of one broker whose filters are all pruned, and the share of them that match an event."""
+    traffic = pruning.traffic
+    subject = registered(name, traffic, pruning.versions(share))
+    matched = len(subject.pairs(traffic.table)[0]) / len(traffic.events) / subject.count
+    return events_s(matching(subject), traffic.table, scale.passes) / len(traffic.events), matched
