@@ -15,7 +15,10 @@ from tamis.language.meaning import holds
 from tamis.relations import Merger, MergingIndex, NoFiltersError, covers, covers_by_set, identical, merge, mergers
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
 from tamis.relations.forms import context_of
-from tamis.relations.parts import part_of
+from tamis.relations.imperfection import BySample
+from tamis.relations.parts import Part, part_of
+from tamis.relations.samples import Sample
+from tamis.relations.value_sets import union
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, simple_predicates
 
@@ -246,3 +249,21 @@ def test_keys_of_a_merging_index_are_there_once_or_not_at_all():
     assert index.candidates(Compare("=", Attribute(("x",)), Literal(1))) == []
     index.remove("one")
     assert index._files == {}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_computed_of_two_filters_is_what_drawing_comes_to(seed):
+    chance = Random(seed)
+
+    def some():
+        low, high = sorted(chance.sample(range(10), 2))
+        return f"x BETWEEN {low} AND {high} AND y IN ({chance.randrange(4)}, {chance.randrange(4)})"
+
+    context = context_of(None)
+    forms = [context.form(some()) for _ in range(2)]
+    sample = Sample([{"x": chance.randrange(10), "y": chance.randrange(4)} for _ in range(chance.choice((0, 8)))], None)
+    measure = BySample(forms, context, sample)
+    box = {axis: union(forms[0].box[axis], forms[1].box[axis]) for axis in forms[0].box}
+    computed = measure._drawn(Part(box, {}, (0, 1)))
+    drawn = np.mean([measure._drawn(Part(box, {}, (0, 1, 1))) for _ in range(30)])
+    assert computed == pytest.approx(drawn, abs=0.05)

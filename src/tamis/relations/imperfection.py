@@ -3,14 +3,15 @@
 The *imperfection* of a merger is the share of what it matches that none of its members matches. On a sample of events
 it is counted. Where the sample shows too few matches, or there is none, events are drawn inside the merger: each term
 takes one of the values that the sample has there, or one of the stretches into which all filters cut the term, and
-the terms are taken to be independent. Where an estimator of shares is given, it is asked instead.
+the terms are taken to be independent. Of two filters, that can be computed instead of drawn. Where an estimator of
+shares is given, it is asked.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.relations.domains import Axis
-    from tamis.relations.forms import Context, Form
+    from tamis.relations.forms import Box, Context, Form
     from tamis.relations.formulas import Formula
     from tamis.relations.lines import Cut
     from tamis.relations.parts import Part
@@ -39,6 +40,9 @@ _Flags = npt.NDArray[np.bool_]
 
 class Measure(ABC):
     """A way to tell how imperfect a merger is."""
+
+    needs_words: ClassVar[bool] = False
+    """Must a merger be written down before it can be measured? What cannot be written is all in vain then."""
 
     @abstractmethod
     def of_part(self, part: Part) -> float:
@@ -104,27 +108,40 @@ class BySample(Measure):
 
     def _drawn(self, part: Part) -> float:
         members = [self._forms[member] for member in part.members]
-        if any(form.box is None for form in members):
+        boxes = [form.box for form in members if form.box is not None]
+        if len(boxes) < len(members):
             return 1.0  # what it matches beyond its members is not known
+        if len(boxes) <= 2:
+            return self._computed(part, boxes)
         drawn: dict[Axis, npt.NDArray[np.int64]] = {}
         wanted = np.zeros(_DRAWN, np.bool_)
-        for form in members:
-            assert form.box is not None
+        for box in boxes:
             inside = np.ones(_DRAWN, np.bool_)
-            for axis, values in form.box.items():
+            for axis, values in box.items():
                 if axis not in drawn:
-                    drawn[axis] = self._draw(axis, part.box.get(axis, axis.values))
+                    chances = self._chances(axis, part.box.get(axis, axis.values))
+                    drawn[axis] = self._chance.choice(len(chances), _DRAWN, p=chances)
                 inside &= self._inside(axis, values)[drawn[axis]]
             wanted |= inside
         return float(1 - wanted.mean())
 
-    def _draw(self, axis: Axis, values: Values) -> npt.NDArray[np.int64]:
-        """Draw places of a set: as often as the sample has them, evenly where it has none of them."""
+    def _computed(self, part: Part, boxes: Sequence[Box]) -> float:
+        """Return what drawing comes to in the end: one or the other, less what both match."""
+        shares, both = [1.0] * len(boxes), 1.0
+        for axis in dict.fromkeys(axis for box in boxes for axis in box):
+            chances = self._chances(axis, part.box.get(axis, axis.values))
+            inside = [self._inside(axis, box.get(axis, axis.values)) for box in boxes]
+            shares = [share * float(chances[each].sum()) for share, each in zip(shares, inside, strict=True)]
+            both *= float(chances[np.logical_and.reduce(inside)].sum())
+        return min(1.0, max(0.0, 1 - (sum(shares) - both if len(boxes) == 2 else shares[0])))
+
+    def _chances(self, axis: Axis, values: Values) -> npt.NDArray[np.float64]:
+        """Return how likely each place of a set is: as often as the sample is there, evenly where it never is."""
         _, counts = self._all_places(axis)
         inside = self._inside(axis, values)
         weights = counts * inside
-        weights = weights if weights.sum() else inside.astype(np.float64)
-        return self._chance.choice(len(weights), _DRAWN, p=weights / weights.sum())
+        weights = weights if weights.any() else inside.astype(np.float64)
+        return weights / weights.sum()
 
     def _inside(self, axis: Axis, values: Values) -> _Flags:
         known = self._flags.get((axis, values))
@@ -150,6 +167,8 @@ class BySample(Measure):
 
 class ByShare(Measure):
     """Ask an estimator how often the merger is true, and how often one of its members is."""
+
+    needs_words = True
 
     def __init__(self, forms: Sequence[Form], context: Context, share: Callable[[Expression], float]) -> None:
         self._forms = forms

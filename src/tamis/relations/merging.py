@@ -28,7 +28,7 @@ from tamis.relations.errors import NoFiltersError
 from tamis.relations.forms import Context, Form, context_of
 from tamis.relations.imperfection import measure_of
 from tamis.relations.parts import Part, part_of
-from tamis.relations.proximity import merged_by_proximity
+from tamis.relations.proximity import merged_around, merged_by_proximity
 from tamis.relations.relations import covers_by_set, covers_forms
 from tamis.relations.value_sets import union_of
 
@@ -102,6 +102,27 @@ def merge(
         return Merger(together, True, 0.0, everyone)
     measure = measure_of(forms, context, sample, share)
     return Merger(together, False, measure.of_expression(together, everyone), everyone)
+
+
+def merger_around(
+    one: Filter,
+    two: Filter,
+    schema: Schema | None = None,
+    *,
+    budget: float,
+    share: Callable[[Expression], float] | None = None,
+) -> Merger | None:
+    """Return one imperfect filter for two that do not merge perfectly; None if it would exceed the budget.
+
+    >>> print(merger_around("x < 10 AND y = 1", "x < 11 AND y = 2", budget=0.5).expression)
+    x < 11 AND y IN (1, 2)
+    >>> merger_around("x = 1 AND y = 1", "x = 2 AND y = 2", budget=0.2)
+    """
+    context = context_of(schema)
+    forms = [context.form(one), context.form(two)]
+    parts = [part_of(form, number) for number, form in enumerate(forms)]
+    found = merged_around(parts[0], parts[1], measure_of(forms, context, None, share), budget, context)
+    return None if found is None else _merger(found, forms, context)
 
 
 def _merger(part: Part, forms: Sequence[Form], context: Context) -> Merger:

@@ -37,6 +37,12 @@ _NEIGHBOURS = 3
 _SHORT_LIST = 16
 
 
+def merged_around(one: Part, two: Part, measure: Measure, budget: float, context: Context) -> Part | None:
+    """Return a part around two others within the budget; None if there is none."""
+    found = _around(one, two, measure, budget, context)
+    return None if found is None else _widened(found, measure, budget, context)
+
+
 def merged_by_proximity(parts: list[Part], measure: Measure, budget: float, context: Context) -> list[Part]:
     """Merge the closest parts as long as no merger is more imperfect than the budget allows."""
     living = dict(enumerate(parts))
@@ -47,8 +53,8 @@ def merged_by_proximity(parts: list[Part], measure: Measure, budget: float, cont
     def consider(one: int, two: int) -> None:
         near[one].add(two)
         near[two].add(one)
-        together = _around(living[one], living[two], measure, context)
-        if together is not None and together.imperfection <= budget:
+        together = _around(living[one], living[two], measure, budget, context)
+        if together is not None:
             made[one, two] = together
             heapq.heappush(heap, (together.imperfection, one, two))
 
@@ -88,8 +94,8 @@ def _close_pairs(parts: list[Part]) -> Iterator[tuple[int, int]]:
                         yield key
 
 
-def _around(one: Part, two: Part, measure: Measure, context: Context) -> Part | None:
-    """Return the tightest part around two that can be written; None if there is none but "anything"."""
+def _around(one: Part, two: Part, measure: Measure, budget: float, context: Context) -> Part | None:
+    """Return the tightest part around two that is within the budget and can be written; None if there is none."""
     rest = {formula: written for formula, written in one.rest.items() if formula in two.rest}
     members = one.members + two.members
     common = [axis for axis in one.box if axis in two.box]
@@ -100,10 +106,15 @@ def _around(one: Part, two: Part, measure: Measure, context: Context) -> Part | 
             values = values if is_union else intersection(without_gaps(values), axis.values)
             if values != axis.values:
                 box[axis] = values
+        if not box and not rest:
+            continue
+        # Measured first, because most are too imperfect, and words take longer.
         part = Part(box, rest, members, perfect=False)
-        if (box or rest) and part.written(context) is not None:
-            part.imperfection = measure.of_part(part)
-            return part
+        part.imperfection = measure.of_part(part)
+        if part.imperfection > budget and not measure.needs_words:
+            return None  # what is wider is worse
+        if part.written(context) is not None:
+            return part if part.imperfection <= budget else None
     return None
 
 

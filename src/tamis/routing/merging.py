@@ -21,7 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.language.expressions import Attribute, postorder
-from tamis.relations.merging import mergers
+from tamis.relations.merging import merger_around, mergers
 from tamis.relations.merging_index import MergingIndex
 from tamis.routing.base import Strategy
 from tamis.routing.covering import CoveringSummary, Group
@@ -88,8 +88,7 @@ class ImperfectMerging(Strategy):
         return MergingSummary(self.comparisons, self.budget, self._nearly)
 
     def _nearly_merged(self, one: Expression, two: Expression) -> Merger | None:
-        found = mergers([one, two], self.schema, budget=self.budget, share=self._share)
-        return found[0] if len(found) == 1 else None
+        return merger_around(one, two, self.schema, budget=self.budget, share=self._share)
 
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
         return [each.expression for each in mergers(filters, self.schema, budget=self.budget, share=self._share)]
