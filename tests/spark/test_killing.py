@@ -2,67 +2,110 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import json
 from random import Random
 
 import pytest
 
-from tests.spark.test_streaming import World, pipeline
+pipeline = pytest.importorskip("tamis.spark")
+
+from tamis.matching import Matcher  # noqa: E402
+from tests.spark.killing import MortalStream  # noqa: E402
+from tests.spark.nats_server import NatsServer  # noqa: E402
+from tests.spark.webhook_receiver import Receiver  # noqa: E402
+from tests.spark.worlds import NatsWorld, World  # noqa: E402
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-KILLS = 20
-FILES = 40
+SUBSCRIPTIONS = {number: f"price < {number % 8} OR number = {number}" for number in range(40)}
 
 
-def started(world):
-    """Start `tamis stream` in a process group of its own."""
-    return subprocess.Popen(
-        [
-            sys.executable, "-m", "tamis.cli", "stream", "--events", str(world.arriving),
-            "--subscriptions", str(world.log.path), "--out", str(world.out), "--checkpoint", str(world.checkpoint),
-            "--keep", "number", "--keep", "price", "--once", "--files", "1", "--master", "local[2]",
-        ],
-        start_new_session=True,
-    )  # fmt: skip
+def killed(world, stream, kills, chance, every=5, meanwhile=None):
+    """Kill a stream so often, then let it come to its end; the world goes on while it is dead."""
+    done = 0
+    while done < kills:
+        if not stream.is_killed(chance):
+            world.arrive(files=10)  # it was done: give it more
+            continue
+        done += 1
+        if done % every == 0:
+            world.log.change(add={1000 + done: f"price = {done % 7}"}, remove=[done])
+            if meanwhile is not None:
+                meanwhile()
+    stream.run()
 
 
-def committed(world):
-    folder = world.out / "_tamis" / "commits"
-    return len([name for name in os.listdir(folder) if name[0] != "."]) if folder.exists() else 0
+def arguments(world, **given):
+    """The arguments of `tamis stream` for a world."""
+    named = {
+        "events": world.arriving, "subscriptions": world.log.path, "out": world.out, "checkpoint": world.checkpoint, "files": 1,
+        "master": "local[2]", **given,
+    }  # fmt: skip
+    found = [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", value)]
+    return [*found, "--keep", "number", "--keep", "price"]
 
 
-def test_twenty_kills_at_random_moments_change_nothing_in_the_result(spark, tmp_path):
-    chance = Random(5)
+@pytest.mark.parametrize(("format", "kills"), [("parquet", 20), ("parquet_folder", 6)])
+def test_kills_at_random_moments_change_nothing_in_the_result(spark, tmp_path, format, kills):
     world = World(spark, tmp_path)
-    world.log.add({number: f"price < {number % 8} OR number = {number}" for number in range(40)})
-    world.arrive(files=FILES)
-    kills = 0
-    while kills < KILLS:
-        process = started(world)
-        try:
-            before = committed(world)
-            # Half of the kills hit somewhere in the start, the others in the middle of a batch.
-            if chance.random() < 0.7:
-                while committed(world) <= before + chance.randrange(2) and process.poll() is None:
-                    time.sleep(0.01)
-                time.sleep(chance.random() * 0.5)
-            else:
-                time.sleep(chance.uniform(4, 9))
-            if process.poll() is not None:
-                world.arrive(files=10)  # it was done: give it more
-                continue
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                kills += 1
-            process.wait()
-        if kills % 5 == 0:  # the world goes on while the stream is dead
-            world.log.change(add={1000 + kills: f"price = {kills % 7}"}, remove=[kills])
-    assert started(world).wait(timeout=300) == 0
+    world.log.add(SUBSCRIPTIONS)
+    world.arrive(files=40 if kills > 10 else 20)
+    stream = MortalStream(*arguments(world, format=format), commits=world.out / "_tamis" / "commits")
+    killed(world, stream, kills, Random(5), every=5 if kills > 10 else 3)
     assert len(world.check()) > 1_000
     assert len({commit["version"] for commit in pipeline.commits(world.out)}) > 1
+
+
+def expected(world):
+    """The pairs that the versions of the batches call for; they are written down beside the checkpoint."""
+    found = []
+    for record in sorted((world.checkpoint / "tamis" / "commits").glob("*.json")):
+        commit = json.loads(record.read_bytes())
+        matcher = Matcher()
+        matcher.add_many(world.log.at(commit["version"]))
+        first = commit["batch"] * 10
+        for number in range(first, first + commit["rows_in"]):
+            found += [(number, each) for each in matcher.match({"number": number, "price": number % 7})]
+    assert {number for number, _ in found} <= set(range(world.files * 10))
+    return sorted(found)
+
+
+def test_from_nats_to_nats_each_match_is_taken_once_though_stream_and_server_are_killed(spark, tmp_path):
+    server = NatsServer(tmp_path / "nats")
+    try:
+        world = NatsWorld(spark, tmp_path, server, "IN")
+        # The server knows ids for so long; a stream that stays down longer than that may send twice.
+        out = server.make("OUT", subjects=["out.>"], duplicate_window=int(1800e9))
+        world.log.add(SUBSCRIPTIONS)
+        world.arrive(files=20)
+        given = arguments(
+            world, events=world.url, out=f"{out}?subject=out.{{subscription_id}}", events_option="max_messages=10"
+        )
+        stream = MortalStream(*given, commits=world.checkpoint / "tamis" / "commits")
+
+        def restarted():
+            server.kill()
+            server.start()
+
+        killed(world, stream, kills=6, chance=Random(6), every=3, meanwhile=restarted)
+        bodies = [json.loads(message.body) for message in server.messages("OUT")]
+        assert sorted((body["number"], body["subscription_id"]) for body in bodies) == expected(world)
+    finally:
+        server.stop()
+
+
+def test_a_webhook_that_passes_over_the_keys_it_knows_takes_each_match_once(spark, tmp_path):
+    receiver = Receiver()
+    receiver.chance = Random(9)  # it fails by itself, too
+    try:
+        world = World(spark, tmp_path)
+        world.log.add(SUBSCRIPTIONS)
+        world.arrive(files=12)
+        given = arguments(world, out=receiver.url, out_option="batch_rows=7", format="parquet_folder")
+        stream = MortalStream(*given, commits=world.checkpoint / "tamis" / "commits")
+        killed(world, stream, kills=4, chance=Random(8), every=2)
+        rows, passed_over = receiver.rows()
+        assert sorted((row["number"], row["subscription_id"]) for row in rows) == expected(world)
+        assert passed_over > 0, "nothing was sent twice: that is no test"
+    finally:
+        receiver.close()

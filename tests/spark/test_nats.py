@@ -16,6 +16,7 @@ from tamis.spark.sources.nats_address import nats_address  # noqa: E402
 from tamis.spark.sources.nats_source import NatsReading  # noqa: E402
 from tamis.spark.sources.options import Options  # noqa: E402
 from tests.spark.nats_server import NatsServer  # noqa: E402
+from tests.spark.worlds import NatsWorld, crash_at_random_steps  # noqa: E402
 
 pytestmark = pytest.mark.spark
 ONCE = {"availableNow": True}
@@ -300,3 +301,7 @@ def test_events_of_one_stream_are_matched_into_another_and_a_replay_doubles_noth
     again = matched().metrics.last
     assert again["delivered"]["known"] == again["delivered"]["messages"] > 0
     assert len(server.messages(names[1])) == len(expected)
+
+
+def test_crashes_at_random_steps_lose_and_double_no_message(server, names, spark, tmp_path, monkeypatch):
+    crash_at_random_steps(NatsWorld(spark, tmp_path, server, names[0]), monkeypatch, crashes=5, files=4)

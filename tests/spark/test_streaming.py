@@ -1,79 +1,16 @@
 from __future__ import annotations
 
-import os
-import time
-from contextlib import suppress
-from random import Random
-
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-
-from tamis.matching import Matcher
 
 pipeline = pytest.importorskip("tamis.spark")
 
 from tamis.spark import durable, sink, streaming  # noqa: E402
 from tamis.spark.metrics import Metrics  # noqa: E402
+from tests.spark.worlds import World, crash_at_random_steps  # noqa: E402
 
 pytestmark = pytest.mark.spark
-SCHEMA = "number bigint, price bigint"
-ONCE = {"availableNow": True}
-
-
-class World:
-    """A folder in which events arrive, a log of subscriptions, and where the matches go."""
-
-    def __init__(self, spark, folder):
-        self.spark, self.folder = spark, folder
-        self.arriving, self.out, self.checkpoint = folder / "events", folder / "out", folder / "checkpoint"
-        self.arriving.mkdir()
-        self.log = pipeline.SubscriptionLog(folder / "log")
-        self.files = 0
-        self.start_s = time.time() - 10_000
-
-    def arrive(self, files=1, rows=10):
-        """Let events arrive: file f has the numbers from f * rows on, and the price is the number modulo 7."""
-        for _ in range(files):
-            numbers = list(range(self.files * rows, (self.files + 1) * rows))
-            table = pa.table({"number": numbers, "price": [number % 7 for number in numbers]})
-            beside = self.folder / "beside.parquet"
-            parquet.write_table(table, beside)
-            # Spark takes files in the order of their times, which must not be equal.
-            os.utime(beside, (self.start_s + self.files, self.start_s + self.files))
-            beside.rename(self.arriving / f"{self.files:06}.parquet")
-            self.files += 1
-
-    def start(self, subscriptions=None, **options):
-        events = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(self.arriving))
-        options = {"keep": ["number", "price"], "trigger": ONCE} | options
-        subscriptions = self.log if subscriptions is None else subscriptions
-        return pipeline.match_stream(events, subscriptions, out=self.out, checkpoint=self.checkpoint, **options)
-
-    def run(self, **options):
-        stream = self.start(**options)
-        stream.await_end()
-        return stream
-
-    def rows(self):
-        found = [tuple(row) for row in pipeline.read_matches(self.spark, self.out).collect()]
-        assert len(found) == len(set(found)), "doubled"
-        return set(found)
-
-    def check(self, rows_per_file=10):
-        """Every event was matched once, against the version that its batch recorded, and nothing else came out."""
-        expected, seen = set(), 0
-        for commit in pipeline.commits(self.out):
-            matcher = Matcher()
-            matcher.add_many(self.log.at(commit["version"]))
-            numbers = range(commit["batch"] * rows_per_file, commit["batch"] * rows_per_file + commit["rows_in"])
-            seen += commit["rows_in"]
-            for number in numbers:
-                for each in matcher.match({"number": number, "price": number % 7}):
-                    expected.add((number, number % 7, each, commit["version"], commit["batch"]))
-        assert seen == self.files * rows_per_file
-        assert self.rows() == expected
-        return expected
 
 
 @pytest.fixture
@@ -149,42 +86,7 @@ def test_a_crash_at_any_step_of_a_batch_changes_nothing_in_the_result(world, mon
 
 
 def test_twenty_crashes_at_random_steps_change_nothing_in_the_result(world, monkeypatch):
-    chance = Random(7)
-    steps = (
-        (durable, "put_record"), (durable, "record"), (streaming, "matched"), (sink.ParquetSink, "write"),
-        (sink.ParquetSink, "commit"), (sink.ParquetSink, "commit_of"), (Metrics, "count"),
-    )  # fmt: skip
-    waiting = chance.randrange(1, 12)
-    crashes = 0
-
-    def crashing(whole):
-        def step(*arguments, **options):
-            nonlocal waiting, crashes
-            is_after = chance.random() < 0.5
-            waiting -= 1
-            if waiting != 0:
-                return whole(*arguments, **options)
-            if is_after:
-                whole(*arguments, **options)
-            crashes += 1
-            waiting = chance.randrange(1, 12) if crashes < 20 else -1
-            raise RuntimeError("crash")
-
-        return step
-
-    for owner, name in steps:
-        monkeypatch.setattr(owner, name, crashing(getattr(owner, name)))
-    world.log.add({1: "price < 3", 2: "number % 2 = 0"})
-    world.arrive(files=12)
-    while crashes < 20:
-        before = crashes
-        with suppress(Exception):
-            world.run()
-        if crashes == before:
-            world.arrive(files=4)  # it came to the end: give it more
-        world.log.add({10 + crashes: f"price = {crashes % 7}"})
-    world.run()
-    world.check()
+    crash_at_random_steps(world, monkeypatch, crashes=20)
 
 
 def test_subscriptions_may_come_as_a_stream_of_changes(world):

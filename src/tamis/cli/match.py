@@ -1,10 +1,13 @@
-"""Which subscriptions match the events of a file?
+"""Which subscriptions match the events of a file, or those that a broker has?
 
-Parquet, JSON lines or CSV in, and out; on a local Spark, or on the one that is named.
+Parquet, JSON lines or CSV in, and out; on a local Spark, or on the one that is named. What a stream of NATS or a topic
+of Kafka holds is a table too.
 """
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -12,6 +15,16 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from tamis.cli.addresses import (
+    EventsOption,
+    JarsOption,
+    SchemaOption,
+    connector,
+    events_of,
+    is_stream,
+    look_at_events,
+    read_options,
+)
 from tamis.cli.inputs import InputError
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
@@ -29,6 +42,9 @@ NOTES = (
     "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
     "folder of files. It needs Java 17 or newer. On a cluster, give [cyan]tamis/cli/__main__.py[/cyan] to "
     "[cyan]spark-submit[/cyan], or name it with [cyan]--master[/cyan].",
+    "[bold]Events[/bold] may also be what a stream of NATS ([cyan]nats://host:4222/STREAM?subject=a.>[/cyan]) or a "
+    "topic of Kafka ([cyan]kafka://host:9092/topic[/cyan]) holds as JSON. Kafka needs Spark's connector, which is "
+    "fetched, or named with [cyan]--jars[/cyan].",
 )
 
 
@@ -45,7 +61,7 @@ class Result(StrEnum):
 
 
 def match(
-    events: Annotated[str, typer.Option(metavar="PATH", help="The events.")],
+    events: Annotated[str, typer.Option(metavar="PATH|URL", help="The events: files, nats://... or kafka://...")],
     subscriptions: Annotated[str, typer.Option(metavar="PATH", help="The subscriptions: ids and conditions.")],
     out: Annotated[str, typer.Option(metavar="PATH", help="Where the matches go.")],
     result: Annotated[Result, typer.Option(help="Pairs, a list for each event, or a count.")] = Result.pairs,
@@ -54,21 +70,33 @@ def match(
     ] = None,
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
+    schema: SchemaOption = None,
+    events_option: EventsOption = None,
     rejected: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where the rows go that are no subscriptions.")
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    jars: JarsOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
-    """Match the events of files against the subscriptions of files, on Spark."""
+    """Match the events of files, or of a broker, against the subscriptions of files, on Spark."""
     with mistakes_shown(as_json):
+        source = read_options(events_option, "--events-option")
         _look_first((events, subscriptions), (out, rejected), overwrite, master)
+        look_at_events(events, source, streaming=False)
+        read = partial(_read, events=events, options=source, schema=schema, keep=keep)
         naming: dict[str, Any] = {"id": id_column, "where": where}
         quick = master is None and _size((events, subscriptions)) < _LONG
-        options = {"master": master, "name": "tamis match", "log": log, "quick": quick}
-        told = _matched(events, subscriptions, out, rejected, naming, keep or None, result.value, options)
+        options = {
+            "master": master,
+            "name": "tamis match",
+            "log": log,
+            "quick": quick,
+            "config": connector(events, jars),
+        }
+        told = _matched(read, subscriptions, out, rejected, naming, keep or None, result.value, options)
     if as_json:
         to_programs(told)
         return
@@ -94,7 +122,7 @@ def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrit
     from tamis.spark.session import is_remote
 
     for each in (*read, *written):
-        if each:
+        if each and not (each == read[0] and is_stream(each)):
             format_of(each)
     if not is_remote(master):
         require_java()
@@ -108,8 +136,17 @@ def _size(paths: tuple[str, ...]) -> int:
     return sum(each.stat().st_size for each in files if each.is_file())
 
 
+def _read(session: Any, events: str, options: dict[str, str], schema: str | None, keep: list[str] | None) -> Any:
+    """Return the table of the events."""
+    from tamis.spark.files import read_table
+
+    if is_stream(events):
+        return events_of(session, events, options, schema, keep, streaming=False)
+    return read_table(session, events, schema, options)
+
+
 def _matched(
-    events: str,
+    read: Callable[[Any], Any],
     subscriptions: str,
     out: str,
     rejected: str | None,
@@ -125,7 +162,7 @@ def _matched(
     console = to_complain()
     start = perf_counter()
     with console.status("Matching on Spark"), on_spark.running(**options) as session:
-        table = read_table(session, events)
+        table = read(session)
         compiled = on_spark.compiled(read_table(session, subscriptions), schema=Schema.from_spark(table), **naming)
         write_table(on_spark.match(table, compiled, keep=keep, result=result), out)
         if rejected:

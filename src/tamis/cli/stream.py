@@ -1,18 +1,32 @@
-"""Which subscriptions match the events that arrive in a folder?
+"""Which subscriptions match the events that arrive in a folder, or from a broker?
 
-A stream on Spark: it goes on where it stopped, or was killed, and every match comes out exactly once.
+A stream on Spark: it goes on where it stopped, or was killed, and no match is lost.
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from tamis.cli.inputs import InputError
+from tamis.cli.addresses import (
+    EventsOption,
+    JarsOption,
+    OutOption,
+    SchemaOption,
+    connector,
+    events_of,
+    is_stream,
+    look_at_events,
+    look_at_out,
+    read_options,
+    scheme_of,
+)
+from tamis.cli.figures import served, write_figures
+from tamis.cli.inputs import InputError, require_known
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
 
@@ -27,20 +41,51 @@ EXAMPLES = (
         "      --out matches --checkpoint checkpoint --keep title --once",
         "Match all that is there, and stop; next time, what came since.",
     ),
+    Example(
+        "tamis stream --events arriving --subscriptions a/subscriptions.parquet \\\n"
+        "      --out nats://localhost:1/MATCHES --checkpoint another --once",
+        "Nobody is there: that is told at once, before Spark starts.",
+        exit_code=2,
+    ),
 )
 NOTES = (
     "[cyan]--subscriptions[/cyan] names a table (.parquet, .jsonl or .csv), which is read at the start, or the folder "
     "of a subscription log, whose changes are in force from the next micro-batch on. The matches are a folder for each "
     "micro-batch; those with a commit in [cyan]_tamis/commits[/cyan] are whole. It needs Java 17 or newer.",
+    "[bold]Events[/bold] may also come as JSON from [cyan]nats://host:4222/STREAM?subject=a.>[/cyan] or "
+    "[cyan]kafka://host:9092/topic[/cyan], and [bold]matches[/bold] go as JSON to "
+    "[cyan]nats://host:4222/STREAM?subject=m.{subscription_id}[/cyan] or [cyan]https://host/hook[/cyan]. A stream that "
+    "was killed goes on where it was: a folder takes each match once; to NATS and webhooks matches may be sent again, "
+    "with the id (Nats-Msg-Id, Idempotency-Key) that they had. Kafka needs Spark's connector, which is fetched, or "
+    "named with [cyan]--jars[/cyan].",
+    "[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. Of NATS as a source: start, "
+    "max_messages, partitions, on_loss, credentials, timeout_s; as a sink: subject, id, credentials, timeout_s. Of "
+    "webhooks: batch_rows, batch_bytes, timeout_s, patience_s, header.NAME. Of Kafka and of files: "
+    "those of Spark's sources.",
 )
+_FORMATS = ("parquet", "json", "csv", "parquet_folder")
 
 
 def stream(
-    events: Annotated[Path, typer.Option(metavar="DIR", help="The folder in which files of events arrive.")],
+    events: Annotated[
+        str, typer.Option(metavar="DIR|URL", help="Where events arrive: a folder, nats://... or kafka://...")
+    ],
     subscriptions: Annotated[Path, typer.Option(metavar="PATH", help="A table, or the folder of a log.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the matches go.")],
+    out: Annotated[
+        str, typer.Option(metavar="DIR|URL", help="Where the matches go: a folder, nats://... or https://...")
+    ],
     checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="What lets the stream go on.")],
-    kind: Annotated[str, typer.Option("--format", help="What arrives: parquet, json or csv.")] = "parquet",
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="What arrives in a folder: parquet, json or csv; or parquet_folder, "
+            "which is Parquet that workers read themselves, in the order in which it came.",
+        ),
+    ] = "parquet",
+    schema: SchemaOption = None,
+    events_option: EventsOption = None,
+    out_option: OutOption = None,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A column of the events to keep; may be repeated.")
     ] = None,
@@ -57,67 +102,109 @@ def stream(
         typer.Option(min=0, max=65535, help="Serve these figures on http://127.0.0.1:PORT/metrics; 0 takes any port."),
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    jars: JarsOption = None,
     log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
-    """Match the events that arrive in a folder, exactly once, on Spark."""
-    with mistakes_shown(as_json):
-        if kind not in ("parquet", "json", "csv"):
-            raise InputError(f"what arrives is parquet, json or csv, not {kind}")
-        for path in (events, subscriptions):
-            if not path.exists():
-                raise InputError(f"there is nothing at {path}")
-        from tamis.spark.java import require_java
+    """Match the events that arrive in a folder or from a broker, on Spark, and go on after any crash."""
+    from tamis.spark.sources.nats_address import without_secrets
 
-        require_java()
-        trigger = {"availableNow": True} if once else {"processingTime": f"{int(1000 * every_s)} milliseconds"}
-        naming = {"id": id_column, "where": where, "keep": keep or None, "trigger": trigger}
-        figures = _run(events, subscriptions, out, checkpoint, kind, naming, files, metrics, metrics_port, master, log)
+    with mistakes_shown(as_json):
+        source, sink = read_options(events_option, "--events-option"), read_options(out_option, "--out-option")
+        require_known(kind, _FORMATS, "format")
+        _look_first(events, source, subscriptions, out, sink, master)
+        trigger: dict[str, Any] = (
+            {"availableNow": True} if once else {"processingTime": f"{int(1000 * every_s)} milliseconds"}
+        )
+        matching: dict[str, Any] = {"id": id_column, "where": where, "keep": keep or None, "trigger": trigger}
+        matching |= {"out": out, "out_options": sink, "checkpoint": checkpoint}
+        starting: dict[str, Any] = {
+            "master": master,
+            "name": "tamis stream",
+            "log": log,
+            "config": connector(events, jars),
+        }
+        arriving = partial(
+            _arriving, events=events, options=source, kind=kind, schema=schema, files=files, checkpoint=checkpoint
+        )
+        starting |= {"quick": master is None and once}  # a stream without an end is a long job
+        figures = _run(arriving, subscriptions, matching, starting, metrics, metrics_port)
+    shown = without_secrets(out) if scheme_of(out) else out
     if as_json:
-        to_programs({"out": str(out), **figures})
+        to_programs({"out": shown, **figures})
         return
-    told = f"{figures['events_total']:,.0f} events, {figures['rows_total']:,.0f} rows in {out}"
+    told = f"{figures['events_total']:,.0f} events, {figures['rows_total']:,.0f} rows in {shown}"
     show(to_people(), Text.assemble(("✓ ", "bold green"), told), below="  ")
 
 
+def _look_first(
+    events: str, source: dict[str, str], subscriptions: Path, out: str, sink: dict[str, str], master: str | None
+) -> None:
+    """Say what is wrong before Spark starts."""
+    for path in (Path(events), subscriptions) if not scheme_of(events) else (subscriptions,):
+        if not path.exists():
+            raise InputError(f"there is nothing at {path}")
+    from tamis.spark.java import require_java
+    from tamis.spark.session import is_remote
+
+    if not is_remote(master):
+        require_java()
+    look_at_events(events, source, streaming=True)
+    look_at_out(out, sink)
+
+
 def _run(
-    events: Path,
+    arriving: Callable[..., Any],
     subscriptions: Path,
-    out: Path,
-    checkpoint: Path,
-    kind: str,
-    options: dict[str, Any],
-    files: int,
+    matching: dict[str, Any],
+    starting: dict[str, Any],
     metrics: Path | None,
     metrics_port: int | None,
-    master: str | None,
-    log: Path,
 ) -> dict[str, float]:
     from tamis import spark as on_spark
 
     console = to_complain()
-    quick = master is None and "availableNow" in options["trigger"]  # a stream without an end is a long job
-    with on_spark.running(master, name="tamis stream", log=log, quick=quick) as session:
-        reader = session.read.format(kind)
-        if kind == "csv":
-            reader = reader.option("header", "true").option("inferSchema", "true")
-        if not any(events.iterdir()):
-            raise InputError(f"{events} is empty: its first file says which columns events have")
-        schema = reader.load(str(events)).schema
-        arriving = session.readStream.format(kind).schema(schema).option("maxFilesPerTrigger", files)
-        table = (arriving.option("header", "true") if kind == "csv" else arriving).load(str(events))
-        asked = _asked(session, subscriptions, checkpoint, options["id"], options["where"])
-        running = on_spark.match_stream(table, asked, out=out, checkpoint=checkpoint, **options)
+    with on_spark.running(**starting) as session:
+        table = arriving(session, keep=matching["keep"])
+        asked = _asked(session, subscriptions, matching["checkpoint"], matching["id"], matching["where"])
+        running = on_spark.match_stream(table, asked, **matching)
         try:
-            with _served(running.metrics, metrics_port), console.status("Matching what arrives; Ctrl-C stops"):
+            with served(running.metrics, metrics_port), console.status("Matching what arrives; Ctrl-C stops"):
                 while not running.await_end(timeout_s=1):
-                    _write(metrics, running.metrics)
+                    write_figures(metrics, running.metrics)
         except KeyboardInterrupt:
             pass
         finally:
             running.stop()
-            _write(metrics, running.metrics)
+            write_figures(metrics, running.metrics)
         return running.metrics.as_dict()
+
+
+def _arriving(
+    session: Any,
+    *,
+    events: str,
+    options: dict[str, str],
+    kind: str,
+    schema: str | None,
+    files: int,
+    keep: list[str] | None,
+    checkpoint: Path,
+) -> Any:
+    """Return the stream of events: of a broker, or of the files of a folder."""
+    if is_stream(events):
+        remembered = checkpoint / "tamis" / "columns.json"
+        return events_of(session, events, options, schema, keep, remembered, streaming=True)
+    if not scheme_of(events) and not any(Path(events).iterdir()):
+        raise InputError(f"{events} is empty: its first file says which columns events have")
+    from tamis.spark.sources import register
+
+    register(session)
+    if kind == "csv":
+        options = {"header": "true", "inferSchema": "true", **options}
+    limit = "max_files" if kind == "parquet_folder" else "maxFilesPerTrigger"
+    columns = schema or session.read.format(kind).options(**options).load(events).schema
+    return session.readStream.format(kind).schema(columns).options(**{limit: files, **options}).load(events)
 
 
 def _asked(session: Any, path: Path, checkpoint: Path, id: str, where: str) -> "SubscriptionLog":
@@ -136,23 +223,3 @@ def _asked(session: Any, path: Path, checkpoint: Path, id: str, where: str) -> "
     if changes:
         kept.append(changes)
     return kept
-
-
-@contextmanager
-def _served(metrics: Any, port: int | None) -> Iterator[None]:
-    """Serve the figures meanwhile, if a port is named, and say where."""
-    if port is None:
-        yield
-        return
-    from tamis.spark.exposition import MetricsPage
-
-    with MetricsPage(metrics, port) as page:
-        show(to_complain(), Text.assemble("Figures for Prometheus: ", (page.url, "cyan")))
-        yield
-
-
-def _write(path: Path | None, metrics: Any) -> None:
-    if path is not None:
-        beside = path.with_name(f".{path.name}.part")
-        beside.write_text(metrics.prometheus(), encoding="utf-8")
-        beside.replace(path)

@@ -19,6 +19,7 @@ from tamis.spark.errors import (
     ColumnError,
     ConnectorError,
     JavaError,
+    KafkaError,
     LostMessagesError,
     NatsError,
     OptionError,
@@ -36,10 +37,12 @@ if find_spec("pyspark") is None:
 if TYPE_CHECKING:
     from tamis.spark.batch import match, matching
     from tamis.spark.exposition import MetricsPage
+    from tamis.spark.kafka import kafka_events, kafka_messages, kafka_packages
     from tamis.spark.session import running, session
     from tamis.spark.sink import commits, read_matches
     from tamis.spark.sources import register
     from tamis.spark.sources.events import json_events
+    from tamis.spark.sources.nats_events import nats_events
     from tamis.spark.statistics import statistics
     from tamis.spark.streaming import MatchStream, match_stream
     from tamis.spark.subscription_log import SubscriptionLog
@@ -51,6 +54,7 @@ __all__ = [
     "Compiled",
     "ConnectorError",
     "JavaError",
+    "KafkaError",
     "LostMessagesError",
     "MatchStream",
     "MetricsPage",
@@ -66,9 +70,13 @@ __all__ = [
     "commits",
     "compiled",
     "json_events",
+    "kafka_events",
+    "kafka_messages",
+    "kafka_packages",
     "match",
     "match_stream",
     "matching",
+    "nats_events",
     "read_matches",
     "register",
     "running",
@@ -85,9 +93,13 @@ _HOMES = {
     "commits": "sink",
     "compiled": "subscriptions",
     "json_events": "sources.events",
+    "kafka_events": "kafka",
+    "kafka_messages": "kafka",
+    "kafka_packages": "kafka",
     "match": "batch",
     "match_stream": "streaming",
     "matching": "batch",
+    "nats_events": "sources.nats_events",
     "read_matches": "sink",
     "register": "sources",
     "running": "session",

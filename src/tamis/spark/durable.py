@@ -34,7 +34,12 @@ def put_new(path: Path, content: bytes) -> bool:
 
 def put_record(path: Path, record: Any) -> None:
     """Write a record as JSON."""
-    put(path, json.dumps(record).encode())
+    put(path, written(record))
+
+
+def written(record: Any) -> bytes:
+    """Return a record as JSON."""
+    return json.dumps(record).encode()
 
 
 def record(path: Path) -> Any:

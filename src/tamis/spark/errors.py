@@ -64,5 +64,9 @@ class WebhookError(ConnectorError):
         return f"{self.url} {answer}: {self.told}"
 
 
+class KafkaError(ConnectorError):
+    """Kafka does not answer, or Spark has no connector to it."""
+
+
 class ParquetError(ConnectorError):
     """A file that cannot be read as the events it should hold."""

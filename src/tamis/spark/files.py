@@ -16,6 +16,8 @@ from tamis.spark.columns import column
 from tamis.spark.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
 ENDINGS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv"}
@@ -33,13 +35,14 @@ def format_of(path: str) -> str:
     return ENDINGS[ending]
 
 
-def read_table(spark: SparkSession, path: str) -> DataFrame:
-    """Return the table of a path."""
+def read_table(
+    spark: SparkSession, path: str, schema: str | None = None, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """Return the table of a path, with the columns of `schema` if they are said, and with options of Spark's reader."""
     kind = format_of(path)
-    reader = spark.read.format(kind)
-    if kind == "csv":
-        reader = reader.option("header", "true").option("inferSchema", "true")
-    return reader.load(path)
+    guessing = {"header": "true", "inferSchema": "true"} if kind == "csv" else {}
+    reader = spark.read.format(kind).options(**{**guessing, **(options or {})})
+    return (reader.schema(schema) if schema else reader).load(path)
 
 
 def write_table(frame: DataFrame, path: str) -> None:

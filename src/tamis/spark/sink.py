@@ -24,19 +24,14 @@ if TYPE_CHECKING:
 class ParquetSink:
     """A folder of Parquet files, one folder a batch, with commits."""
 
-    def __init__(self, path: str | os.PathLike[str], checkpoint: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], own: str) -> None:
         self.path = Path(path)
         self._commits = self.path / "_tamis" / "commits"
         self._commits.mkdir(parents=True, exist_ok=True)
-        self._belong(Path(checkpoint))
+        self._belong(own)
 
-    def _belong(self, checkpoint: Path) -> None:
+    def _belong(self, own: str) -> None:
         """Raise if the batches of another stream lie here: their numbers would be taken for ours."""
-        mark = checkpoint / "tamis" / "identity.json"
-        own = durable.record(mark)
-        if own is None:
-            own = str(uuid4())
-            durable.put_record(mark, own)
         owner = durable.record(self.path / "_tamis" / "owner.json")
         if owner is None:
             durable.put_record(self.path / "_tamis" / "owner.json", own)
@@ -59,6 +54,20 @@ class ParquetSink:
         """Let a batch count."""
         durable.put_record(self._commits / f"{batch:012}.json", record)
 
+    def is_first(self, batch: int, record: dict[str, Any]) -> bool:
+        """Let a batch count unless it does already; return whether what counts is this."""
+        return durable.put_new(self._commits / f"{batch:012}.json", durable.written(record))
+
+
+def identity(checkpoint: str | os.PathLike[str]) -> str:
+    """Return the name of the stream that a checkpoint belongs to; it gets one the first time."""
+    mark = Path(checkpoint) / "tamis" / "identity.json"
+    own = durable.record(mark)
+    if own is None:
+        own = str(uuid4())
+        durable.put_record(mark, own)
+    return str(own)
+
 
 def commits(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Return what was committed with every batch, in order."""
@@ -73,7 +82,14 @@ def read_matches(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame
     if not found:
         raise OptionError(f"nothing is committed in {path} yet")
     schema = StructType.fromJson(found[-1]["schema"]).add("batch", LongType())
-    folders = [str(Path(path) / f"batch={record['batch']}") for record in found if record["rows_out"]]
-    if not folders:
+    written = [name for record in found if record["rows_out"] for name in belonging(record)]
+    if not written:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).option("basePath", str(path)).parquet(*folders)
+    paths = [str(Path(path) / name) for name in written]
+    return spark.read.schema(schema).option("basePath", str(path)).parquet(*paths)
+
+
+def belonging(record: dict[str, Any]) -> list[str]:
+    """Return what belongs to a batch: the files that its commit names, or its folder."""
+    named: list[str] = record.get("files") or [f"batch={record['batch']}"]
+    return named

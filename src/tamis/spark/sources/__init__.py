@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.spark.sources.nats import NatsDataSource
+from tamis.spark.sources.parquet_folder import ParquetFolderDataSource
 from tamis.spark.sources.webhook import WebhookDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SOURCES = (NatsDataSource, WebhookDataSource)
+SOURCES = (NatsDataSource, ParquetFolderDataSource, WebhookDataSource)
 
 
 def register(spark: SparkSession) -> None:

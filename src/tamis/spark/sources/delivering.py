@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from tamis.spark import durable
-from tamis.spark.sink import ParquetSink
-from tamis.spark.sources.nats_address import SCHEMES
-from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsWriting, only_subject
+from tamis.spark.errors import OptionError
+from tamis.spark.sink import ParquetSink, identity
+from tamis.spark.sources.nats_address import SCHEMES, without_secrets
+from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsWriting
+from tamis.spark.sources.nats_source import asked_address
 from tamis.spark.sources.options import Options
 from tamis.spark.sources.webhook import WebhookWriting, webhook_writing
 
@@ -52,10 +54,24 @@ def is_url(out: str | os.PathLike[str]) -> bool:
 
 def sink_at(out: str | os.PathLike[str], checkpoint: str | os.PathLike[str], options: Mapping[str, str]) -> Sink:
     """Return the sink that lies at a path or an address."""
+    require_place(out, options)
     if is_url(out):
         return UrlSink(str(out), checkpoint, options)
-    Options("parquet", options, ())
-    return ParquetSink(out, checkpoint)
+    return ParquetSink(out, identity(checkpoint))
+
+
+def require_place(out: str | os.PathLike[str], options: Mapping[str, str]) -> None:
+    """Raise if matches cannot go to a place, or its options mean nothing, as far as that can be seen without rows."""
+    if not is_url(out):
+        if "://" in str(out):  # as a path it would quietly become a folder beside the program
+            told = "Kafka is written to by Spark's own sink, from the folder of matches: see tamis.spark.kafka_messages"
+            hint = told if str(out).lower().startswith("kafka:") else "a folder, nats://... or https://..."
+            raise OptionError(f"matches cannot go to {without_secrets(str(out))}: {hint}")
+        Options("a folder of matches", options, ())
+    elif str(out).lower().startswith("http"):
+        webhook_writing({**options, "url": str(out)})
+    else:
+        asked_address(Options("nats", {**options, "url": str(out)}, SINK_OPTIONS))
 
 
 class UrlSink:
@@ -98,16 +114,6 @@ def writing_to(url: str, options: Mapping[str, str], schema: StructType) -> Nats
     if url.lower().startswith("http"):
         return webhook_writing({**options, "url": url})
     return NatsWriting.asked(Options("nats", {**options, "url": url}, SINK_OPTIONS), schema)
-
-
-def require_reachable(url: str, options: Mapping[str, str], schema: StructType) -> None:
-    """Raise if an address cannot be written to, as far as that can be seen without writing."""
-    writing = writing_to(url, options, schema)
-    if isinstance(writing, NatsWriting):
-        with writing.connected() as connection:
-            state = connection.state()
-        if writing.address.subject is None:
-            only_subject(writing.address, state)
 
 
 class _Delivery:

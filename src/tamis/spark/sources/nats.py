@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource
 
 from tamis.spark.errors import OptionError
 from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsStreamWriter, NatsWriter, NatsWriting
-from tamis.spark.sources.nats_source import SCHEMA, SOURCE_OPTIONS, NatsReader, NatsReading, NatsStreamReader
+from tamis.spark.sources.nats_source import COLUMNS, SCHEMA, SOURCE_OPTIONS, NatsReader, NatsReading, NatsStreamReader
 from tamis.spark.sources.options import Options
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class NatsDataSource(DataSource):
         return NatsStreamWriter(self._writing(schema))
 
     def _reading(self, schema: StructType) -> NatsReading:
-        if schema.names != ["subject", "sequence", "published", "headers", "body"]:
+        if tuple(schema.names) != COLUMNS:
             raise OptionError(
                 "the columns of a NATS stream are subject, sequence, published, headers and body; "
                 "for those of its events there is tamis.spark.json_events"

@@ -39,6 +39,7 @@ _ARROW = pa.schema(
         ("body", pa.binary()),
     ]
 )
+COLUMNS = tuple(_ARROW.names)
 SOURCE_OPTIONS = (
     "url", "stream", "subject", "credentials", "timeout_s", "start", "end", "max_messages", "partitions",
     "partition_messages", "on_loss",

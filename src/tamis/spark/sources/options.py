@@ -38,9 +38,8 @@ class Options:
         for name in self._values:
             if name not in known and name not in _SPARKS_OWN and not name.startswith(prefixes or ("\0",)):
                 hint = did_you_mean(name, known)
-                raise OptionError(
-                    f"{source} has no option {name!r}, only {', '.join(known)}" + (f". {hint}" if hint else "")
-                )
+                there = f", only {', '.join(known)}" if known else ""
+                raise OptionError(f"{source} has no option {name!r}{there}" + (f". {hint}" if hint else ""))
 
     def text(self, name: str, default: str | None = None) -> str | None:
         """Return an option as it was written."""

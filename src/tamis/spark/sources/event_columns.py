@@ -1,0 +1,65 @@
+"""Which columns do the events of a stream have, when all there is to go by is its address?
+
+They are said, or seen from the first messages; and what was seen once is kept beside the checkpoint, because a query
+that goes on must read what comes as it read what came.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType, _parse_datatype_string
+
+from tamis.spark import durable
+from tamis.spark.errors import OptionError
+from tamis.spark.sources.events import guessed_schema, json_events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+
+LOOKED_AT = 1_000
+"""So many messages say which columns events have."""
+
+
+def event_columns(
+    schema: StructType | str | None, remembered: Path | None, first: Callable[[], DataFrame], body: str = "body"
+) -> StructType:
+    """Return the columns of the events: as said, as seen before, or as seen now in the `first` messages."""
+    if schema is not None:
+        return said(schema)
+    known = None if remembered is None else durable.record(remembered)
+    if known is not None:
+        return StructType.fromJson(known)
+    found = guessed_schema(first(), body=body, rows=LOOKED_AT)
+    if remembered is not None:
+        durable.put_record(remembered, found.jsonValue())
+    return found
+
+
+def events_in(
+    messages: DataFrame, columns: StructType, keep: Sequence[str], theirs: Sequence[str], body: str = "body"
+) -> DataFrame:
+    """Return the events in messages, and of what only messages have (`theirs`) what is to be kept."""
+    only_theirs = [name for name in dict.fromkeys(keep) if name in theirs and name not in columns.names]
+    return json_events(columns, keep=only_theirs, body=body)(messages)
+
+
+def said(schema: StructType | str) -> StructType:
+    """Read a schema as Spark writes it; needs a Spark that runs."""
+    try:
+        found = _parse_datatype_string(schema) if isinstance(schema, str) else schema
+    except PySparkException as error:
+        told = str(error).strip().splitlines()[0]
+        raise OptionError(f"a schema is written as 'price double, title string', not {schema!r}: {told}") from None
+    if not isinstance(found, StructType) or not found.fields:
+        raise OptionError(f"events have columns: 'price double, title string', not {schema!r}")
+    return found
+
+
+def nothing_seen(place: object) -> OptionError:
+    """Return the error that says why an empty stream cannot be read without a schema."""
+    return OptionError(f"{place} is empty: its first messages say which columns events have; or say it with a schema")
