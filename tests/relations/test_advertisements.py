@@ -170,6 +170,16 @@ def test_an_exact_index_equals_brute_force(world):
         assert index.overlapping(query) == expected and index.overlaps_any(query) is bool(expected)
 
 
+def test_candidates_are_those_with_enough_predicates_left_and_only_those_that_were_hit_are_evaluated():
+    index = OverlapIndex()
+    for number in range(20):
+        index.add(number, f"price > {50 + number} OR sold")
+    index.add("hit", "price < 10 OR bids = 0")
+    index.add("out", "price < 10 AND bids = 0")
+    assert index.overlapping("price > 20") == [*range(20), "hit"]
+    assert (index.candidate_count, index.evaluated_count) == (21, 1)
+
+
 def test_an_index_that_is_asked_and_changed_in_turn_stays_in_few_segments():
     chance = Random(3)
     index, here = OverlapIndex(), {}

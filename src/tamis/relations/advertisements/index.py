@@ -68,8 +68,10 @@ class OverlapIndex:
         self._waiting: dict[Hashable, None] = {}
         self._segments: list[_Segment] = []
         self._places: dict[Hashable, _Segment] = {}
+        self.candidate_count = 0
+        """How many filters had enough predicates left so far, once for each alternative."""
         self.evaluated_count = 0
-        """How many trees were evaluated so far: candidates that were hit, once for each alternative."""
+        """How many of these were hit at all, and their trees evaluated."""
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -119,7 +121,7 @@ class OverlapIndex:
         found = []
         for segment in self._segments:
             found += segment.overlapping(tree, is_decision=False)
-            self.evaluated_count += segment.evaluated_count
+            self._count(segment)
         found += [key for key in self._waiting if overlaps_by_predicates(query, self._filters[key], self._schema)]
         if self._is_exact:
             found = [key for key in found if overlaps(query, self._filters[key], self._schema)]
@@ -133,10 +135,14 @@ class OverlapIndex:
         tree = monotone(query)
         for segment in self._segments:
             is_found = bool(segment.overlapping(tree, is_decision=True))
-            self.evaluated_count += segment.evaluated_count
+            self._count(segment)
             if is_found:
                 return True
         return any(overlaps_by_predicates(query, self._filters[key], self._schema) for key in self._waiting)
+
+    def _count(self, segment: _Segment) -> None:
+        self.candidate_count += segment.candidate_count
+        self.evaluated_count += segment.evaluated_count
 
     def _asked(self, given: Filter) -> Expression:
         if len(self._waiting) > _FEW:
@@ -162,7 +168,7 @@ class _Segment:
         self._numbers = {key: number for number, key in enumerate(keys)}
         self._context = context
         self._predicates = Predicates(context)
-        self.evaluated_count = 0
+        self.candidate_count = self.evaluated_count = 0
         starts = [0]
         rows: list[tuple[int, int, int]] = []
         owners: list[int] = []
@@ -218,7 +224,7 @@ class _Segment:
 
     def overlapping(self, query: Expression, *, is_decision: bool) -> list[Any]:
         """Return the keys of the filters that overlap a query; if it is a decision, of one of them."""
-        self.evaluated_count = 0
+        self.candidate_count = self.evaluated_count = 0
         found = np.zeros(len(self._keys), np.bool_)
         if not self._keys:
             return []
@@ -226,7 +232,7 @@ class _Segment:
             false = np.array(sorted(disjoint | self._predicates.never), np.int32)
             is_false = np.zeros(len(self._predicates), np.bool_)
             is_false[false] = True
-            count, evaluated = kernels.find_overlaps(
+            count, candidates, evaluated = kernels.find_overlaps(
                 false,
                 is_false,
                 self._owner_starts,
@@ -241,6 +247,7 @@ class _Segment:
                 found,
                 is_decision,
             )
+            self.candidate_count += candidates
             self.evaluated_count += evaluated
             if is_decision and count:
                 break

@@ -23,7 +23,7 @@ def find_overlaps(
     found,
     is_decision,
 ):
-    """Mark the trees that can be true without the false predicates; return how many were found, and evaluated.
+    """Mark the trees that can be true without the false predicates; return how many were found, candidates, evaluated.
 
     false_predicates  int32[:]     the predicates that are false
     is_false          bool[:]      the same, by predicate
@@ -42,10 +42,11 @@ def find_overlaps(
     for predicate in false_predicates:
         for leaf in range(owner_starts[predicate], owner_starts[predicate + 1]):
             hits[owners[leaf]] += 1
-    found_count, evaluated_count = 0, 0
+    found_count, candidate_count, evaluated_count = 0, 0, 0
     for tree in range(len(least_hits)):
         if found[tree] or not is_there[tree] or least_hits[tree] + hits[tree] > leaf_counts[tree]:
             continue
+        candidate_count += 1
         begin, size = starts[tree], starts[tree + 1] - starts[tree]
         is_true = hits[tree] == 0
         if not is_true:
@@ -68,4 +69,4 @@ def find_overlaps(
     for predicate in false_predicates:
         for leaf in range(owner_starts[predicate], owner_starts[predicate + 1]):
             hits[owners[leaf]] = 0
-    return found_count, evaluated_count
+    return found_count, candidate_count, evaluated_count
