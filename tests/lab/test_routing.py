@@ -14,7 +14,23 @@ import pytest
 from tamis.lab import DisagreementError
 from tamis.lab.base import SCALES, Picture, Verdict
 from tamis.lab.plots import drawn
-from tamis.lab.routing import EXPERIMENTS, filter_times, measures, similarity, simulated, way
+from tamis.lab.routing import (
+    EXPERIMENTS,
+    advertised,
+    both,
+    both_sides,
+    brokers,
+    covering,
+    filter_times,
+    growing,
+    measures,
+    overlap,
+    similarity,
+    simulated,
+    way,
+)
+from tamis.lab.routing import conjunctive as conjunctions
+from tamis.lab.routing.coverings import Covered
 from tamis.lab.routing.overlays import Overlay
 from tamis.lab.routing.prunings import FINE, Pruning
 from tamis.lab.routing.sizes import SIZES, sizes_of
@@ -23,6 +39,9 @@ from tamis.lab.routing.traffic import SEATS, auctions, conjunctive
 from tamis.language import parse
 from tamis.language.meaning import holds
 from tamis.pruning import Goal
+from tamis.pruning.cut_off import NEVER
+from tamis.relations import identical
+from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import Broker
 from tamis.simulation import Counters
 from tamis.simulation.topologies import names
@@ -35,6 +54,14 @@ EXACT = {
     "imperfection": ("the fewer entries",),
     "interest": ("The more brokers", "If all brokers", "With one publisher", "If anything"),
     "measures": ("So much of the table",),
+    "conjunctive": ("So much of a", "Boolean entries are smaller", "The more is pruned"),
+    "growing": ("So much of the table", "That place does not depend"),
+    "brokers": ("On lines, load over prunings", "In stars, the load before", "The load takes off at the same place"),
+    "covering": ("A Boolean entry", "Boolean entries take", "Conjunctions take more", "the less is left by covering"),
+    "both": ("Of the whole table", "It takes a good part"),
+    "overlap": ("No overlap is missed", "And none is claimed"),
+    "advertised": ("An advertisement overlaps", "And after all prunings"),
+    "both sides": ("Pruning advertisements adds fewer",),
 }
 """What is counted, not timed, and does not need many subscriptions: it comes out as published at every size."""
 
@@ -122,7 +149,7 @@ def test_a_broker_is_reached_through_the_neighbour_on_the_way(topology):
 
 
 def test_loads_and_reductions_only_grow_and_versions_match_more():
-    traffic = auctions(SIZES["tiny"], seed=2)
+    traffic = auctions(SIZES["tiny"], seed=2, count=40)
     for measure in measures.NAMES:
         pruning = Pruning(traffic, measure)
         loads = pruning.loads(Overlay("star", 10))
@@ -139,6 +166,60 @@ def test_conjunctions_sit_where_their_subscription_does_and_match_the_same():
     for event in traffic.events:
         whole = {seat for seat, each in zip(traffic.seats, traffic.filters, strict=True) if holds(each, event)}
         assert whole == {seat for seat, each in zip(parts.seats, parts.filters, strict=True) if holds(each, event)}
+
+
+@pytest.mark.parametrize("topology", ["line", "star", "random tree"])
+def test_what_crosses_every_link_on_the_way_gets_there(topology):
+    overlay, chance = Overlay(topology, 7), np.random.default_rng(3)
+    firsts = chance.integers(0, 50, (7, 20))
+    crossed = {}
+    for broker, neighbours in enumerate(overlay.neighbours):
+        for neighbour in neighbours:
+            behind = np.array(overlay.towards(broker)) == neighbour
+            crossed[broker, neighbour] = firsts[behind].min(axis=0)
+    assert (overlay.reached_over(crossed) == overlay.reached(firsts)).all()
+
+
+def test_some_brokers_stand_for_those_like_them(monkeypatch):
+    monkeypatch.setattr(filter_times, "broker_s", lambda name, traffic, filters, rows, *given: 0.5 * len(rows))
+    traffic = auctions(SIZES["tiny"], seed=1)
+    pruning, line = Pruning(traffic, "accuracy"), Overlay("line", 9)
+    assert line.alike() == [[0, 8], [1, 2, 3, 4, 5, 6, 7]]
+    all_of_them, some = (filter_times.network_s("boolean", pruning, 0.8, line, TINY, timed=each) for each in (None, 2))
+    seen = line.seen(pruning.reached(line), pruning.steps(0.8))
+    assert all_of_them == pytest.approx(0.5 * sum(map(len, seen)) / len(traffic.events))
+    assert some == pytest.approx(all_of_them)
+
+
+# -- Covering
+
+
+def test_covering_keeps_what_covering_brokers_keep_and_changes_no_way():
+    parts = conjunctive(auctions(SIZES["tiny"], seed=5, count=12))
+    overlay = Overlay("random tree", 5)
+    covered = Covered(parts, overlay, "occurrence")
+    network = simulated.built("random tree", 5, partial(Broker, strategy="covering"), 1)
+    for number, (home, wanted) in enumerate(zip(parts.homes(5).tolist(), parts.filters, strict=True)):
+        network.subscribe(simulated.client_of(f"b{home}"), number, wanted)
+        network.run()
+    for (broker, neighbour), filters in covered.kept.items():
+        told = list(network.brokers[f"b{broker}"].table.of(f"b{neighbour}").values())
+        assert len(told) == len(filters)
+        assert all(any(identical(one, two, parts.schema) for two in told) for one in filters)
+    without = Pruning(parts, "occurrence")
+    assert ((covered.reached() == 0) == (without.reached(overlay) == 0)).all(), "the same events go the same ways"
+    assert covered.load(0.0) == without.loads(overlay, [0.0])[0]
+
+
+def test_pruning_after_covering_lets_only_more_through():
+    covered = Covered(conjunctive(auctions(SIZES["tiny"], seed=2, count=40)), Overlay("line", 4), "accuracy")
+    assert covered.versions(0.0) == covered.kept
+    loads = [covered.load(share) for share in (0.0, 0.3, 0.6, 1.0)]
+    assert loads == sorted(loads) and covered.reached().max() <= NEVER
+    some = covered.versions(0.7)
+    for link, filters in covered.kept.items():
+        for original, pruned in zip(filters, some[link], strict=True):
+            assert all(holds(pruned, event) for event in covered.traffic.events if holds(original, event))
 
 
 # -- Verdicts are computed: other measurements, other verdicts
@@ -159,6 +240,85 @@ def test_pruning_wins_or_loses_by_the_clock(monkeypatch, slow, expected):
     best = Verdict.SAME if slow > 1 else expected
     assert verdict(result, "The best time by accuracy, for that without pruning") is best
     assert verdict(result, "After all prunings by occurrence, for") is (expected if slow != 0.47 else Verdict.AGREES)
+
+
+def clocked(monkeypatch, module, slow, fast=1.0):
+    """Let some module's brokers take one time before pruning with Boolean filtering, and another in all other cases."""
+
+    def taken(name, pruning, share, *given, **options):
+        return slow if name == "boolean" and share == 0 and options.get("has_shortcut", True) else fast
+
+    monkeypatch.setattr(module, "network_s", taken)
+
+
+@pytest.mark.parametrize(("slow", "expected"), [(0.75, Verdict.AGREES), (1.0, Verdict.SAME), (2.0, Verdict.TURNED)])
+def test_boolean_filtering_or_counting_wins_by_the_clock(monkeypatch, slow, expected):
+    clocked(monkeypatch, conjunctions, slow)
+    result = conjunctions.run(TINY, 1, quiet)
+    assert verdict(result, "Without pruning, time of Boolean") is expected
+    clocked(monkeypatch, growing, slow)
+    monkeypatch.setattr(growing, "central_s", lambda name, *given: (1.0, 0.5))
+    result = growing.run(TINY, 1, quiet)
+    assert verdict(result, "Without pruning, time of Boolean") is expected
+    best = {0.75: Verdict.SAME, 1.0: Verdict.SAME, 2.0: Verdict.AGREES}[slow]  # nothing is faster than not to prune
+    assert verdict(result, "The best time by occurrence, for that without pruning, at 100,000") is best
+
+
+def test_larger_networks_gain_or_lose_by_the_clock(monkeypatch):
+    clocked(monkeypatch, brokers, 2.0)
+    result = brokers.run(TINY, 1, quiet)
+    assert verdict(result, "In a star of 10, the best time") is Verdict.AGREES
+    assert verdict(result, "In a star, time is longer again") is Verdict.SAME
+    monkeypatch.setattr(
+        brokers, "network_s", lambda name, pruning, share, overlay, *given, **options: 1 + share * overlay.count
+    )
+    result = brokers.run(TINY, 1, quiet)
+    assert verdict(result, "In a star of 10, the best time") is Verdict.SAME
+    assert verdict(result, "In stars, the more so") is Verdict.AGREES
+
+
+@pytest.mark.parametrize(("covered_s", "expected"), [(0.1, 0.0), (9.0, 1.0)])
+def test_covering_or_pruning_wins_by_the_clock(monkeypatch, covered_s, expected):
+    clocked(monkeypatch, covering, 2.0)
+    monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: covered_s * (1 + share))
+    result = covering.run(TINY, 1, quiet)
+    (claim,) = [claim for claim in result.claims if "Covering is faster" in claim.statement]
+    assert claim.verdict is Verdict.DIFFERS and float(claim.ours) == expected
+    assert verdict(result, "Time of the pruned Boolean system") is Verdict.AGREES
+    wins = verdict(result, "Boolean filtering with pruning beats")
+    assert wins is (Verdict.AGREES if expected else Verdict.TURNED)
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(0.5, Verdict.AGREES), (2.0, Verdict.TURNED)])
+def test_pruning_after_covering_gains_or_loses_by_the_clock(monkeypatch, factor, expected):
+    monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: factor if share else 1.0)
+    assert verdict(both.run(TINY, 1, quiet), "Pruning after covering makes") is expected
+
+
+@pytest.mark.parametrize(("any_s", "expected"), [(0.2, Verdict.AGREES), (1.0, Verdict.SAME), (3.0, Verdict.TURNED)])
+def test_to_know_whether_any_is_faster_by_the_clock(monkeypatch, any_s, expected):
+    def taken(ask, queries, passes):
+        return any_s if ask.__name__ == "overlaps_any" else 1.0
+
+    monkeypatch.setattr(overlap, "asked_s", taken)
+    assert verdict(overlap.run(TINY, 1, quiet), "Boolean: time to know whether any") is expected
+
+
+def test_pruned_advertisements_are_compared_faster_or_not_by_the_clock(monkeypatch):
+    times = iter([1.0, 1.0, 0.9, 0.8, 0.8, 0.5])  # all and any, after each share of the prunings
+    monkeypatch.setattr(advertised, "asked_s", lambda *given: next(times))
+    result = advertised.run(TINY, 1, quiet)
+    assert verdict(result, "Time to find all overlaps") is Verdict.AGREES
+    assert verdict(result, "Time to know whether there is any falls") is Verdict.AGREES
+    monkeypatch.setattr(advertised, "asked_s", lambda *given: 1.0)
+    result = both_sides.run(TINY, 1, quiet)
+    assert verdict(result, "Time to find all: subscriptions pruned") is Verdict.SAME
+
+
+def test_an_index_that_contradicts_itself_stops_the_lab(monkeypatch):
+    monkeypatch.setattr(OverlapIndex, "overlaps_any", lambda self, given: False)
+    with pytest.raises(DisagreementError):
+        overlap.run(TINY, 1, quiet)
 
 
 def test_a_strategy_that_loses_events_stops_the_lab(monkeypatch):

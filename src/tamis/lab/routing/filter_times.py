@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.lab.filtering.subjects import field_of
 from tamis.lab.measuring import cpu_s, undisturbed
@@ -59,21 +60,52 @@ def events_s(match: Callable[[Events], Any], events: pa.Table, passes: int) -> f
         return min(cpu_s(lambda: match(Events(events))) for _ in range(passes))
 
 
-def network_s(
-    name: str, pruning: Pruning, share: float, overlay: Overlay, scale: Scale, *, has_shortcut: bool = True
+def broker_s(
+    name: str,
+    traffic: Traffic,
+    filters: Sequence[Expression],
+    rows: npt.NDArray[np.int64],
+    scale: Scale,
+    destinations: Sequence[int] = (),
 ) -> float:
-    """Return the time of all brokers for an event, after a share of all prunings."""
+    """Return the time of one broker that has some filters, for some of the events."""
+    if not len(rows):
+        return 0.0
+    subject = registered(name, traffic, filters)
+    return events_s(matching(subject, destinations), traffic.table.take(rows), scale.passes)
+
+
+def network_s(
+    name: str,
+    pruning: Pruning,
+    share: float,
+    overlay: Overlay,
+    scale: Scale,
+    *,
+    has_shortcut: bool = True,
+    timed: int | None = None,
+) -> float:
+    """Return the time of all brokers for an event, after a share of all prunings.
+
+    Of brokers with as many neighbours as each other, so many are `timed`, or all; an event costs the others as much.
+    """
     traffic = pruning.traffic
     seen = overlay.seen(pruning.reached(overlay), pruning.steps(share))
     versions = pruning.versions(share)
     homes = traffic.homes(overlay.count)
-    spent = 0.0
-    for broker, rows in enumerate(seen):
+
+    def taken_s(broker: int) -> float:
         both = zip(homes.tolist(), traffic.filters, versions, strict=True)
-        subject = registered(name, traffic, [mine if home == broker else other for home, mine, other in both])
+        filters = [mine if home == broker else other for home, mine, other in both]
         destinations = np.array(overlay.towards(broker))[homes].tolist() if has_shortcut else ()
-        if len(rows):
-            spent += events_s(matching(subject, destinations), traffic.table.take(rows), scale.passes)
+        return broker_s(name, traffic, filters, seen[broker], scale, destinations)
+
+    spent = 0.0
+    for alike in overlay.alike():
+        chosen = alike if timed is None else alike[:: -(-len(alike) // timed)]
+        event_count = sum(len(seen[broker]) for broker in chosen)
+        if event_count:
+            spent += sum(map(taken_s, chosen)) * sum(len(seen[broker]) for broker in alike) / event_count
     return spent / len(traffic.events)
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tamis.simulation.topologies import TOPOLOGIES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Ranks = npt.NDArray[np.int64]
 
@@ -42,6 +42,17 @@ class Overlay:
         for one, two in TOPOLOGIES[topology](broker_count, Random(1)):
             self.neighbours[int(one[1:])].append(int(two[1:]))
             self.neighbours[int(two[1:])].append(int(one[1:]))
+
+    def alike(self) -> list[list[int]]:
+        """Return the brokers in groups of those with as many neighbours.
+
+        >>> Overlay("star", 4).alike()
+        [[0], [1, 2, 3]]
+        """
+        groups: dict[int, list[int]] = {}
+        for broker, neighbours in enumerate(self.neighbours):
+            groups.setdefault(len(neighbours), []).append(broker)
+        return list(groups.values())
 
     def towards(self, broker: int) -> list[int]:
         """Return, for each broker, the neighbour through which it is reached; of the broker itself, -1.
@@ -75,6 +86,22 @@ class Overlay:
             for broker, before in reversed(order[1:]):
                 found[publisher, broker] = behind[broker]
                 np.minimum(behind[before], behind[broker], out=behind[before])
+        return found
+
+    def reached_over(self, crossed: Mapping[tuple[int, int], npt.NDArray[np.int64]]) -> Ranks:
+        """Return the same, given for each link, from one broker to the next, after how many prunings events cross it.
+
+        >>> crossed = {(0, 1): np.array([3]), (1, 2): np.array([2]), (2, 1): np.array([9]), (1, 0): np.array([9])}
+        >>> Overlay("line", 3).reached_over(crossed)[0, :, 0].tolist()
+        [0, 3, 3]
+        """
+        event_count = len(next(iter(crossed.values())))
+        found = np.zeros((self.count, self.count, event_count), np.int64)
+        for publisher in range(self.count):
+            for broker, before in (order := [(publisher, -1)]):  # grows while it is walked
+                if before >= 0:
+                    np.maximum(found[publisher, before], crossed[before, broker], out=found[publisher, broker])
+                order += [(each, broker) for each in self.neighbours[broker] if each != before]
         return found
 
     def loads(self, reached: Ranks, step_counts: Sequence[int]) -> list[float]:

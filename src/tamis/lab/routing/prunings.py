@@ -12,7 +12,7 @@ Departs: all brokers prune in one order. The published bends were read off plots
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,14 @@ from tamis.pruning.goals import Goal
 from tamis.pruning.sequencing import sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from tamis.lab.routing.overlays import Overlay, Ranks
     from tamis.lab.routing.traffic import Traffic
     from tamis.language.expressions import Expression
     from tamis.pruning.measures import Measure
+
+Group = TypeVar("Group", bound="Hashable")
 
 FINE = tuple(number / 200 for number in range(201))
 """Shares of all prunings, close enough to draw and to find bends."""
@@ -81,17 +83,24 @@ class Pruning:
             for number, (original, steps) in enumerate(zip(self.traffic.filters, taken, strict=True))
         ]
 
+    def first_sent(self, groups: Sequence[Group]) -> dict[Group, npt.NDArray[np.int64]]:
+        """Return, by groups of filters, after how many prunings each event matches one of the group."""
+        return first_sent(self._found, self._ordered, groups, self.traffic.events, self.traffic.schema)  # type: ignore[return-value]
+
     def reached(self, overlay: Overlay) -> Ranks:
         """Return after how many prunings events get where (see `Overlay.reached`)."""
         if self._firsts is None:
-            traffic = self.traffic
-            by_seat = first_sent(self._found, self._ordered, traffic.seats.tolist(), traffic.events, traffic.schema)
-            self._firsts = np.full((SEATS, traffic.table.num_rows), NEVER)
-            for seat in set(traffic.seats.tolist()):
-                self._firsts[seat] = by_seat[seat]
+            self._firsts = np.full((SEATS, self.traffic.table.num_rows), NEVER)
+            for seat, firsts in self.first_sent(self.traffic.seats.tolist()).items():
+                self._firsts[seat] = firsts
         firsts = np.full((overlay.count, self._firsts.shape[1]), NEVER)
         np.minimum.at(firsts, np.arange(SEATS) * overlay.count // SEATS, self._firsts)
         return overlay.reached(firsts)
+
+    def cut_off(self, overlay: Overlay) -> float:
+        """Return the share of prunings after which the load takes off, on the way to what all of them make of it."""
+        loads = self.loads(overlay)
+        return bend(FINE, loads, loads[-1])
 
     def loads(self, overlay: Overlay, shares: Sequence[float] = FINE) -> list[float]:
         """Return the load of a network after each share of all prunings (N)."""

@@ -27,6 +27,8 @@ class Sizes:
     """Events from which it is known how often predicates are true."""
     shares: tuple[float, ...]
     """Shares of all prunings after which time is measured."""
+    few_shares: tuple[float, ...]
+    """Fewer of them, where other things vary too."""
     brokers: tuple[int, ...]
     growing: tuple[int, ...]
     """Subscriptions, where their number is what matters."""
@@ -48,6 +50,7 @@ SIZES = {
         events=60,
         sample=100,
         shares=(0.0, 0.35, 1.0),
+        few_shares=(0.0, 1.0),
         brokers=(5, 10),
         growing=(60, 120),
         simulated=16,
@@ -61,6 +64,7 @@ SIZES = {
         events=150,
         sample=300,
         shares=(0.0, 0.35, 0.75, 1.0),
+        few_shares=(0.0, 0.75, 1.0),
         brokers=(5, 10, 20),
         growing=(150, 300),
         simulated=30,
@@ -74,19 +78,21 @@ SIZES = {
         events=1_500,
         sample=5_000,
         shares=_SHARES,
+        few_shares=(0.0, 0.5, 0.75, 0.85, 1.0),
         brokers=(5, 10, 20, 40, 60, 80, 100),
         growing=(6_000, 12_500, 25_000),
         simulated=120,
         covered=1_500,
         auctions_per_book=(20_000, 5_000, 2_000, 1_000, 300, 100, 10),
         advertisements=(2_500, 5_000, 10_000, 20_000),
-        asked=150,
+        asked=80,
     ),
     "full": Sizes(
         subscriptions=200_000,
         events=2_000,
         sample=20_000,
         shares=_SHARES,
+        few_shares=(0.0, 0.5, 0.75, 0.85, 1.0),
         brokers=(5, 10, 20, 40, 60, 80, 100),
         growing=(100_000, 200_000, 500_000),
         simulated=1_000,

@@ -1,0 +1,132 @@
+"""Does pruning do the same in larger networks?
+
+Lines and stars are the extremes: on a line an event passes all brokers between its publisher and the farthest who wants
+it, in a star only the centre. There are as many subscriptions in all, so the more brokers, the fewer at each.
+"""
+
+from __future__ import annotations
+
+from tamis.lab import verdicts
+from tamis.lab.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis.lab.filtering.subjects import BOOLEAN
+from tamis.lab.routing.filter_times import network_s
+from tamis.lab.routing.overlays import Overlay
+from tamis.lab.routing.prunings import FINE, Pruning, bend
+from tamis.lab.routing.sizes import sizes_of
+from tamis.lab.routing.traffic import auctions
+
+MEASURE = "occurrence"
+LINE, STAR = TOPOLOGIES = ("line", "star")
+TIMED = 2
+"""So many brokers of a kind are timed: ends and middles of a line, the centre and leaves of a star."""
+SMALL = (
+    "The more there is pruned, the less a filter costs here: what is left are one or two predicates that many filters "
+    "have in common. The additional events cost less than that saves."
+)
+
+Loads = dict[tuple[str, int], list[float]]
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Compute the loads of lines and stars of all sizes, and time some of their brokers."""
+    sizes = sizes_of(scale)
+    pruning = Pruning(auctions(sizes, seed), MEASURE)
+    loads: Loads = {}
+    rows: list[Row] = []
+    for topology in TOPOLOGIES:
+        for count in sizes.brokers:
+            tell(f"{topology} of {count}")
+            overlay = Overlay(topology, count)
+            loads[topology, count] = pruning.loads(overlay)
+            rows += [
+                {
+                    "topology": topology,
+                    "brokers": count,
+                    "share of prunings": share,
+                    "table gone": pruning.reduction(share),
+                    "load": loads[topology, count][FINE.index(share)],
+                    "ms": 1e3 * network_s(BOOLEAN, pruning, share, overlay, scale, timed=TIMED),
+                }
+                for share in sizes.few_shares
+            ]
+    setup = (
+        f"Book auctions, {sizes.subscriptions:,} subscriptions in lines and stars of {sizes.brokers[0]} to "
+        f"{sizes.brokers[-1]} brokers, pruned by {MEASURE}. Of brokers with as many neighbours up to {TIMED + 1} are "
+        "timed, and stand for the others."
+    )
+    gone = [pruning.reduction(share) for share in FINE]
+    return Result(setup, _claims(rows, loads, gone, sizes.brokers), _plots(rows, loads, gone), tuple(rows))
+
+
+def _claims(rows: list[Row], loads: Loads, gone: list[float], counts: tuple[int, ...]) -> tuple[Claim, ...]:
+    on_line = [loads[LINE, count] for count in counts]
+    apart = max(max(each) - min(each) for each in zip(*on_line, strict=True))
+    bends = {key: gone[FINE.index(bend(FINE, each, each[-1]))] for key, each in loads.items()}
+    rises = {key: each[-1] - each[0] for key, each in loads.items()}
+    bests = {key: min(_ratios(rows, *key)) for key in loads}
+    after = [_ratios(rows, STAR, count)[-1] / bests[STAR, count] for count in counts]
+    most = counts[-1]
+    return (
+        verdicts.by_value("The load of a line before pruning", 0.06, on_line[0][0], within=0.02, where="8.3.3"),
+        verdicts.by_value("On lines, load over prunings is the same for all sizes: the curves lie apart by at most",
+                          0.0, apart, within=0.03, where="8.3.3, figure 8.13",
+                          remark="On a short line, more brokers are at an end, from where an event goes one way only."),
+        verdicts.by_trend("In stars, the load before pruning falls with the number of brokers", "falls", counts,
+                          [loads[STAR, count][0] for count in counts], is_rising=False, where="8.3.3, figure 8.14"),
+        *(
+            verdicts.by_value(f"In a {topology}, the load takes off when so much of the table is gone", 0.65,
+                              bends[topology, most], within=0.07, at=f"{most} brokers",
+                              where="8.3.3, figures 8.13, 8.14",
+                              remark="Computed, as everywhere here, on the way to what all prunings make of it; the "
+                              "published place was read off a plot, and is 0.75 on five brokers (8.3.1).")
+            for topology in TOPOLOGIES
+        ),
+        verdicts.by_equality("The load takes off at the same place, whatever the topology and the size (share of the "
+                             "table that is gone)", "alike",
+                             {f"{one} of {two}": at for (one, two), at in bends.items()}, within=1.1, where="8.3.3"),
+        *(
+            verdicts.by_value(f"In a {topology}, pruning adds so much to the load in the end", 0.1,
+                              rises[topology, most], within=0.05, at=f"{most} brokers",
+                              where="8.3.3, figures 8.13, 8.14")
+            for topology in TOPOLOGIES
+        ),
+        *(
+            verdicts.by_ratio(f"In a {topology} of {count}, the best time for that without pruning", 0.52,
+                              bests[topology, count], where="8.3.3: 0.45 to 0.60", remark=SMALL)
+            for topology in TOPOLOGIES for count in (counts[0], most)
+        ),
+        *(
+            verdicts.by_direction(f"In a {topology}, time is longer again after all prunings than at its best",
+                                  "worse after the cut-off", _ratios(rows, topology, most)[-1] / bests[topology, most],
+                                  is_more=True, at=f"{most} brokers", where="8.3.3", remark=SMALL)
+            for topology in TOPOLOGIES
+        ),
+        verdicts.by_trend("In stars, the more so the more brokers there are (time after all prunings for the best)",
+                          "the centre has too much to do", counts, after, is_rising=True, where="8.3.3, figure 8.14",
+                          remark=SMALL),
+    )  # fmt: skip
+
+
+def _ratios(rows: list[Row], topology: str, count: int) -> list[float]:
+    """Return the times in a network, for the time without pruning."""
+    mine = [row["ms"] for row in rows if (row["topology"], row["brokers"]) == (topology, count)]
+    return [each / mine[0] for each in mine]
+
+
+def _plots(rows: list[Row], loads: Loads, gone: list[float]) -> tuple[Plot, ...]:
+    plots = []
+    for topology in TOPOLOGIES:
+        counts = [count for kind, count in loads if kind == topology]
+        some = counts[:: max(1, len(counts) // 3)]
+        lines = tuple(Line(f"{count} brokers", tuple(gone), tuple(loads[topology, count])) for count in some)
+        places = tuple(dict.fromkeys(row["table gone"] for row in rows))
+        times = tuple(Line(f"{count} brokers", places, tuple(_ratios(rows, topology, count))) for count in some)
+        x = "share of predicates gone"
+        plots += [
+            Plot(f"Network load, {topology}", x, "share of other brokers", lines),
+            Plot(f"Time for an event, {topology}", x, "for that without pruning", times),
+        ]
+    return tuple(plots)
+
+
+EXPERIMENT = Experiment("brokers", "Does pruning do the same in larger networks?", "Bittner 2008, section 8.3.3", run)
