@@ -55,12 +55,12 @@ EXACT = {
     "interest": ("The more brokers", "If all brokers", "With one publisher", "If anything"),
     "measures": ("So much of the table",),
     "conjunctive": ("So much of a", "Boolean entries are smaller", "The more is pruned"),
-    "growing": ("So much of the table", "That place does not depend"),
+    "growing": ("So much of the table", "Where the load rises does"),
     "brokers": ("On lines, load over prunings", "In stars, the load before", "The load takes off at the same place"),
     "covering": ("A Boolean entry", "Boolean entries take", "Conjunctions take more", "the less is left by covering"),
-    "both": ("Of the whole table", "It takes a good part"),
-    "overlap": ("No overlap is missed", "And none is claimed"),
-    "advertised": ("An advertisement overlaps", "And after all prunings"),
+    "both": ("Of the whole table", "Pruning takes a good part"),
+    "overlap": ("No overlap is missed", "No overlap is claimed"),
+    "advertised": ("Before pruning, an advertisement", "After all prunings, an advertisement"),
     "both sides": ("Pruning advertisements adds fewer",),
 }
 """What is counted, not timed, and does not need many subscriptions: it comes out as published at every size."""

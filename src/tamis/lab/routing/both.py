@@ -76,7 +76,7 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
                               "covered for most covered)", "grows with falling cover",
                               gone[0] * (1 - shares[0]) / (gone[-1] * (1 - shares[-1])), is_more=True,
                               where="8.4.3, figure 8.17"),
-        verdicts.by_direction("It takes a good part of it even where most is covered (predicates that stay, for each)",
+        verdicts.by_direction("Pruning takes a good part even where most is covered (predicates that stay, for each)",
                               "significant", 1 - gone[-1], is_more=False, at=f"{shares[-1]:.0%} covered",
                               where="8.4.3, figure 8.17"),
     )  # fmt: skip

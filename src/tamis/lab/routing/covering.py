@@ -105,7 +105,7 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
         verdicts.by_equality("Boolean entries take the same, whatever is covered (bytes)", "flat",
                              {name: row[f"{BOOLEAN} bytes"] for name, row in named.items()}, within=1.05,
                              where="8.4.1, figure 8.15"),
-        verdicts.by_equality("So do pruned ones, nearly (bytes)", "39 to 54",
+        verdicts.by_equality("Pruned entries take nearly the same, whatever is covered (bytes)", "39 to 54",
                              {name: row[f"{PRUNED} bytes"] for name, row in named.items()}, within=54 / 39,
                              where="8.4.1, figure 8.15"),
         verdicts.by_ratio("Bytes of a pruned entry for those without pruning", 0.49, verdicts.geometric_mean(

@@ -137,8 +137,8 @@ def _claims(rows: list[Row], exact: list[tuple[bool, bool]]) -> tuple[Claim, ...
                           last["conjunctive entries"] / last["boolean entries"], within=0.05, where="8.5"),
         verdicts.by_share("No overlap is missed that there is", "none", [told for is_so, told in exact if is_so],
                           what="pairs", where="7.2"),
-        verdicts.by_share("And none is claimed that is none, as predicates are equalities and ranges of one attribute "
-                          "each", "exact for satisfiable alternatives",
+        verdicts.by_share("No overlap is claimed that is none, as predicates are equalities and ranges of one "
+                          "attribute each", "exact for satisfiable alternatives",
                           [is_so for is_so, told in exact if told], what="pairs", where="7.2"),
         *(
             claims(f"Time grows with the number of advertisements (ms, {name})", "grows linearly",
