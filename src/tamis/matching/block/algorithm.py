@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -57,6 +57,10 @@ class _Part:
 
     segment: Segment
     alive: Flags
+    asked: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.asked = self.segment.asked(self.alive)
 
     @property
     def living(self) -> int:
@@ -283,6 +287,11 @@ class Block(Algorithm):
                 "axes": len({axis.key for part in self._parts for axis in part.segment.draft.axes}),
                 "clauses": sum(len(part.segment.draft.clause_owners) for part in self._parts),
                 "broad_clauses": sum(len(part.segment.broad_rows) for part in self._parts),
+                "twins": sum(
+                    len(part.segment) - int(np.count_nonzero(np.diff(part.segment.twin_starts)))
+                    for part in self._parts
+                    if len(part.segment.twins)
+                ),
                 "keys": sum(len(part.segment.key_axes) for part in self._parts),
                 "is_informed": all(part.segment.is_informed for part in self._parts),
             }
@@ -315,7 +324,7 @@ class BlockSnapshot(Snapshot):
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         found = []
         for part, encoder, offset in zip(self._parts, self._encoders, self._offsets, strict=True):
-            owners = part.segment.match_event(encoder.codes(event), _alive(part, among))
+            owners = part.segment.match_event(encoder.codes(event), *_alive(part, among))
             found.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
         if self._open:
             asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
@@ -349,11 +358,11 @@ class BlockSnapshot(Snapshot):
                 kernels.place_matches(numbers, owners, handles_of, starts[start:], handles)
         return np.repeat(np.arange(events.count), counts), handles
 
-    def _match_block(self, events: Events, alive: list[Flags]) -> _Found:
+    def _match_block(self, events: Events, alive: list[tuple[Flags, Flags]]) -> _Found:
         found = _Found(np.zeros(events.count, np.int64), [])
         for part, living in zip(self._parts, alive, strict=True):
             codes = part.segment.codes(events, self._schema)
-            for numbers, owners in part.segment.match_codes(codes, living):
+            for numbers, owners in part.segment.match_codes(codes, *living):
                 kernels.count_events(numbers, found.counts)
                 found.pieces.append((numbers, owners, part.segment.draft.handles))
         return found
@@ -370,7 +379,9 @@ def _offset(handles: Handles) -> np.int64 | None:
     return None
 
 
-def _alive(part: _Part, among: Handles | None) -> Flags:
+def _alive(part: _Part, among: Handles | None) -> tuple[Flags, Flags]:
+    """Return which subscriptions are alive, and which have their clauses asked."""
     if among is None:
-        return part.alive
-    return part.alive & np.isin(part.segment.draft.handles, among)
+        return part.alive, part.asked
+    alive = part.alive & np.isin(part.segment.draft.handles, among)
+    return alive, part.segment.asked(alive)

@@ -74,6 +74,13 @@ class Draft:
     step_leaves: npt.NDArray[np.uint32]
     """The leaf of each step, NONE where it has none."""
 
+    def tree_sizes(self) -> npt.NDArray[np.int64]:
+        """Return how long the program of each clause is: they lie in order, so each ends where the next one starts."""
+        has_tree = self.clause_trees >= 0
+        sizes = np.zeros(len(has_tree), np.int64)
+        sizes[has_tree] = np.diff(self.clause_trees[has_tree], append=len(self.tree_leaves))
+        return sizes
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Everything but the axes, by name."""
         return {name: getattr(self, name) for name in ARRAYS}

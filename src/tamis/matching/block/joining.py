@@ -55,20 +55,8 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
     """Return a draft of the subscriptions that are alive, and of nothing else."""
     if alive.all():
         return draft
-    keep = alive[draft.clause_owners]
-    lengths, step_counts = np.diff(draft.clause_starts)[keep], np.diff(draft.clause_steps)[keep]
-    clause_leaves = draft.clause_leaves[_spans(draft.clause_starts[:-1][keep], lengths)]
-    steps = _spans(draft.clause_steps[:-1][keep], step_counts)
-    step_leaves = draft.step_leaves[steps]
-    # Programs lie in the order of their clauses, so each ends where the next one starts.
-    has_tree = draft.clause_trees >= 0
-    tree_lengths = np.zeros(len(has_tree), np.int64)
-    tree_lengths[has_tree] = np.diff(draft.clause_trees[has_tree], append=len(draft.tree_leaves))
-    tree_lengths = tree_lengths[keep]
-    in_trees = _spans(np.where(has_tree, draft.clause_trees, 0)[keep], tree_lengths)
-    clause_trees = np.where(has_tree[keep], np.cumsum(tree_lengths) - tree_lengths, -1)
-    tree_leaves = draft.tree_leaves[in_trees]
-
+    draft = thinned(draft, alive)
+    clause_leaves, tree_leaves, step_leaves = draft.clause_leaves, draft.tree_leaves, draft.step_leaves
     is_used = np.zeros(len(draft.leaf_axes), np.bool_)
     is_used[clause_leaves] = is_used[tree_leaves] = is_used[step_leaves[step_leaves != NONE]] = True
     leaf_numbers = (np.cumsum(is_used) - 1).astype(np.uint32)
@@ -76,7 +64,7 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
     a, b = draft.leaf_a[is_used].astype(np.int64), draft.leaf_b[is_used].astype(np.int64)
     is_set = (operations == AMONG) | (operations == NOT_AMONG)
     set_sizes = np.diff(draft.set_starts)[a[is_set]]
-    members = draft.set_operands[_spans(draft.set_starts[:-1][a[is_set]], set_sizes)].astype(np.int64)
+    members = draft.set_operands[spans(draft.set_starts[:-1][a[is_set]], set_sizes)].astype(np.int64)
 
     # Which operands are asked for, on all axes one behind the other?
     sizes = np.array([len(axis.operands) for axis in draft.axes], np.int64)
@@ -106,18 +94,18 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
         operations,
         a.astype(np.int32),
         b.astype(np.int32),
-        _starts(set_sizes),
+        starts_of_sizes(set_sizes),
         (places[set_base + members] - np.repeat(moved_base[is_set], set_sizes)).astype(np.int32),
-        _starts(lengths),
+        draft.clause_starts,
         leaf_numbers[clause_leaves],
-        (np.cumsum(alive) - 1)[draft.clause_owners[keep]].astype(np.uint32),
-        draft.clause_ordinals[keep],
-        clause_trees.astype(np.int32),
+        (np.cumsum(alive) - 1)[draft.clause_owners].astype(np.uint32),
+        draft.clause_ordinals,
+        draft.clause_trees,
         leaf_numbers[tree_leaves],
-        draft.tree_trues[in_trees],
-        draft.tree_falses[in_trees],
-        _starts(step_counts),
-        draft.step_actions[steps],
+        draft.tree_trues,
+        draft.tree_falses,
+        draft.clause_steps,
+        draft.step_actions,
         np.where(step_leaves == NONE, NONE, leaf_numbers[np.where(step_leaves == NONE, 0, step_leaves)]).astype(
             np.uint32
         )
@@ -126,12 +114,37 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
     )
 
 
-def _starts(sizes: npt.NDArray[Any]) -> Starts:
+def thinned(draft: Draft, wanted: Flags) -> Draft:
+    """Return a draft without the clauses of some subscriptions; all else stays as it is, their handles too."""
+    keep = wanted[draft.clause_owners]
+    lengths, step_counts, tree_sizes = (
+        sizes[keep] for sizes in (np.diff(draft.clause_starts), np.diff(draft.clause_steps), draft.tree_sizes())
+    )
+    trees = draft.clause_trees[keep]
+    steps = spans(draft.clause_steps[:-1][keep], step_counts)
+    in_trees = spans(np.maximum(trees, 0), tree_sizes)
+    return replace(
+        draft,
+        clause_starts=starts_of_sizes(lengths),
+        clause_leaves=draft.clause_leaves[spans(draft.clause_starts[:-1][keep], lengths)],
+        clause_owners=draft.clause_owners[keep],
+        clause_ordinals=draft.clause_ordinals[keep],
+        clause_trees=np.where(trees < 0, -1, np.cumsum(tree_sizes) - tree_sizes).astype(np.int32),
+        tree_leaves=draft.tree_leaves[in_trees],
+        tree_trues=draft.tree_trues[in_trees],
+        tree_falses=draft.tree_falses[in_trees],
+        clause_steps=starts_of_sizes(step_counts),
+        step_actions=draft.step_actions[steps],
+        step_leaves=draft.step_leaves[steps],
+    )
+
+
+def starts_of_sizes(sizes: npt.NDArray[Any]) -> Starts:
     """Return where groups of such sizes start."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
 
-def _spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> Ints:
+def spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> Ints:
     """Return the positions from each start on, as many as it has, one span behind the other."""
     ends = np.cumsum(lengths)
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
@@ -168,7 +181,7 @@ def _concatenated(axes: list[Axis], parts: list[Draft]) -> Draft:
         return np.concatenate([getattr(part, name) for part in parts])
 
     def starts(name: str) -> Starts:
-        return _starts(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+        return starts_of_sizes(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
 
     leaf_counts = [len(part.leaf_axes) for part in parts]
     set_counts = [len(part.set_starts) - 1 for part in parts]

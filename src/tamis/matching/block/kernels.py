@@ -524,7 +524,62 @@ def drop_repeated(owners):
     return kept
 
 
+@njit(nogil=True, cache=True)
+def count_twins(owners, starts, twins, alive):
+    """Return how many living twins some owners have together."""
+    count = 0
+    for owner in owners:
+        for index in range(starts[owner], starts[owner + 1]):
+            count += alive[twins[index]]
+    return count
+
+
+@njit(nogil=True, cache=True)
+def write_twins(events, owners, starts, twins, alive, out_events, out_owners):
+    """Write the living twins of each owner, with its event."""
+    written = 0
+    for match in range(owners.size):
+        owner = owners[match]
+        for index in range(starts[owner], starts[owner + 1]):
+            twin = twins[index]
+            if alive[twin]:
+                out_events[written] = events[match]
+                out_owners[written] = twin
+                written += 1
+
+
 # -- Laying a segment out
+
+
+@njit(nogil=True, cache=True)
+def find_first_equal(starts, words, table, firsts):
+    """Find for each row of words the first that is equal.
+
+    starts  int[:]     row r is words[starts[r]:starts[r + 1]]
+    table   int64[:]   -1 throughout, a power of two, more than the rows
+    firsts  int64[:]   written
+    """
+    mask = table.size - 1
+    for row in range(firsts.size):
+        start, size = starts[row], starts[row + 1] - starts[row]
+        mixed = np.int64(size)
+        for index in range(start, start + size):  # 32 bits and their product with 25: there is no overflow
+            mixed = ((mixed ^ np.int64(words[index])) * np.int64(16777619)) & np.int64(0xFFFFFFFF)
+            mixed ^= mixed >> np.int64(15)
+        slot = mixed & mask
+        while table[slot] >= 0:
+            other = starts[table[slot]]
+            is_equal = starts[table[slot] + 1] - other == size
+            index = 0
+            while is_equal and index < size:
+                is_equal = words[other + index] == words[start + index]
+                index += 1
+            if is_equal:
+                break
+            slot = (slot + 1) & mask
+        if table[slot] < 0:
+            table[slot] = row
+        firsts[row] = table[slot]
 
 
 @njit(nogil=True, cache=True)

@@ -5,6 +5,8 @@ side by side, so a block of events that is sorted by an axis meets them as a sli
 clauses. The other leaves of a clause follow in the order of their selectivity. A clause whose key lets many events
 through is *broad*: in a block it is checked with bitmaps instead (`maps.py`). A clause without a key is broad too.
 
+Of subscriptions that ask the same only the first has its clauses laid out (`twins.py`).
+
 Matching a block: codes for every axis, one counting sort for every axis that has keys, maps for every axis of
 broad clauses, then the kernels. A single event takes the same arrays through a binary search for the keys it
 passes.
@@ -20,8 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.block import kernels
+from tamis.matching.block.joining import thinned
 from tamis.matching.block.maps import Maps, planned
 from tamis.matching.block.plans import DEEPEST_STACK
+from tamis.matching.block.twins import twins_in
 from tamis.matching.distances import Distances
 from tamis.selectivity import operations as op
 from tamis.selectivity.shares import default_shares, observed_shares
@@ -79,6 +83,9 @@ class Segment:
     """Whether a subscription has more than one clause."""
     sorted_axes: npt.NDArray[np.int32] = field(init=False)
     start_offsets: Ints = field(init=False)
+    twin_starts: npt.NDArray[np.uint32] = field(init=False)
+    twins: npt.NDArray[np.uint32] = field(init=False)
+    """Who asks the same as whom (`twins.py`); nothing where hardly anybody does."""
     _distances: list[Distances] | None = field(init=False, default=None)
 
     def __len__(self) -> int:
@@ -102,6 +109,26 @@ class Segment:
 
     # -- Matching
 
+    def asked(self, alive: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Return of which subscriptions the clauses are asked: of those alive, or of the first of their twins."""
+        if not len(self.twins):
+            return alive
+        firsts = np.flatnonzero(np.diff(self.twin_starts))
+        asked = np.zeros(len(alive), np.bool_)
+        asked[firsts] = np.logical_or.reduceat(alive[self.twins], self.twin_starts[firsts])
+        return asked
+
+    def _with_twins(
+        self, events: npt.NDArray[np.uint16], owners: npt.NDArray[np.uint32], alive: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
+        """Return matches with those of the twins of their owners."""
+        if not len(self.twins):
+            return events.copy(), owners.copy()
+        count = kernels.count_twins(owners, self.twin_starts, self.twins, alive)
+        all_events, all_owners = np.empty(count, np.uint16), np.empty(count, np.uint32)
+        kernels.write_twins(events, owners, self.twin_starts, self.twins, alive, all_events, all_owners)
+        return all_events, all_owners
+
     def codes(self, events: Events, schema: Schema | None) -> npt.NDArray[Any]:
         """Return the code of every event on every axis."""
         codes = np.empty((max(1, len(self.draft.axes)), events.count), self.code_type)
@@ -121,9 +148,9 @@ class Segment:
         return self._distances
 
     def match_codes(
-        self, codes: npt.NDArray[Any], alive: npt.NDArray[np.bool_]
+        self, codes: npt.NDArray[Any], alive: npt.NDArray[np.bool_], asked: npt.NDArray[np.bool_]
     ) -> list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]]:
-        """Match a block of events; return the events and owners of all matches, in pieces."""
+        """Match a block of events; return the events and owners of all matches, in pieces. `asked` is by `asked`."""
         count = codes.shape[1]
         sorted_count = len(self.start_offsets) - 1
         orders = np.empty(max(1, sorted_count) * count, np.uint16)
@@ -141,9 +168,9 @@ class Segment:
             key, clause, written = kernels.match_keys(
                 codes, orders, starts,
                 self.narrow_rows * count, self.narrow_begins, self.narrow_ends, self.narrow_clauses,
-                *self.program, self.is_broad, alive, survivors, key, clause, out_events, out_owners,
+                *self.program, self.is_broad, asked, survivors, key, clause, out_events, out_owners,
             )  # fmt: skip
-            found.append((out_events[:written].copy(), out_owners[:written].copy()))
+            found.append(self._with_twins(out_events[:written], out_owners[:written], alive))
         if len(self.broad_rows):
             maps = self.maps.filled(codes)
             words = (count + 63) // 64
@@ -155,30 +182,40 @@ class Segment:
                 at, written = kernels.match_maps(
                     codes, self.broad_rows, maps, everything,
                     self.maps.terms, self.maps.lists, self.maps.steps, self.maps.step_starts,
-                    *self.program[:4], alive, held, scratch, stack, unmatched, at, out_events, out_owners,
+                    *self.program[:4], asked, held, scratch, stack, unmatched, at, out_events, out_owners,
                 )  # fmt: skip
-                found.append((out_events[:written].copy(), out_owners[:written].copy()))
+                found.append(self._with_twins(out_events[:written], out_owners[:written], alive))
         return found
 
-    def match_event(self, codes: list[int] | Codes, alive: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+    def match_event(
+        self, codes: list[int] | Codes, alive: npt.NDArray[np.bool_], asked: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.uint32]:
         """Match one event, given its code on every axis; return the owners of all matches, in order."""
         column = np.array(codes if len(codes) else [0], np.uint32).reshape(-1, 1)
         out = np.empty(1024, np.uint32)
         while True:
             written = kernels.match_event(
                 column, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts,
-                self.key_clauses, self.shifts, self.probes, *self.program[:4], alive, out,
+                self.key_clauses, self.shifts, self.probes, *self.program[:4], asked, out,
             )  # fmt: skip
             if written <= len(out):
                 owners = out[:written]
                 owners.sort()
-                return owners[: kernels.drop_repeated(owners)] if self.has_several else owners
+                if self.has_several:
+                    owners = owners[: kernels.drop_repeated(owners)]
+                if len(self.twins):
+                    _, owners = self._with_twins(np.zeros(len(owners), np.uint16), owners, alive)
+                    owners.sort()
+                return owners
             out = np.empty(written, np.uint32)
 
 
 def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None = None) -> Segment:
     """Lay a draft out. A sample of events tells how often each leaf holds."""
     segment = Segment(draft, sample is not None and sample.count > 0)
+    segment.twin_starts, segment.twins = twins_in(draft)
+    if len(segment.twins):
+        draft = thinned(draft, np.diff(segment.twin_starts) > 0)
     segment.widest_axis = max((axis.code_count for axis in draft.axes), default=0)
     kinds, firsts, spans, bitmaps = _leaf_codes(draft)
     sample_codes = None
