@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     SAME = "no difference"
     """A difference was published, and we find none worth the name."""
     DIFFERS = "differs"
-    """Published as the same, and we find a difference."""
+    """Published as the same, and we find a difference; or as a figure, and ours is far from it."""
     TURNED = "turned around"
     """We find the opposite."""
 

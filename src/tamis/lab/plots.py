@@ -43,6 +43,8 @@ _STYLE: Any = {
     "svg.hashsalt": "tamis",
 }
 _LEAST_LABELLED = 0.06
+_MOST_INSIDE = 4
+"""So many names find room among the lines; more stand below them."""
 
 
 def drawn(plot: Plot | Bars | Picture) -> str:
@@ -63,14 +65,16 @@ def drawn(plot: Plot | Bars | Picture) -> str:
 
 
 def _lines(axes: Axes, plot: Plot) -> None:
-    colour = _OTHERS[0]
+    taken = {COLOURS.get(line.kin or line.label) for line in plot.lines}
+    others = [each for each in _OTHERS if each not in taken] or _OTHERS
+    colour = others[0]
     number = 0
     for line in plot.lines:
         known = COLOURS.get(line.kin or line.label)
         if known is not None:
             colour = known
         elif line.label:  # a nameless line has the colour of the one before it
-            colour = _OTHERS[number % len(_OTHERS)]
+            colour = others[number % len(others)]
             number += 1
         style: Any = (0, (4, 2)) if line.is_dashed else "-"
         marker = "" if line.is_dashed or len(line.x) > 20 else "o"
@@ -95,7 +99,11 @@ def _lines(axes: Axes, plot: Plot) -> None:
     axes.grid(color="#ececec")
     axes.set_axisbelow(True)
     labelled = [line for line in plot.lines if line.label]
-    axes.legend(frameon=False, fontsize=7.5, ncols=2 if len(labelled) > 4 else 1, handlelength=1.6, columnspacing=1.0)
+    look: Any = {"frameon": False, "fontsize": 7.5, "handlelength": 1.6, "columnspacing": 1.0}
+    if len(labelled) > _MOST_INSIDE:  # no corner is large enough
+        axes.legend(ncols=2, loc="upper left", bbox_to_anchor=(-0.02, -0.17), **look)
+    else:
+        axes.legend(**look)
 
 
 def _bars(axes: Axes, plot: Bars) -> None:
