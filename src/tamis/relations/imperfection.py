@@ -141,7 +141,8 @@ class BySample(Measure):
         inside = self._inside(axis, values)
         weights = counts * inside
         weights = weights if weights.any() else inside.astype(np.float64)
-        return weights / weights.sum()
+        chances: npt.NDArray[np.float64] = weights / weights.sum()
+        return chances
 
     def _inside(self, axis: Axis, values: Values) -> _Flags:
         known = self._flags.get((axis, values))
