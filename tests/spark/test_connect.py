@@ -1,35 +1,114 @@
-"""The pipeline through Spark Connect, where the packages that it needs are installed."""
+"""The commands through Spark Connect: a real server, and clients without a Java of their own."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
+
+from tamis.spark.java import LEAST_VERSION, java_version
+from tests.spark.killing import environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-PROGRAM = """
-from pyspark.sql import SparkSession
-
-session = SparkSession.builder.remote("local[2]").getOrCreate()
-from tamis import spark as on_spark
-
-rows = [(1, "id % 2 = 0"), (2, "id < 10"), (3, "id <")]
-ready = on_spark.compiled(session.createDataFrame(rows, "subscription_id int, condition string"))
-assert ready.forest.is_shipped
-assert [row.subscription_id for row in ready.rejected.collect()] == [3]
-assert on_spark.match(session.range(1000), ready).count() == 510
-session.stop()
-"""
+pyspark = pytest.importorskip("pyspark")
+CHEAP = sorted((number, 1) for number in range(100) if number % 7 < 3)
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
-def test_pairs_come_through_spark_connect(spark):
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Yield the address of a server that this test has started."""
     pytest.importorskip("grpc", reason="Spark Connect needs pyspark's extra `connect`")
-    env = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    env = {name: value for name, value in env.items() if not name.startswith("PYSPARK_GATEWAY")}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    if (java_version() or 0) < LEAST_VERSION:
+        pytest.skip("Spark needs Java")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path_factory.mktemp("server")
+    program = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+    settings = {
+        "spark.connect.grpc.binding.port": port,
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    settings |= {"spark.sql.warehouse.dir": folder / "warehouse"}
+    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    command = [program, "--master", "local[2]", *options, "--class", SERVER, "spark-internal"]
+    with open(folder / "server.log", "wb") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, env=environment(), cwd=folder, start_new_session=True
+        )
+    try:
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, (folder / "server.log").read_text()[-3000:]
+            time.sleep(0.2)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "rules.csv").write_text("subscription_id,condition\n1,price < 3\n2,price <\n")
+    (tmp_path / "arriving").mkdir()
+    arrive(tmp_path, 0)
+    return tmp_path
+
+
+def arrive(folder, first):
+    numbers = range(first, first + 50)
+    table = pa.table({"number": numbers, "price": [number % 7 for number in numbers]})
+    parquet.write_table(table, folder / "arriving" / f"{first}.parquet")
+
+
+def client(*arguments):
+    """Run a command that has no Java; return the document it answers with."""
+    env = environment() | {"JAVA_HOME": "/nowhere"}
+    command = [sys.executable, "-m", "tamis.cli", *map(str, arguments), "--json"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def test_tables_are_matched_through_spark_connect(server, folder):
+    arrive(folder, 50)
+    told = client(
+        "match", "--events", folder / "arriving" / "0.parquet", "--subscriptions", folder / "rules.csv",
+        "--out", folder / "pairs.parquet", "--keep", "number", "--master", server,
+    )  # fmt: skip
+    assert (told["subscriptions"], told["rejected"]) == (1, 1)
+    rows = parquet.read_table(folder / "pairs.parquet").to_pylist()
+    assert sorted((row["number"], row["subscription_id"]) for row in rows) == [pair for pair in CHEAP if pair[0] < 50]
+
+
+def test_streams_are_matched_through_spark_connect_and_go_on(server, folder):
+    from tamis.spark import commits
+
+    def once():
+        return client(
+            "stream", "--events", folder / "arriving", "--subscriptions", folder / "rules.csv", "--out", folder / "out",
+            "--checkpoint", folder / "checkpoint", "--keep", "number", "--once", "--master", server,
+        )  # fmt: skip
+
+    assert once()["events_total"] == 50
+    arrive(folder, 50)
+    (folder / "rules.csv").write_text("subscription_id,condition\n1,price < 3\n3,number = 60\n")
+    told = once()
+    assert (told["events_total"], told["version"], told["subscriptions"]) == (50, 2, 2)
+    assert told["trigger_seconds_total"] > 0
+    found = [row for record in commits(folder / "out") for row in parquet.read_table(folder / "out" / f"batch={record['batch']}").to_pylist()]  # fmt: skip
+    assert sorted((row["number"], row["subscription_id"]) for row in found) == sorted([*CHEAP, (60, 3)])

@@ -57,6 +57,22 @@ def test_a_spark_without_the_connector_is_told_how_to_get_it(spark, tmp_path):
     assert "no connector to Kafka" in result.stderr
 
 
+@pytest.mark.slow
+def test_a_connector_that_cannot_be_fetched_is_told_in_one_line(tmp_path):
+    if (java_version() or 0) < LEAST_VERSION:
+        pytest.skip("Spark needs Java")
+    program = "import sys; from tamis import spark; from tamis.spark.kafka import kafka_packages\n"
+    program += "try: spark.session(config=kafka_packages('0.0.0'), log=sys.argv[1])\n"
+    program += "except spark.StartError as error: print(error)"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "spark.log")], capture_output=True, text=True, timeout=300, check=False,
+        env=environment(),
+    )  # fmt: skip
+    assert "cannot fetch org.apache.spark:spark-sql-kafka-0-10_2.13:0.0.0" in done.stdout, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "UNRESOLVED" in (tmp_path / "spark.log").read_text().upper()
+
+
 class OtherEnd:
     """Who produces events, in a process that has the connector."""
 

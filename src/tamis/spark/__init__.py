@@ -28,6 +28,7 @@ from tamis.spark.errors import (
     RejectedSubscriptionsWarning,
     SparkError,
     SparkMissingError,
+    StartError,
     WebhookError,
 )
 
@@ -65,6 +66,7 @@ __all__ = [
     "RejectedSubscriptionsWarning",
     "SparkError",
     "SparkMissingError",
+    "StartError",
     "SubscriptionLog",
     "WebhookError",
     "commits",

@@ -13,6 +13,10 @@ class JavaError(SparkError):
     """Spark needs a Java that this machine does not have."""
 
 
+class StartError(SparkError):
+    """Spark's Java machine ended before it was there."""
+
+
 class SparkMissingError(SparkError, ImportError):
     """PySpark is not installed."""
 

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 class BatchListener(StreamingQueryListener):
     """A listener for the micro-batches of one query among those of a session."""
 
-    def __init__(self, metrics: Metrics, on_batch: Callable[[dict[str, Any]], None] | None = None) -> None:
-        self._metrics, self._on_batch = metrics, on_batch
+    def __init__(
+        self,
+        metrics: Metrics,
+        on_batch: Callable[[dict[str, Any]], None] | None = None,
+        commit_of: Callable[[int], dict[str, Any] | None] | None = None,
+    ) -> None:
+        """Follow batches that count themselves; or, if they run elsewhere, read their commits."""
+        self._metrics, self._on_batch, self._commit_of = metrics, on_batch, commit_of
         self._lock = Lock()
         self._run: str | None = None
         self._early: list[Any] = []
@@ -59,6 +65,10 @@ class BatchListener(StreamingQueryListener):
     def _take(self, progress: Any) -> None:
         if str(progress.runId) != self._run:
             return
+        if self._commit_of is not None and "addBatch" in progress.durationMs:  # an idle trigger has no batch of its own
+            committed = self._commit_of(progress.batchId)
+            if committed is not None:
+                self._metrics.count(committed)
         whole = self._metrics.complete(progress.batchId, progress.durationMs)
         if whole is not None and self._on_batch is not None:
             try:

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from tamis.spark import archive
+from tamis.spark.errors import StartError
 from tamis.spark.java import require_java
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def session(
     """
     if not is_remote(master):
         require_java()
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -80,11 +82,27 @@ def session(
             }
     for key, value in {**chosen, **(config or {})}.items():
         builder = builder.config(key, value)
-    with _told_to(log):
-        found = builder.getOrCreate()
+    try:
+        with _told_to(log):
+            found = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise _not_started(log, (config or {}).get("spark.jars.packages")) from None
     if log is not None:
         found.sparkContext.setLogLevel("WARN")
     return found
+
+
+def _not_started(log: str | os.PathLike[str] | None, packages: str | None) -> StartError:
+    """Return the error that says where to look, and what most likely was missing."""
+    told = "Spark did not start"
+    if packages:
+        told += f": most likely it cannot fetch {packages}; where it may not, name the jars (--jars, spark.jars)"
+    if log is not None:
+        seen = "a log would show it (--log FILE)" if str(log) == os.devnull else f"{os.fspath(log)} has its own words"
+        told += f"; {seen}"
+    return StartError(told)
 
 
 @contextmanager

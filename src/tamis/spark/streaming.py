@@ -21,6 +21,7 @@ from tamis.spark.batch import matched
 from tamis.spark.clock import clock
 from tamis.spark.columns import require
 from tamis.spark.errors import ColumnError, OptionError
+from tamis.spark.forests import is_connect
 from tamis.spark.listener import BatchListener
 from tamis.spark.metrics import Metrics
 from tamis.spark.sources.delivering import sink_at
@@ -132,21 +133,23 @@ def match_stream(
     else:
         log = subscriptions if isinstance(subscriptions, SubscriptionLog) else SubscriptionLog(subscriptions)
     metrics = Metrics()
+    sink = sink_at(out, checkpoint, out_options or {})
+    is_elsewhere = is_connect(events.sparkSession)  # then batches run in a process of the server's
     job = _Job(
-        Versions(events.sparkSession, log, schema, id, where),
+        Versions(log, schema, id, where),
         log,
-        sink_at(out, checkpoint, out_options or {}),
+        sink,
         Path(checkpoint) / "tamis" / "versions",
         None if keep is None else list(keep),
         result,
-        metrics,
+        None if is_elsewhere else metrics,
     )
     writer = events.writeStream.foreachBatch(job.run).option("checkpointLocation", str(checkpoint))
     if name:
         writer = writer.queryName(name)
     if trigger:
         writer = writer.trigger(**trigger)
-    listener = BatchListener(metrics, on_batch)
+    listener = BatchListener(metrics, on_batch, sink.commit_of if is_elsewhere else None)
     streams = events.sparkSession.streams
     streams.addListener(listener)
     try:
@@ -168,14 +171,14 @@ class _Job:
     chosen: Path
     keep: list[str] | None
     result: str
-    metrics: Metrics
+    metrics: Metrics | None
 
     def run(self, events: DataFrame, batch: int) -> None:
         if self.sink.commit_of(batch) is not None:
             return  # the crash came after the commit, and before Spark knew of it
         start = perf_counter()
         version = self._version(batch)
-        compiled = self.versions.at(version)
+        compiled = self.versions.at(version, events.sparkSession)
         ready = perf_counter()
         entered, left = Observation(), Observation()
         seen = events.observe(entered, functions.count(functions.lit(1)).alias("rows"))
@@ -198,7 +201,8 @@ class _Job:
             "schema": found.schema.jsonValue(),
         }
         self.sink.commit(batch, record)
-        self.metrics.count(record)
+        if self.metrics is not None:
+            self.metrics.count(record)
 
     def _version(self, batch: int) -> int:
         """Return the version that a batch sees: the one it saw before, or the newest."""

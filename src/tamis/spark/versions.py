@@ -30,37 +30,43 @@ _KEPT = 3
 
 
 class Versions:
-    """The compiled subscriptions of every version of a log that somebody asks for."""
+    """The compiled subscriptions of every version of a log that somebody asks for.
 
-    def __init__(self, spark: SparkSession, log: SubscriptionLog, schema: Schema | None, id: str, where: str) -> None:
-        self._spark, self._log, self._schema, self._id, self._where = spark, log, schema, id, where
+    Where the driver is elsewhere (Spark Connect) they are sent there before anything is compiled, and compiled there.
+    """
+
+    def __init__(self, log: SubscriptionLog, schema: Schema | None, id: str, where: str) -> None:
+        self._log, self._schema, self._id, self._where = log, schema, id, where
         self._version = 0
         self._matcher = Matcher(schema=schema)
         self._bad: dict[Any, Rejected] = {}
         self._forests: dict[int, Compiled] = {}
 
-    def at(self, version: int) -> Compiled:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Versions, (self._log, self._schema, self._id, self._where)
+
+    def at(self, version: int, spark: SparkSession) -> Compiled:
         """Return the subscriptions of a version, ready to match."""
         if version not in self._forests:
             if version < self._version or self._version == 0:
-                self._start(version)
+                self._start(version, spark)
             for number in range(self._version + 1, version + 1):
                 self._apply(self._log.changes(number))
             self._version = version
-            self._forests[version] = self._planted()
+            self._forests[version] = self._planted(spark)
             for old in sorted(self._forests, reverse=True)[_KEPT:]:
                 gone = self._forests.pop(old).forest
                 if gone is not None:
                     felled(gone)
         return self._forests[version]
 
-    def _start(self, version: int) -> None:
+    def _start(self, version: int, spark: SparkSession) -> None:
         """Build a version from the start."""
         rows = [(each, text, 0) for each, text in self._log.at(version).items()]
         if len(rows) >= _MANY:
             kind = "bigint" if isinstance(rows[0][0], int) else "string"
-            frame = self._spark.createDataFrame([row[:2] for row in rows], f"id {kind}, condition string")
-            matchers, bad = collected(self._spark, frame, self._schema)
+            frame = spark.createDataFrame([row[:2] for row in rows], f"id {kind}, condition string")
+            matchers, bad = collected(spark, frame, self._schema)
             self._matcher = united(matchers, self._schema)
         else:
             self._matcher, bad = compiled_rows(rows, self._schema)
@@ -79,9 +85,9 @@ class Versions:
             self._bad |= {row[0]: row for row in bad}
             self._matcher.add_many({each: text for each, text in added.items() if each in good})
 
-    def _planted(self) -> Compiled:
+    def _planted(self, spark: SparkSession) -> Compiled:
         attributes = mentioned(self._matcher)
-        forest = planted(self._spark, self._matcher, attributes)
+        forest = planted(spark, self._matcher, attributes)
         kind = LongType() if self._log.id_type is int else StringType()
-        rejected = rejected_frame(self._spark, list(self._bad.values()), self._id, self._where, kind)
+        rejected = rejected_frame(spark, list(self._bad.values()), self._id, self._where, kind)
         return Compiled(len(self._matcher), attributes, rejected, len(self._bad), self._id, kind, forest)
