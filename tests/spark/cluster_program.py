@@ -12,7 +12,7 @@ from pyarrow import parquet
 from tamis import spark as on_spark
 from tamis.spark import subscriptions
 
-TASKS, ROWS = 24, 500
+TASKS, FILES, ROWS = 24, 5, 500
 SUBSCRIPTIONS = {number: f"id % 97 = {number} OR id = {number * 31}" for number in range(97)}
 
 
@@ -37,13 +37,19 @@ def main(master: str, folder: Path) -> None:
     log = on_spark.SubscriptionLog(folder / "log")
     log.add(SUBSCRIPTIONS)
     (folder / "arriving").mkdir()
-    for number in range(4):
+    for number in range(FILES):
         ids = pa.table({"id": list(range(number * ROWS, (number + 1) * ROWS))})
         parquet.write_table(ids, folder / "arriving" / f"{number}.parquet")
     source = session.readStream.schema("id bigint").option("maxFilesPerTrigger", 1).parquet(str(folder / "arriving"))
     print("stream", flush=True)
+    assert sys.stdin.readline() == "go on\n"  # there are two workers again
     stream = on_spark.match_stream(
-        source, log, out=folder / "out", checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+        source.repartition(8).mapInArrow(slowly, "id bigint"),
+        log,
+        out=folder / "out",
+        checkpoint=folder / "checkpoint",
+        trigger={"availableNow": True},
+        on_batch=lambda record: print("batch", record["batch"], flush=True),
     )
     stream.await_end()
     on_spark.read_matches(session, folder / "out").select("id", "subscription_id").write.parquet(

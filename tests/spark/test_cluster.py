@@ -28,7 +28,7 @@ def free_port():
 
 @pytest.fixture
 def cluster(tmp_path):
-    """Yield the master's address and the worker processes."""
+    """Yield the master's address, what starts a worker, and the environment of all."""
     if (java_version() or 0) < LEAST_VERSION:
         pytest.skip("Spark needs Java")
     port = free_port()
@@ -55,9 +55,8 @@ def cluster(tmp_path):
                 break
         time.sleep(0.2)
     options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g")
-    workers = [start("Worker", *options, "--webui-port", str(free_port()), url) for _ in range(2)]
     try:
-        yield url, workers, env
+        yield url, lambda: start("Worker", *options, "--webui-port", str(free_port()), url), env
     finally:
         for process in started:
             if process.poll() is None:
@@ -65,24 +64,32 @@ def cluster(tmp_path):
             process.wait()
 
 
-def test_a_batch_and_a_stream_are_exact_though_a_worker_is_killed_in_the_middle(cluster, tmp_path):
-    url, workers, env = cluster
+def test_a_batch_and_a_stream_are_exact_though_a_worker_is_killed_in_the_middle_of_each(cluster, tmp_path):
+    url, worker, env = cluster
+    workers = [worker(), worker()]
     driver = subprocess.Popen(
-        [sys.executable, cluster_program.__file__, url, str(tmp_path)], env=env, stdout=subprocess.PIPE, text=True,
-        start_new_session=True,
+        [sys.executable, cluster_program.__file__, url, str(tmp_path)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, start_new_session=True,
     )  # fmt: skip
     try:
         assert driver.stdout.readline() == "batch\n"
         time.sleep(4)
         os.killpg(workers[0].pid, signal.SIGKILL)
         assert driver.stdout.readline() == "stream\n"
-        assert driver.stdout.readline() == "done\n"
+        workers.append(worker())
+        driver.stdin.write("go on\n")
+        driver.stdin.flush()
+        assert driver.stdout.readline() == "batch 0\n"
+        time.sleep(1)
+        os.killpg(workers[1].pid, signal.SIGKILL)
+        told = [driver.stdout.readline() for _ in range(cluster_program.FILES)]
+        assert told == [*(f"batch {number}\n" for number in range(1, cluster_program.FILES)), "done\n"]
         assert driver.wait(timeout=120) == 0
     finally:
         if driver.poll() is None:
             os.killpg(driver.pid, signal.SIGKILL)
         driver.wait()
-    for name, count in (("pairs", cluster_program.TASKS), ("streamed", 4)):
+    for name, count in (("pairs", cluster_program.TASKS), ("streamed", cluster_program.FILES)):
         ids = range(count * cluster_program.ROWS)
         expected = {
             (each, number) for each in ids for number in range(97) if each % 97 == number or each == number * 31
