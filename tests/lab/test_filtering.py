@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tamis.lab.base import Claim, Result, Verdict
@@ -19,8 +17,7 @@ from tamis.lab.filtering.subjects import (
     ZERO,
 )
 from tamis.lab.measuring import Field
-from tamis.lab.plots import drawn
-from tests.lab.scales import TINY, quiet
+from tests.lab.scales import TINY, assert_agreed, assert_told, quiet
 
 EXACT = {
     "turning points": (
@@ -44,24 +41,12 @@ def results() -> dict[str, Result]:
 
 
 def test_every_experiment_runs_draws_and_judges(results):
-    for key, result in results.items():
-        assert result.setup and result.rows, key
-        assert result.plots, key
-        assert bool(result.claims) is (key != "shares of time"), key
-        for claim in result.claims:
-            assert isinstance(claim.verdict, Verdict)
-            assert claim.statement and claim.published and claim.ours and claim.where
-        json.dumps(result.rows, allow_nan=False)
-        for plot in result.plots:
-            assert drawn(plot).startswith("<svg")
+    assert_told(results, without_claims=("shares of time",))
 
 
 @pytest.mark.parametrize("key", EXACT)
 def test_what_is_counted_comes_out_as_published_at_every_size(results, key):
-    for start in EXACT[key]:
-        claims = [claim for claim in results[key].claims if start in claim.statement]
-        assert claims, start
-        assert {claim.verdict for claim in claims} == {Verdict.AGREES}, claims
+    assert_agreed(results[key], EXACT[key])
 
 
 def test_where_the_time_goes_is_said_of_every_algorithm(results):

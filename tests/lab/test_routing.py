@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import partial
 from itertools import pairwise
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from tamis.lab import DisagreementError
-from tamis.lab.base import SCALES, Picture, Verdict
+from tamis.lab.base import SCALES, Verdict
 from tamis.lab.plots import drawn
 from tamis.lab.routing import (
     EXPERIMENTS,
@@ -45,7 +44,7 @@ from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import Broker
 from tamis.simulation import Counters
 from tamis.simulation.topologies import names
-from tests.lab.scales import TINY, quiet
+from tests.lab.scales import TINY, assert_agreed, assert_told, quiet
 from tests.lab.test_page import parsed
 
 EXACT = {
@@ -72,22 +71,12 @@ def results():
 
 
 def test_every_experiment_runs_draws_and_judges(results):
-    for key, result in results.items():
-        assert result.setup and result.rows and result.plots and result.claims, key
-        for claim in result.claims:
-            assert isinstance(claim.verdict, Verdict)
-            assert claim.statement and claim.published and claim.ours and claim.where
-        json.dumps(result.rows, allow_nan=False)
-        for plot in result.plots:
-            assert isinstance(plot, Picture) or drawn(plot).startswith("<svg")
+    assert_told(results)
 
 
 @pytest.mark.parametrize("key", EXACT)
 def test_what_is_counted_comes_out_as_published_at_every_size(results, key):
-    for words in EXACT[key]:
-        claims = [claim for claim in results[key].claims if words in claim.statement]
-        assert claims, words
-        assert {claim.verdict for claim in claims} == {Verdict.AGREES}, claims
+    assert_agreed(results[key], EXACT[key])
 
 
 def test_every_scale_has_sizes_and_every_question_is_asked_once():

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from tamis.lab import DisagreementError
 from tamis.lab.base import SCALES, Verdict
-from tamis.lab.plots import drawn
 from tamis.lab.topk import EXPERIMENTS, errors_made, limits, messages, playing, thresholds, times, volume
 from tamis.lab.topk.points import datasets
 from tamis.lab.topk.sizes import SIZES, sizes_of
-from tests.lab.scales import TINY, quiet
+from tests.lab.scales import TINY, assert_agreed, assert_told, quiet
 
 EXACT = {
     "limits": ("The limits of candidates",),
@@ -31,22 +28,12 @@ def results():
 
 
 def test_every_experiment_runs_draws_and_judges(results):
-    for key, result in results.items():
-        assert result.setup and result.rows and result.plots and result.claims, key
-        for claim in result.claims:
-            assert isinstance(claim.verdict, Verdict)
-            assert claim.statement and claim.published and claim.ours and claim.where
-        json.dumps(result.rows, allow_nan=False)
-        for plot in result.plots:
-            assert drawn(plot).startswith("<svg")
+    assert_told(results)
 
 
 @pytest.mark.parametrize("key", EXACT)
 def test_what_is_counted_comes_out_as_published_at_every_size(results, key):
-    for words in EXACT[key]:
-        claims = [claim for claim in results[key].claims if words in claim.statement]
-        assert claims, words
-        assert {claim.verdict for claim in claims} == {Verdict.AGREES}, claims
+    assert_agreed(results[key], EXACT[key])
 
 
 def verdict(result, words):
