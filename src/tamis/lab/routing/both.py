@@ -28,7 +28,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         tell(f"{auctions_per_book:,} auctions a book")
         workload = Auction(auctions_per_book=auctions_per_book, swap_signed_and_first_edition=True)
         covered = Covered(conjunctive(auctions(sizes, seed, workload, sizes.covered)), line, MEASURE)
-        cut_off = covered.cut_off()
+        times = {share: covered.network_s(COUNTING, share, scale) for share in sizes.few_shares[1:]}
+        cut_off = min(times, key=times.__getitem__)
         rows.append(
             {
                 "auctions a book": auctions_per_book,
@@ -40,14 +41,14 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
                 f"{ALONE}, bytes": table_bytes(covered, 0.0),
                 f"{BOTH}, bytes": table_bytes(covered, cut_off),
                 f"{ALONE}, ms": 1e3 * covered.network_s(COUNTING, 0.0, scale),
-                f"{BOTH}, ms": 1e3 * covered.network_s(COUNTING, cut_off, scale),
+                f"{BOTH}, ms": 1e3 * times[cut_off],
             }
         )
     rows.sort(key=lambda row: row["covered"])
     setup = (
         f"Book auctions, {sizes.covered:,} subscriptions as conjunctions on a line of {BROKERS} brokers, from "
         f"{sizes.auctions_per_book[0]:,} to {sizes.auctions_per_book[-1]:,} auctions a book. Covered ones are dropped, "
-        f"the others pruned by {MEASURE}, up to where the load takes off; {COUNTING} filters."
+        f"the others pruned by {MEASURE}, as far as is best for time; {COUNTING} filters."
     )
     return Result(setup, _claims(rows), _plots(rows), tuple(rows))
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.routing.filter_times import broker_s
-from tamis.lab.routing.prunings import FINE, Pruning, bend
+from tamis.lab.measuring import undisturbed
+from tamis.lab.routing.filter_times import broker_s, prepared
+from tamis.lab.routing.prunings import Pruning
 from tamis.pruning.cut_off import NEVER
 from tamis.pruning.trees import leaf_count, pruning_form
 from tamis.routing import Covering
@@ -115,19 +116,16 @@ class Covered:
         """Return the load of the network after a share of all prunings (N)."""
         return self.overlay.loads(self.reached(), [self._pruning.steps(share)])[0]
 
-    def cut_off(self) -> float:
-        """Return the share of prunings after which the load takes off, on the way to what all of them make of it."""
-        loads = self.overlay.loads(self.reached(), [self._pruning.steps(share) for share in FINE])
-        return bend(FINE, loads, loads[-1])
-
     def network_s(self, name: str, share: float, scale: Scale) -> float:
         """Return the time of all brokers for an event, after a share of all prunings."""
         seen = self.overlay.seen(self.reached(), self._pruning.steps(share))
-        versions = self.versions(share)
+        originals = prepared(name, self.traffic, self.traffic.filters)
+        versions = {link: prepared(name, self.traffic, each) for link, each in self.versions(share).items()}
         spent = 0.0
-        for broker, rows in enumerate(seen):
-            filters = [self.traffic.filters[number] for number in np.flatnonzero(self._homes == broker)]
-            for neighbour in self.overlay.neighbours[broker]:
-                filters += versions[broker, neighbour]
-            spent += broker_s(name, self.traffic, filters, rows, scale)
+        with undisturbed():
+            for broker, rows in enumerate(seen):
+                ready = [originals[number] for number in np.flatnonzero(self._homes == broker)]
+                for neighbour in self.overlay.neighbours[broker]:
+                    ready += versions[broker, neighbour]
+                spent += broker_s(name, self.traffic, ready, rows, scale)
         return spent / len(self.traffic.events)

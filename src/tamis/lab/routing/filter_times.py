@@ -34,11 +34,16 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
 
 
-def registered(name: str, traffic: Traffic, filters: Sequence[Expression]) -> Subject:
-    """Return an algorithm that knows some filters."""
+def prepared(name: str, traffic: Traffic, filters: Sequence[Expression]) -> list[Any]:
+    """Return filters as an algorithm takes them: the same for all brokers."""
+    return list(field_of(name, schema=traffic.schema)[name].engine.prepare(filters))
+
+
+def registered(name: str, traffic: Traffic, ready: Sequence[Any]) -> Subject:
+    """Return an algorithm that knows some filters, which are prepared for it."""
     subject = field_of(name, schema=traffic.schema)[name]
-    subject.engine.add(range(len(filters)), subject.engine.prepare(filters))
-    subject.count = len(filters)
+    subject.engine.add(range(len(ready)), ready)
+    subject.count = len(ready)
     return subject
 
 
@@ -56,14 +61,13 @@ def matching(subject: Subject, destinations: Sequence[int] = ()) -> Callable[[Ev
 def events_s(match: Callable[[Events], Any], events: pa.Table, passes: int) -> float:
     """Return the least time that a batch of events takes in some passes."""
     match(Events(events.slice(0, 2)))  # compiles
-    with undisturbed():
-        return min(cpu_s(lambda: match(Events(events))) for _ in range(passes))
+    return min(cpu_s(lambda: match(Events(events))) for _ in range(passes))
 
 
 def broker_s(
     name: str,
     traffic: Traffic,
-    filters: Sequence[Expression],
+    ready: Sequence[Any],
     rows: npt.NDArray[np.int64],
     scale: Scale,
     destinations: Sequence[int] = (),
@@ -71,7 +75,7 @@ def broker_s(
     """Return the time of one broker that has some filters, for some of the events."""
     if not len(rows):
         return 0.0
-    subject = registered(name, traffic, filters)
+    subject = registered(name, traffic, ready)
     return events_s(matching(subject, destinations), traffic.table.take(rows), scale.passes)
 
 
@@ -91,27 +95,29 @@ def network_s(
     """
     traffic = pruning.traffic
     seen = overlay.seen(pruning.reached(overlay), pruning.steps(share))
-    versions = pruning.versions(share)
+    originals, versions = (prepared(name, traffic, filters) for filters in (traffic.filters, pruning.versions(share)))
     homes = traffic.homes(overlay.count)
 
     def taken_s(broker: int) -> float:
-        both = zip(homes.tolist(), traffic.filters, versions, strict=True)
-        filters = [mine if home == broker else other for home, mine, other in both]
+        both = zip(homes.tolist(), originals, versions, strict=True)
+        ready = [mine if home == broker else other for home, mine, other in both]
         destinations = np.array(overlay.towards(broker))[homes].tolist() if has_shortcut else ()
-        return broker_s(name, traffic, filters, seen[broker], scale, destinations)
+        return broker_s(name, traffic, ready, seen[broker], scale, destinations)
 
     spent = 0.0
-    for alike in overlay.alike():
-        chosen = alike if timed is None else alike[:: -(-len(alike) // timed)]
-        event_count = sum(len(seen[broker]) for broker in chosen)
-        if event_count:
-            spent += sum(map(taken_s, chosen)) * sum(len(seen[broker]) for broker in alike) / event_count
+    with undisturbed():
+        for alike in overlay.alike():
+            chosen = alike if timed is None else alike[:: -(-len(alike) // timed)]
+            event_count = sum(len(seen[broker]) for broker in chosen)
+            if event_count:
+                spent += sum(map(taken_s, chosen)) * sum(len(seen[broker]) for broker in alike) / event_count
     return spent / len(traffic.events)
 
 
 def central_s(name: str, pruning: Pruning, share: float, scale: Scale) -> tuple[float, float]:
     """Return the time of one broker whose filters are all pruned, and the share of them that match an event."""
     traffic = pruning.traffic
-    subject = registered(name, traffic, pruning.versions(share))
+    subject = registered(name, traffic, prepared(name, traffic, pruning.versions(share)))
     matched = len(subject.pairs(traffic.table)[0]) / len(traffic.events) / subject.count
-    return events_s(matching(subject), traffic.table, scale.passes) / len(traffic.events), matched
+    with undisturbed():
+        return events_s(matching(subject), traffic.table, scale.passes) / len(traffic.events), matched

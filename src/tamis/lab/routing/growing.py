@@ -18,6 +18,14 @@ from tamis.lab.routing.traffic import auctions, conjunctive
 
 MEASURE = "occurrence"
 WITHOUT = "boolean, without the shortcut"
+SHORTCUT = (
+    "An event that matches a filter of a neighbour has few other candidates from there, with so few subscriptions: to "
+    "look after destinations takes longer than to evaluate those."
+)
+STEPS = (
+    "The load rises in small steps all along, by a few hundredths altogether, so that where it bends is nearly a "
+    "matter of taste."
+)
 SMALL = "Our filters that are pruned to one or two common predicates cost less than the published ones did."
 
 
@@ -47,8 +55,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
                 "all pruned": times[1.0],
                 "load": pruning.loads(line, [0.0])[0],
                 "load, all pruned": pruning.loads(line, [1.0])[0],
-                "cut-off": pruning.cut_off(line),
-                "table gone at the cut-off": pruning.reduction(pruning.cut_off(line)),
+                "table gone where the load rises": pruning.reduction(pruning.rise(line)),
                 "table gone": pruning.reduction(1.0),
             }
         )
@@ -65,7 +72,7 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
     counts = [row["subscriptions"] for row in rows]
     at = f"at {counts[-1]:,}"
     ratio, alone = last[BOOLEAN] / last[COUNTING], last[f"{BOOLEAN}, one broker"] / last[f"{COUNTING}, one broker"]
-    saved = [max(1e-6, row[WITHOUT] - row[BOOLEAN]) for row in rows]
+    cut_short = [row[BOOLEAN] / row[WITHOUT] for row in rows]
     return (
         verdicts.by_ratio("Without pruning, time of Boolean filtering for that of counting, at 500,000 subscriptions",
                           0.85, ratio, at=at, where="8.2, figure 8.1", remark=CACHES),
@@ -73,12 +80,11 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
                               "the same on one broker)", "14 to 17% instead of 27%", ratio / alone, is_more=True, at=at,
                               where="8.2", remark="Only Boolean filtering has the shortcut here, and only in a network "
                               "is there anything to cut short."),
-        verdicts.by_trend("The more subscriptions, the more time the filtering shortcut saves (ms)",
-                          "5 ms at 250,000, 10 ms at 500,000", counts, saved, is_rising=True,
-                          where="8.2, figure 8.2"),
-        verdicts.by_ratio("The shortcut saves in proportion: ms for each subscription, at the most for that at fewer",
-                          1.0, saved[-1] / saved[-2] * counts[-2] / counts[-1], at=f"{counts[-2]:,} and {counts[-1]:,}",
-                          where="8.2, figure 8.2"),
+        verdicts.by_direction("The filtering shortcut saves time (with it, for without)", "10 ms at 500,000",
+                              cut_short[-1], is_more=False, at=at, where="8.2, figure 8.2", remark=SHORTCUT),
+        verdicts.by_trend("The more subscriptions, the more it saves: time with the filtering shortcut, for without",
+                          "5 ms at 250,000, 10 ms at 500,000", counts, cut_short, is_rising=False,
+                          where="8.2, figure 8.2", remark=SHORTCUT),
         verdicts.by_ratio("The best time by occurrence, for that without pruning, at 100,000 subscriptions", 0.54,
                           first["best, pruned"] / first[BOOLEAN], at=f"at {counts[0]:,}",
                           where="8.3.2, figure 8.10", remark=SMALL),
@@ -90,7 +96,8 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
         verdicts.by_direction("Pruning gains slightly more with more subscriptions: the best time for that without, at "
                               "the most for that at the fewest", "grows slightly",
                               (last["best, pruned"] / last[BOOLEAN]) / (first["best, pruned"] / first[BOOLEAN]),
-                              is_more=False, where="8.3.2"),
+                              is_more=False, where="8.3.2", remark="Published are 100,000 and 200,000, far more than "
+                              "here."),
         verdicts.by_value("The load without pruning, at 100,000 subscriptions", 0.09, last["load"], within=0.02,
                           at=at, where="8.3.2, figure 8.10"),
         verdicts.by_value("The load after all prunings by occurrence, at 100,000 subscriptions", 0.12,
@@ -98,10 +105,11 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
         verdicts.by_value("So much of the table is gone after all prunings", 0.85, last["table gone"], within=0.02,
                           at=at, where="8.3.2"),
         verdicts.by_value("The load rises slightly when so much of the table is gone", 0.75,
-                          last["table gone at the cut-off"], within=0.07, at=at, where="8.3.2, figure 8.10"),
+                          last["table gone where the load rises"], within=0.07, at=at, where="8.3.2, figure 8.10",
+                          remark=STEPS),
         verdicts.by_equality("Where the load rises does not depend on the number of subscriptions (share of the table)",
                              "the same",
-                             {f"{row['subscriptions']:,}": row["table gone at the cut-off"] for row in rows},
+                             {f"{row['subscriptions']:,}": row["table gone where the load rises"] for row in rows},
                              within=1.1, where="8.3.2"),
     )  # fmt: skip
 

@@ -132,7 +132,8 @@ def _thesis(found: dict[str, Found], rows: list[Row], bends: dict[str, float]) -
         *_bends(MEMORY, LOWEST, found[LOWEST]),
         *(
             verdicts.by_value(f"After all prunings by {name} every event goes nearly everywhere: the load", 1.0,
-                              found[name].loads[-1], within=0.05, where="8.3.1, figures 8.3 to 8.5")
+                              found[name].loads[-1], within=0.05, where="8.3.1, figures 8.3 to 8.5",
+                              remark="With fewer subscriptions, not every title is asked for behind every link.")
             for name in EXPLODING
         ),
         verdicts.by_value("By occurrence the load never takes off: after all prunings it is", 0.12,

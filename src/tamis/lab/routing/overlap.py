@@ -149,7 +149,8 @@ def _claims(rows: list[Row], exact: list[tuple[bool, bool]]) -> tuple[Claim, ...
                           last[BOOLEAN + ANY] / last[BOOLEAN + ALL], at=at, where="8.5, figure 8.18"),
         verdicts.by_equality("Boolean: this does not depend on the number of advertisements (any, for all)", "constant",
                              {f"{row['advertisements']:,}": row[BOOLEAN + ANY] / row[BOOLEAN + ALL] for row in rows},
-                             where="8.5, figure 8.18"),
+                             where="8.5, figure 8.18", remark="Where there are few advertisements, most of the time "
+                             "goes into the query itself, whatever is asked."),
         verdicts.by_ratio("Conjunctive: time to know whether any, for that to know all", 0.86,
                           last[CONJUNCTIVE + ANY] / last[CONJUNCTIVE + ALL], at=at, where="8.5: 80 to 92%",
                           remark=FIRST),

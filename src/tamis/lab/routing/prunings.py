@@ -97,8 +97,8 @@ class Pruning:
         np.minimum.at(firsts, np.arange(SEATS) * overlay.count // SEATS, self._firsts)
         return overlay.reached(firsts)
 
-    def cut_off(self, overlay: Overlay) -> float:
-        """Return the share of prunings after which the load takes off, on the way to what all of them make of it."""
+    def rise(self, overlay: Overlay) -> float:
+        """Return the share of prunings after which the load rises, on its way to what all of them make of it."""
         loads = self.loads(overlay)
         return bend(FINE, loads, loads[-1])
 

@@ -43,7 +43,7 @@ class Sizes:
     """How many filters are asked which others they overlap."""
 
 
-_SHARES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.75, 0.85, 1.0)
+_SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.75, 0.85, 1.0)
 SIZES = {
     "tiny": Sizes(
         subscriptions=150,
@@ -80,10 +80,10 @@ SIZES = {
         shares=_SHARES,
         few_shares=(0.0, 0.5, 0.75, 0.85, 1.0),
         brokers=(5, 10, 20, 40, 60, 80, 100),
-        growing=(6_000, 12_500, 25_000),
+        growing=(5_000, 10_000, 20_000),
         simulated=120,
-        covered=1_500,
-        auctions_per_book=(20_000, 5_000, 2_000, 1_000, 300, 100, 10),
+        covered=3_000,
+        auctions_per_book=(20_000, 3_000, 1_000, 300, 100, 10),
         advertisements=(2_500, 5_000, 10_000, 20_000),
         asked=80,
     ),
