@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import log
+
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tamis.lab import verdicts
@@ -50,6 +52,7 @@ def test_what_is_turned_around_lies_on_the_other_side_of_one(measured):
 
 @given(measured=ratios, is_more=st.booleans())
 def test_a_direction_agrees_on_its_own_side_only(measured, is_more):
+    assume(abs(abs(log(measured)) - log(verdicts.NOISE)) > 1e-9)  # on the edge, rounding decides
     found = verdicts.by_direction("s", "more", measured, is_more=is_more, where="5").verdict
     if 1 / verdicts.NOISE < measured < verdicts.NOISE:
         assert found is Verdict.SAME

@@ -182,7 +182,7 @@ SCALES = {
         ),
     )
 }
-"""`quick` is a toy for tests, `default` takes a quarter of an hour to half an hour, `full` has published sizes and takes hours."""
+"""`quick` is a toy for tests, `default` takes up to half an hour, `full` has published sizes and takes hours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def quotes(count: int, event_count: int, share_count: int, seed: int) -> tuple[l
 
     >>> filters, events = quotes(1, 1, share_count=3, seed=1)
     >>> print(filters[0], events[0])
-    name = 'share 0' AND price < 1... {'name': 'share 0', 'price': ...}
+    name = 'share 0' AND price BETWEEN 40 AND 100 {'name': 'share 1', 'price': 94.4...}
     """
     chance = Random(seed)
 

@@ -78,7 +78,7 @@ def conjunctive(traffic: Traffic) -> Traffic:
     >>> from tamis.lab.routing.sizes import SIZES
     >>> traffic = auctions(SIZES["tiny"], seed=1)
     >>> round(len(conjunctive(traffic).filters) / len(traffic.filters), 1)
-    4.0
+    3.9
     """
     parts = [disjuncts(each) for each in traffic.filters]
     return Traffic(
