@@ -22,7 +22,7 @@ Source: the cut-off point is Bittner 2008, section 6.3.3, its automatic choice a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from tamis.selectivity.estimates import Share
 
 NEVER = np.iinfo(np.int64).max
+
+Neighbour = TypeVar("Neighbour", bound="Hashable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,10 @@ def load_curve(
 def first_sent(
     found: Sequences,
     ordered: Ordered,
-    neighbours: Sequence[Hashable],
+    neighbours: Sequence[Neighbour],
     events: Iterable[Mapping[str, Any]],
     schema: Schema | None = None,
-) -> dict[Hashable, npt.NDArray[np.int64]]:
+) -> dict[Neighbour, npt.NDArray[np.int64]]:
     """Return, for each neighbour and event, after how many prunings the event is first sent there, `NEVER` if never.
 
     >>> found = sequences(["a = 1 AND b = 2"], lambda predicate: 0.5)
@@ -153,7 +155,7 @@ def first_sent(
     masks = _Masks(events, schema)
     ranks = np.zeros(len(found.rows), np.int64)
     ranks[ordered.places] = np.arange(1, len(ordered.places) + 1)
-    firsts: dict[Hashable, npt.NDArray[np.int64]] = {}
+    firsts: dict[Neighbour, npt.NDArray[np.int64]] = {}
     for number, neighbour in enumerate(neighbours):
         first = firsts.setdefault(neighbour, np.full(masks.count, NEVER))
         _note(found, number, ranks, masks, first)

@@ -85,7 +85,7 @@ class Pruning:
 
     def first_sent(self, groups: Sequence[Group]) -> dict[Group, npt.NDArray[np.int64]]:
         """Return, by groups of filters, after how many prunings each event matches one of the group."""
-        return first_sent(self._found, self._ordered, groups, self.traffic.events, self.traffic.schema)  # type: ignore[return-value]
+        return first_sent(self._found, self._ordered, groups, self.traffic.events, self.traffic.schema)
 
     def reached(self, overlay: Overlay) -> Ranks:
         """Return after how many prunings events get where (see `Overlay.reached`)."""
