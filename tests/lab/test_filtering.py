@@ -19,6 +19,8 @@ from tamis.lab.filtering.subjects import (
 from tamis.lab.measuring import Field
 from tests.lab.scales import TINY, assert_agreed, assert_told, quiet
 
+pytestmark = pytest.mark.xdist_group("lab filtering")  # so that one process runs the experiments, once
+
 EXACT = {
     "turning points": (
         "Boolean filtering takes less memory",

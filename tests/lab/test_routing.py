@@ -47,6 +47,8 @@ from tamis.simulation.topologies import names
 from tests.lab.scales import TINY, assert_agreed, assert_told, quiet
 from tests.lab.test_page import parsed
 
+pytestmark = pytest.mark.xdist_group("lab routing")  # so that one process runs the experiments, once
+
 EXACT = {
     "way": ("Flooding takes", "Under merging", "Pruned filters", "same subscribers"),
     "similarity": ("With simple routing", "Flooding needs", "Tables shrink", "Nothing is lost", "Every strategy"),

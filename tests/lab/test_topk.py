@@ -12,6 +12,8 @@ from tamis.lab.topk.points import datasets
 from tamis.lab.topk.sizes import SIZES, sizes_of
 from tests.lab.scales import TINY, assert_agreed, assert_told, quiet
 
+pytestmark = pytest.mark.xdist_group("lab topk")  # so that one process runs the experiments, once
+
 EXACT = {
     "limits": ("The limits of candidates",),
     "kept": ("SA keeps", "Behind a filter"),

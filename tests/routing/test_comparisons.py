@@ -85,4 +85,4 @@ def test_the_memory_of_answers_is_bounded(monkeypatch):
         link.add(number, tamis.parse(f"x < {number} AND y = {number}"))
     for number in range(20):
         assert len(link.covered_by(tamis.parse(f"y < {100 + number}"))) == 60
-    assert shared._covered._member_count == sum(len(each) for each, _ in shared._covered._answers.values()) <= 100
+    assert shared._inside._member_count == sum(len(each) for each, _ in shared._inside._answers.values()) <= 100

@@ -29,7 +29,7 @@ from tamis.relations.forms import Context, Form
 from tamis.relations.lines import NULL, TEXT, cut_at, next_cut
 from tamis.relations.relations import covers_forms
 from tamis.relations.rows import Bag, Ints, Reach, Rows, contents, discard, fingerprint, grown, new_bag, sketch
-from tamis.relations.value_sets import Values, stretches
+from tamis.relations.value_sets import Values, points
 from tamis.relations.witnesses import plain_event
 
 if TYPE_CHECKING:
@@ -191,18 +191,26 @@ class CoveringIndex:
 
     def is_covered(self, given: Filter) -> bool:
         """Is there a filter that covers this one?"""
+        return self.first_covering(given) is not None
+
+    def first_covering(self, given: Filter) -> Any | None:
+        """Return the key of one filter that covers this one, the first that is found; None if there is none."""
         form = self._context.form(given)
-        return any(self._covers(self._form(slot), form) for slot in self._around(form))
+        slots = sorted(self._around(form))
+        return next((self._entry(slot).key for slot in slots if self._covers(self._form(slot), form)), None)
 
     def covered_by(self, given: Filter) -> list[Any]:
         """Return the keys of the filters that this one covers, in the order in which they were added."""
         form = self._context.form(given)
         return self._keys(slot for slot in self._inside(form) if self._covers(form, self._form(slot)))
 
-    def candidate_counts(self, given: Filter) -> tuple[int, int]:
-        """Return how many filters are compared exactly to find those that cover this one, and those that it covers."""
-        form = self._context.form(given)
-        return len(self._around(form)), len(self._inside(form))
+    def candidates_around(self, given: Filter) -> list[Any]:
+        """Return the keys of the filters that may cover this one, in no order; all others do not."""
+        return [self._entry(slot).key for slot in self._around(self._context.form(given))]
+
+    def candidates_inside(self, given: Filter) -> list[Any]:
+        """Return the keys of the filters that this one may cover, in no order; it covers no others."""
+        return [self._entry(slot).key for slot in self._inside(self._context.form(given))]
 
     def _covers(self, general: Form, special: Form) -> bool:
         return covers_forms(general, special, self._budget).holds
@@ -346,14 +354,8 @@ def _only_text(axis: Axis, values: Values) -> int:
 
 def _spots(axis: Axis, values: Values) -> list[_Spot]:
     """Return one spot for each value of a set if they are few, else one for the attribute."""
-    if len(values) > 2 * _MOST_POINTS:
-        return [(axis,)]
-    spots: list[_Spot] = []
-    for low, high in stretches(values):
-        if next_cut(low, axis.line) != high:
-            return [(axis,)]
-        spots.append((axis, low))
-    return spots
+    found = points(values, axis.line, _MOST_POINTS)
+    return [(axis,)] if found is None else [(axis, cut) for cut in found]
 
 
 def _witness_spots(witness: Corner) -> list[_Spot]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from tamis.language.rewrites.junctions import disjunction
 from tamis.relations.formulas import Within, leaves
 from tamis.relations.samples import Sample
-from tamis.relations.value_sets import Values, is_member
+from tamis.relations.value_sets import Values, is_member, points, union
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,8 +35,66 @@ if TYPE_CHECKING:
 
 _FEWEST_MATCHES = 20
 _DRAWN = 256
+_REMEMBERED = 1 << 14
 
 _Flags = npt.NDArray[np.bool_]
+
+
+def imperfection_of_two(one: Box, two: Box) -> float:
+    """Return which share of the box around two is in neither, guessed from their cuts alone.
+
+    Both cut each term into stretches, all of which count the same; terms are taken to be independent.
+
+    >>> from tamis.relations.forms import context_of
+    >>> boxes = [context_of(None).form(text).box for text in ("x < 10 AND y = 1", "x < 11 AND y = 2")]
+    >>> imperfection_of_two(*boxes)
+    0.25
+    """
+    first = second = both = 1.0
+    for axis in one.keys() | two.keys():
+        shares = _shares(axis, one.get(axis, axis.values), two.get(axis, axis.values))
+        first, second, both = first * shares[0], second * shares[1], both * shares[2]
+    return min(1.0, max(0.0, 1 - (first + second - both)))
+
+
+def share_within(inner: Box, outer: Box) -> float:
+    """Return which share of a box lies in another that is part of it, guessed likewise.
+
+    >>> from tamis.relations.forms import context_of
+    >>> boxes = [context_of(None).form(text).box for text in ("x = 1 AND y = 1", "x IN (1, 2, 3, 4)")]
+    >>> share_within(*boxes) < 0.25
+    True
+    """
+    share = 1.0
+    for axis, values in inner.items():
+        share *= _shares(axis, values, outer.get(axis, axis.values))[0]
+    return share
+
+
+@lru_cache(_REMEMBERED)
+def _shares(axis: Axis, one: Values, two: Values) -> tuple[float, float, float]:
+    """Return which shares of the stretches of two sets are in the first, in the second, and in both."""
+    if one == two:
+        return 1.0, 1.0, 1.0
+    singles, others = _singles(axis, one), _singles(axis, two)
+    if singles is not None and others is not None:  # no cut of the one lies within a stretch of the other
+        around = len(singles | others)
+        return len(singles) / around, len(others) / around, len(singles & others) / around
+    counts = [0, 0, 0]
+    around = 0
+    for cut in {*one, *two, *axis.values}:
+        is_first, is_second = is_member(cut, one), is_member(cut, two)
+        around += is_first or is_second
+        counts[0] += is_first
+        counts[1] += is_second
+        counts[2] += is_first and is_second
+    return counts[0] / around, counts[1] / around, counts[2] / around
+
+
+@lru_cache(_REMEMBERED)
+def _singles(axis: Axis, values: Values) -> frozenset[Cut] | None:
+    found = points(values, axis.line, len(values))
+    return None if found is None else frozenset(found)
 
 
 class Measure(ABC):
@@ -63,6 +122,13 @@ def measure_of(
     if share is not None:
         return ByShare(forms, context, share)
     return BySample(forms, context, Sample(events if events is not None else (), context.schema))
+
+
+def _is_tight(part: Part, boxes: Sequence[Box]) -> bool:
+    """Is a part no wider than the union of two sets on every term?"""
+    one, two = boxes
+    common = {axis: union(values, two[axis]) for axis, values in one.items() if axis in two}
+    return part.box == {axis: values for axis, values in common.items() if values != axis.values}
 
 
 class BySample(Measure):
@@ -111,6 +177,8 @@ class BySample(Measure):
         boxes = [form.box for form in members if form.box is not None]
         if len(boxes) < len(members):
             return 1.0  # what it matches beyond its members is not known
+        if len(boxes) == 2 and not len(self._sample) and len(self._forms) == 2 and _is_tight(part, boxes):
+            return imperfection_of_two(*boxes)
         if len(boxes) <= 2:
             return self._computed(part, boxes)
         drawn: dict[Axis, npt.NDArray[np.int64]] = {}

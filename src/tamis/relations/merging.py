@@ -122,7 +122,28 @@ def merger_around(
     forms = [context.form(one), context.form(two)]
     parts = [part_of(form, number) for number, form in enumerate(forms)]
     found = merged_around(parts[0], parts[1], measure_of(forms, context, None, share), budget, context)
-    return None if found is None else _merger(found, forms, context)
+    if found is None or not found.imperfection:
+        return None if found is None else _merger(found, forms, context)
+    written = found.written(context)
+    assert written is not None
+    return Merger(written, False, found.imperfection, (0, 1))  # seen to match more; a solver need not be asked
+
+
+def united(one: Form, two: Form) -> Expression | None:
+    """Return the one filter that matches just what two match which differ in the values of one term; None if none does.
+
+    >>> context = context_of(None)
+    >>> print(united(context.form("x = 1 AND y = 2"), context.form("x = 1 AND y = 3")))
+    x = 1 AND y IN (2, 3)
+    """
+    first, second = part_of(one, 0), part_of(two, 1)
+    if first.box.keys() != second.box.keys() or first.rest.keys() != second.rest.keys():
+        return None
+    different = [axis for axis, values in first.box.items() if second.box[axis] != values]
+    if len(different) != 1:
+        return one.expression if not different else None
+    together = _with_united([first, second], different[0], one.context)
+    return None if together is None else together.expression
 
 
 def _merger(part: Part, forms: Sequence[Form], context: Context) -> Merger:

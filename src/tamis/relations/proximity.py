@@ -122,9 +122,10 @@ def _widened(part: Part, measure: Measure, budget: float, context: Context) -> P
     """Return a part with fewer stretches that is still within the budget."""
     for axis, values in list(part.box.items()):
         around = intersection(without_gaps(values), axis.values)
+        if around in (values, axis.values):
+            continue
         said = worded(axis, values, context)
-        is_short = isinstance(said, In) and len(said.values) <= _SHORT_LIST
-        if is_short or around in (values, axis.values):
+        if isinstance(said, In) and len(said.values) <= _SHORT_LIST:
             continue
         wider = Part(part.box | {axis: around}, part.rest, part.members, perfect=False)
         if wider.written(context) is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tamis.relations.lines import END, NULL, Cut
+from tamis.relations.lines import END, NULL, Cut, next_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,3 +168,19 @@ def stretches(values: Values) -> Iterator[tuple[Cut, Cut]]:
             yield start, end
             start = end
         yield start, high
+
+
+def points(values: Values, line: str, most: int) -> list[Cut] | None:
+    """Return the cuts before the values of a set that has a few single ones; None if it has more, or stretches.
+
+    >>> points(((3, 7), (3, 8), (3, 9), (3, 10)), "integer", 16)
+    [(3, 7), (3, 9)]
+    """
+    if len(values) > 2 * most:
+        return None
+    found: list[Cut] = []
+    for low, high in stretches(values):
+        if next_cut(low, line) != high:
+            return None
+        found.append(low)
+    return found

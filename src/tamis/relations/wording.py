@@ -117,14 +117,16 @@ def _of_kind(term: Expression, values: Values, everything: Values, line: str) ->
         return Like(term, f"{escaped}%")
     if values[0][0] == BOOLEAN:
         return Compare("=", term, Literal(first_value(values[0], values[1])))
-    outside = _intervals(difference(everything, values), everything, line)
-    if outside and all(_is_point(low, high) for low, high in outside):
-        members = _members(term, [low[0] for low, _ in outside if low is not None])
-        return Compare("<>", term, members.right) if isinstance(members, Compare) else Not(members)
-    if outside is not None and len(outside) == 1 and None not in outside[0]:
-        gap = _interval(term, *outside[0])
-        if isinstance(gap, Between):
-            return Not(gap)
+    left_out = difference(everything, values)
+    if left_out[0] != everything[0] and left_out[-1] != everything[-1]:  # or it is no exclusion: a list may be long
+        outside = _intervals(left_out, everything, line)
+        if outside and all(_is_point(low, high) for low, high in outside):
+            members = _members(term, [low[0] for low, _ in outside if low is not None])
+            return Compare("<>", term, members.right) if isinstance(members, Compare) else Not(members)
+        if outside is not None and len(outside) == 1 and None not in outside[0]:
+            gap = _interval(term, *outside[0])
+            if isinstance(gap, Between):
+                return Not(gap)
     inside = _intervals(values, everything, line)
     if inside is None:
         return None

@@ -2,7 +2,7 @@
 
 The links of a broker see nearly the same filters, and so do the brokers of a network that is simulated in one process.
 `Comparisons` is what they share: a pool of all the filters that some neighbour knows, an index of them, and a memory of
-the latest answers. A question that one link asked costs the next one a look at those filters that came since.
+the latest candidates and comparisons. A question that one link asked costs the next one little more than its answer.
 
 It is a memory, nothing more: with it or without, every answer is the same. A strategy has one, and whoever gives one
 strategy to several brokers shares it among them.
@@ -14,15 +14,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tamis.relations.forms import context_of
-from tamis.relations.merging import mergers
 from tamis.relations.relations import covers_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.relations.base import Merger
     from tamis.relations.covering_index import CoveringIndex
 
 _FEW = 32
@@ -40,8 +38,8 @@ class Comparisons:
     >>> comparisons = Comparisons()
     >>> cheap, cheaper = map(tamis.parse, ("price < 20", "price < 10"))
     >>> number = comparisons.enter(cheap)
-    >>> comparisons.covering(cheaper), comparisons.covered_by(cheaper)
-    ({0}, set())
+    >>> number in comparisons.around(cheaper), comparisons.is_covered(cheaper, cheap)
+    (True, True)
     """
 
     def __init__(self, schema: Schema | None = None) -> None:
@@ -49,14 +47,12 @@ class Comparisons:
         self.context = context_of(schema)
         self.is_covered: Callable[[Expression, Expression], bool] = lru_cache(_PAIRS)(self._is_covered)
         """Does the second filter match every event that the first matches, as far as that can be proven?"""
-        self.merged: Callable[[tuple[Expression, ...]], tuple[Merger, ...]] = lru_cache(_PAIRS)(self._merged)
-        """What becomes of some filters that are merged perfectly?"""
         self._numbers: dict[Expression, int] = {}
         self._told: dict[int, Expression] = {}
         self._told_counts: dict[int, int] = {}
         self._next = 0
         self._index: CoveringIndex | None = None
-        self._covering, self._covered = _Answers(), _Answers()
+        self._around, self._inside = _Answers(), _Answers()
 
     def formula(self, expression: Expression) -> Hashable:
         """Return what is equal for filters that are seen to match the same."""
@@ -65,9 +61,6 @@ class Comparisons:
     def _is_covered(self, special: Expression, general: Expression) -> bool:
         form = self.context.form
         return special is general or covers_forms(form(general), form(special)).holds
-
-    def _merged(self, filters: tuple[Expression, ...]) -> tuple[Merger, ...]:
-        return tuple(mergers(filters, self.schema))
 
     # -- The pool
 
@@ -100,34 +93,25 @@ class Comparisons:
 
     # -- Questions
 
-    def covering(self, expression: Expression) -> set[int]:
-        """Return the numbers of the filters that cover one; and perhaps of some that are told no more."""
-        found, since = self._covering.known(expression, self._next)
+    def around(self, expression: Expression) -> set[int]:
+        """Return the numbers of all filters that cover one, and perhaps of others; of some that are told no more, too.
+
+        Whoever asks compares those that it has a use for: a link wants one of them, and there may be thousands.
+        """
+        found, since = self._around.known(expression, self._next)
         if found is None:
-            if self._index is not None:
-                found = set(self._index.covering(expression))
-            else:
-                found = {n for n, told in self._told.items() if self.is_covered(expression, told)}
-            self._covering.remember(expression, found, self._next)
-        else:
-            for number in since:
-                if number in self._told and self.is_covered(expression, self._told[number]):
-                    self._covering.grow(found, number)
+            found = set(self._told if self._index is None else self._index.candidates_around(expression))
+            self._around.remember(expression, found, self._next)
+        self._around.grow(found, since)
         return found
 
-    def covered_by(self, expression: Expression) -> set[int]:
-        """Return the numbers of the filters that one covers; and perhaps of some that are told no more."""
-        found, since = self._covered.known(expression, self._next)
+    def inside(self, expression: Expression) -> set[int]:
+        """Return the numbers of all filters that one covers, and perhaps of others, likewise."""
+        found, since = self._inside.known(expression, self._next)
         if found is None:
-            if self._index is not None:
-                found = set(self._index.covered_by(expression))
-            else:
-                found = {n for n, told in self._told.items() if self.is_covered(told, expression)}
-            self._covered.remember(expression, found, self._next)
-        else:
-            for number in since:
-                if number in self._told and self.is_covered(self._told[number], expression):
-                    self._covered.grow(found, number)
+            found = set(self._told if self._index is None else self._index.candidates_inside(expression))
+            self._inside.remember(expression, found, self._next)
+        self._inside.grow(found, since)
         return found
 
 
@@ -158,7 +142,8 @@ class _Answers:
             oldest = next(iter(self._answers))
             self._member_count -= len(self._answers.pop(oldest)[0])
 
-    def grow(self, found: set[int], number: int) -> None:
-        """Add a number to an answer."""
-        found.add(number)
-        self._member_count += 1
+    def grow(self, found: set[int], numbers: Iterable[int]) -> None:
+        """Add numbers to an answer."""
+        count = len(found)
+        found.update(numbers)
+        self._member_count += len(found) - count

@@ -1,15 +1,22 @@
 """Which of a neighbour's filters covers this one, and which does it cover?
 
-A few filters are compared pair by pair, and what was compared on one link is known on the others. For more, there is
-one pool of filters for all links, and a link has its own keys for some of them.
+A few filters are compared pair by pair. Where links tell nearly the same filters, what was compared on one link is
+known on the others (`Coverage`): for more than a few there is one pool for all links, and a link has its own keys for
+some of them. Where each link has filters of its own (`OwnCoverage`), it has an index of its own.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tamis.relations.relations import covers_forms
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tamis.language.expressions import Expression
+    from tamis.relations.covering_index import CoveringIndex
+    from tamis.relations.forms import Context, Form
     from tamis.routing.comparisons import Comparisons
 
 _FEW = 32
@@ -56,16 +63,57 @@ class Coverage:
 
     def covering(self, expression: Expression) -> int | None:
         """Return the key of a filter that covers another, the first of them; None if there is none."""
-        if self._keys:
-            found = self._keys.keys() & self._comparisons.covering(expression)
-            return min((self._keys[number] for number in found), default=None)
         is_covered = self._comparisons.is_covered
-        return next((key for key, each in self._filters.items() if is_covered(expression, each)), None)
+        keys: Iterable[int] = self._filters
+        if self._keys:
+            keys = sorted(map(self._keys.__getitem__, self._keys.keys() & self._comparisons.around(expression)))
+        return next((key for key in keys if is_covered(expression, self._filters[key])), None)
 
     def covered_by(self, expression: Expression) -> list[int]:
         """Return the keys of the filters that another covers."""
-        if self._keys:
-            found = self._keys.keys() & self._comparisons.covered_by(expression)
-            return sorted(self._keys[number] for number in found)
         is_covered = self._comparisons.is_covered
-        return [key for key, each in self._filters.items() if is_covered(each, expression)]
+        keys: Iterable[int] = self._filters
+        if self._keys:
+            keys = sorted(map(self._keys.__getitem__, self._keys.keys() & self._comparisons.inside(expression)))
+        return [key for key in keys if is_covered(self._filters[key], expression)]
+
+
+class OwnCoverage:
+    """The same for filters that no other link tells."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._forms: dict[int, Form] = {}
+        self._index: CoveringIndex | None = None
+
+    def add(self, key: int, expression: Expression) -> None:
+        """Add a filter under a new key."""
+        self._forms[key] = self._context.form(expression)
+        if self._index is not None:
+            self._index.add(key, expression)
+        elif len(self._forms) > _FEW:
+            from tamis.relations.covering_index import CoveringIndex  # compiled, and many links need it never
+
+            self._index = CoveringIndex(context=self._context)
+            for each, form in self._forms.items():
+                self._index.add(each, form.expression)
+
+    def remove(self, key: int) -> None:
+        """Remove a filter."""
+        del self._forms[key]
+        if self._index is not None:
+            self._index.remove(key)
+
+    def covering(self, expression: Expression) -> int | None:
+        """Return the key of a filter that covers another; None if there is none."""
+        if self._index is not None:
+            return self._index.first_covering(expression)
+        special = self._context.form(expression)
+        return next((key for key, form in self._forms.items() if covers_forms(form, special).holds), None)
+
+    def covered_by(self, expression: Expression) -> list[int]:
+        """Return the keys of the filters that another covers."""
+        if self._index is not None:
+            return self._index.covered_by(expression)
+        general = self._context.form(expression)
+        return [key for key, form in self._forms.items() if covers_forms(general, form).holds]

@@ -117,9 +117,9 @@ class CoveringSummary(Summary):
     def _left(self, gone: Group) -> None:
         """Decide what becomes of the entry under which a filter stood that is gone."""
         told, members = self._entries[gone.entry], self._under[gone.entry]
-        if any(self._comparisons.is_covered(told, group.expression) for group in members.values()):
-            return  # nothing that is told is too broad now
         if not self._comparisons.is_covered(told, gone.expression):
             return  # it was another one's entry
+        if any(self._comparisons.is_covered(told, group.expression) for group in members.values()):
+            return  # nothing that is told is too broad now
         for formula, group in self._take(gone.entry).items():
             self._place({formula: group}, group.expression)

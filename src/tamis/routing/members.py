@@ -1,0 +1,83 @@
+"""Which filters may want something of this place?
+
+A filter is filed under a term of which it wants only a few values, once for each value; that finds most filters whose
+place meets another. What wants no such thing is looked at each time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from tamis.relations.value_sets import is_member, points
+
+if TYPE_CHECKING:
+    from tamis.relations.domains import Axis
+    from tamis.relations.forms import Box
+    from tamis.relations.lines import Cut
+
+_MOST_POINTS = 16
+
+Item = TypeVar("Item")
+
+
+class Members(Generic[Item]):
+    """Things by the place where they lie: for some terms, values.
+
+    >>> from tamis.relations.forms import context_of
+    >>> forms = [context_of(None).form(text) for text in ("x = 1 AND y > 2", "x IN (2, 3)", "y < 9")]
+    >>> members = Members()
+    >>> for number, form in enumerate(forms):
+    ...     members.add(number, form.hull)
+    >>> members.meeting(context_of(None).form("x = 3").hull)
+    [1, 2]
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[Axis, dict[Cut, dict[Item, None]]] = {}
+        self._loose: dict[Item, None] = {}
+        self._filed_by: dict[Item, Axis] = {}
+
+    def add(self, item: Item, place: Box) -> None:
+        """File a thing under the term that tells most of them apart."""
+        best: tuple[int, Axis, list[Cut]] | None = None
+        for axis, values in place.items():
+            found = points(values, axis.line, _MOST_POINTS)
+            if found is not None:
+                count = len(self._files.get(axis, ()))
+                if best is None or count > best[0]:
+                    best = count, axis, found
+        if best is None:
+            self._loose[item] = None
+            return
+        _, axis, cuts = best
+        self._filed_by[item] = axis
+        file = self._files.setdefault(axis, {})
+        for cut in cuts:
+            file.setdefault(cut, {})[item] = None
+
+    def remove(self, item: Item, place: Box) -> None:
+        """Take a thing out."""
+        axis = self._filed_by.pop(item, None)
+        if axis is None:
+            del self._loose[item]
+            return
+        file = self._files[axis]
+        for cut in points(place[axis], axis.line, _MOST_POINTS) or ():
+            del file[cut][item]
+            if not file[cut]:
+                del file[cut]
+        if not file:
+            del self._files[axis]
+
+    def meeting(self, place: Box) -> list[Item]:
+        """Return the things that may lie partly in a place, and perhaps some others."""
+        found: dict[Item, None] = {}
+        for axis, file in self._files.items():
+            values = place.get(axis, axis.values)
+            cuts = points(values, axis.line, _MOST_POINTS)
+            if cuts is None:
+                cuts = [cut for cut in file if is_member(cut, values)]
+            for cut in cuts:
+                found.update(file.get(cut, {}))
+        found.update(self._loose)
+        return list(found)

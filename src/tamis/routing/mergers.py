@@ -1,0 +1,341 @@
+"""How does a neighbour know one filter for several, while they come and go?
+
+A *cluster* is a filter that the neighbour knows, and the filters that it stands for. Two things hold, always: every
+filter lies within its clusters, so nothing is lost; and, where merging is perfect, every cluster lies within its
+filters, so nothing is told that nobody wants.
+
+A newcomer that lies within a cluster joins it. Else it takes over the clusters that lie within it, and looks for a
+partner: a cluster with which it merges, and what becomes of both looks again.
+
+When a filter leaves, the others of its cluster are asked what they have of its place. If they have all of it, nothing
+changes. If not, what is lost is cut off: a stretch of one term, beside which the cluster stays as it was. Filters that
+reach into the lost stretch keep their place there, by a narrower filter of their own, which looks for partners. So a
+departure costs what lies around it, not what the cluster has gathered. Only a cluster from which nothing can be
+cut is taken apart, and all that remains of it is merged again.
+
+Source: mergers, and that they have to be taken back, are Mühl et al. 2002, section 2.6 (docs/bibliography.md).
+Departs: how is ours; no rule is given there.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tamis.language.expressions import Attribute, postorder
+from tamis.relations.imperfection import imperfection_of_two, share_within
+from tamis.relations.merging import mergers, united
+from tamis.relations.merging_index import MergingIndex
+from tamis.relations.parts import Part, part_of
+from tamis.relations.relations import covers_forms
+from tamis.relations.value_sets import Values, difference, intersection, is_disjoint, is_subset
+from tamis.routing.base import Source, Summary
+from tamis.routing.coverage import OwnCoverage
+from tamis.routing.members import Members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from tamis.language.expressions import Expression
+    from tamis.relations.base import Merger
+    from tamis.relations.domains import Axis
+    from tamis.relations.forms import Box, Form
+    from tamis.routing.comparisons import Comparisons
+
+    Nearly = Callable[[Expression, Expression], Merger | None]
+
+_TRIED = 8
+"""With so many of the latest filters an imperfect merger is tried."""
+
+
+class Member:
+    """A filter that somebody wants: what it is, whose it is, and the clusters that it stands in."""
+
+    __slots__ = ("clusters", "form", "hull", "part", "sources")
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.hull = form.hull
+        self.part = part_of(form, 0)
+        self.sources: set[Source] = set()
+        self.clusters: list[Cluster] = []
+
+
+class Cluster:
+    """A filter that the neighbour knows, and those that it stands for."""
+
+    __slots__ = ("imperfection", "key", "members", "part")
+
+    def __init__(self, member: Member | None = None) -> None:
+        self.key = -1
+        self.part = Part({}, {}, ())
+        self.imperfection = 0.0
+        self.members: dict[Member, None] = {}
+        if member is not None:
+            self.join(member)
+
+    def join(self, member: Member) -> None:
+        """Stand for one more filter."""
+        if member not in self.members:
+            self.members[member] = None
+            member.clusters.append(self)
+
+    def leave(self, member: Member) -> None:
+        """Stand for one less."""
+        del self.members[member]
+        member.clusters.remove(self)
+
+
+class MergingSummary(Summary):
+    """Clusters of the filters of everybody else.
+
+    `nearly` merges two filters imperfectly; without it all mergers are perfect.
+    """
+
+    def __init__(self, comparisons: Comparisons, budget: float = 0.0, nearly: Nearly | None = None) -> None:
+        super().__init__()
+        self._context = comparisons.context
+        self._budget = budget
+        self._nearly = nearly
+        self._member_of: dict[Source, Member] = {}
+        self._by_formula: dict[Hashable, Member] = {}
+        self._members: Members[Member] = Members()
+        self._clusters: dict[int, Cluster] = {}
+        self._coverage = OwnCoverage(self._context)
+        self._partners = MergingIndex(context=self._context)
+        self._alike: dict[frozenset[Attribute], dict[int, None]] = {}
+
+    def __contains__(self, source: Source) -> bool:
+        return source in self._member_of
+
+    def add(self, source: Source, expression: Expression) -> None:
+        assert source not in self._member_of
+        form = self._context.form(expression)
+        member = self._by_formula.get(form.formula)
+        if member is None:
+            member = self._by_formula[form.formula] = Member(form)
+            around = self._around(form)
+            self._members.add(member, member.hull)
+            for cluster in around:
+                cluster.join(member)
+            if not around:
+                self._place(Cluster(member), expression)
+        member.sources.add(source)
+        self._member_of[source] = member
+
+    def remove(self, source: Source) -> None:
+        member = self._member_of.pop(source)
+        member.sources.remove(source)
+        if member.sources:
+            return
+        del self._by_formula[member.form.formula]
+        self._members.remove(member, member.hull)
+        while member.clusters:
+            cluster = member.clusters[-1]
+            cluster.leave(member)
+            self._shrink(cluster, member)
+
+    def _around(self, form: Form) -> list[Cluster]:
+        """Return clusters that cover a newcomer: one, or the several in which a member stands that covers it."""
+        key = self._coverage.covering(form.expression)
+        if key is not None:
+            return [self._clusters[key]]
+        for member in self._members.meeting(form.hull):
+            if len(member.clusters) > 1 and covers_forms(member.form, form).holds:
+                return list(member.clusters)
+        return []
+
+    # -- A place for a cluster
+
+    def _place(self, cluster: Cluster, expression: Expression) -> None:
+        """Let a cluster that the neighbour does not know become part of one, or known by this expression."""
+        while True:
+            around = self._coverage.covering(expression)
+            if around is not None:
+                self._united(self._clusters[around], cluster)
+                return
+            for within in self._coverage.covered_by(expression):
+                imperfection = cluster.imperfection
+                cluster = self._united(self._taken(within), cluster)
+                cluster.imperfection = imperfection
+            found = self._partner(expression, cluster.imperfection)
+            if found is None:
+                break
+            partner, expression, imperfection = found
+            cluster = self._united(self._taken(partner), cluster)
+            cluster.imperfection = imperfection
+        cluster.key = self._put(expression)
+        cluster.part = part_of(self._context.form(expression), 0)
+        self._clusters[cluster.key] = cluster
+        self._coverage.add(cluster.key, expression)
+        self._partners.add(cluster.key, expression)
+        if self._nearly is not None:
+            self._alike.setdefault(_attributes(expression), {})[cluster.key] = None
+
+    def _taken(self, key: int) -> Cluster:
+        """Take a cluster back from the neighbour."""
+        expression = self._entries[key]
+        self._coverage.remove(key)
+        self._partners.remove(key)
+        if self._nearly is not None:
+            attributes = _attributes(expression)
+            del self._alike[attributes][key]
+            if not self._alike[attributes]:
+                del self._alike[attributes]
+        self._drop(key)
+        return self._clusters.pop(key)
+
+    def _united(self, one: Cluster, two: Cluster) -> Cluster:
+        """Return the one that has more members, or that the neighbour knows, with the members of both."""
+        if len(two.members) > len(one.members) and one.key not in self._clusters:
+            one, two = two, one
+        for member in list(two.members):
+            two.leave(member)
+            one.join(member)
+        return one
+
+    def _partner(self, expression: Expression, imperfection: float) -> tuple[int, Expression, float] | None:
+        """Return a cluster, what becomes of it and the expression, and how imperfect that is; None if there is none."""
+        form = self._context.form(expression)
+        for key in self._partners.candidates(expression):
+            found = united(self._context.form(self._entries[key]), form)
+            if found is not None:
+                return key, found, max(imperfection, self._clusters[key].imperfection)
+        return None if self._nearly is None else self._nearest(expression, imperfection, self._nearly)
+
+    def _nearest(
+        self, expression: Expression, imperfection: float, nearly: Nearly
+    ) -> tuple[int, Expression, float] | None:
+        """Return a cluster that merges with the expression within the budget, by first sight the one that fits best."""
+        sights: list[tuple[float, int]] = []
+        for key in islice(reversed(self._alike.get(_attributes(expression), {})), _TRIED):
+            already = max(imperfection, self._clusters[key].imperfection)
+            together = _together(self._sight(self._entries[key], expression), already)
+            if together <= self._budget:
+                sights.append((together, key))
+        for _, key in sorted(sights):
+            found = nearly(self._entries[key], expression)
+            if found is not None:
+                already = max(imperfection, self._clusters[key].imperfection)
+                together = _together(found.imperfection, already)
+                if together <= self._budget:
+                    return key, found.expression, together
+        return None
+
+    def _sight(self, one: Expression, two: Expression) -> float:
+        """Return how imperfect a merger of two filters is at least, as a first guess; 0 if there is none to be had."""
+        boxes = self._context.form(one).box, self._context.form(two).box
+        return 0.0 if boxes[0] is None or boxes[1] is None else imperfection_of_two(boxes[0], boxes[1])
+
+    # -- Departures
+
+    def _shrink(self, cluster: Cluster, gone: Member) -> None:
+        """Let a cluster stand for no more than its members do, one of which is gone."""
+        if not cluster.members:
+            self._taken(cluster.key)
+            return
+        lost = self._lost(cluster, gone)
+        if lost is None or self._may_be_in_vain(cluster, lost):
+            return
+        if not any(self._is_cut(cluster, *each) for each in _smallest_first(lost, cluster)):
+            self._taken(cluster.key)
+            members = list(cluster.members)
+            for member in members:
+                cluster.leave(member)
+            for merger in mergers([member.form.expression for member in members], self._context.schema):
+                anew = Cluster()
+                for number in merger.members:
+                    anew.join(members[number])
+                self._place(anew, merger.expression)
+
+    def _lost(self, cluster: Cluster, gone: Member) -> Box | None:
+        """Return, for each term, values to which all is confined that a cluster has lost; None if nothing is lost.
+
+        A member that has all of the place but for one term has a slice of it; slices of the same term add up.
+        """
+        box, rest = cluster.part.box, cluster.part.rest
+        place = {axis: intersection(values, gone.hull.get(axis, axis.values)) for axis, values in box.items()}
+        place |= {axis: values for axis, values in gone.hull.items() if axis not in box}
+        if not all(place.values()):
+            return None  # it had no part in the cluster
+        lost = dict(place)
+        is_box = gone.form.box is not None
+        for member in reversed(self._members.meeting(place)):  # what takes a place came last
+            if cluster not in member.clusters:
+                continue
+            if not is_box and covers_forms(member.form, gone.form).holds:
+                return None
+            part = member.part
+            if not all(condition in rest for condition in part.rest):
+                continue
+            narrow = [axis for axis, values in part.box.items() if not is_subset(place.get(axis, axis.values), values)]
+            if not narrow:
+                return None
+            if len(narrow) == 1 and narrow[0] in lost:
+                lost[narrow[0]] = difference(lost[narrow[0]], part.box[narrow[0]])
+                if not lost[narrow[0]]:
+                    return None
+        return lost
+
+    def _may_be_in_vain(self, cluster: Cluster, lost: Box) -> bool:
+        """Does the budget allow that what is lost stays told? Then take note of it."""
+        if self._nearly is None:
+            return False
+        box = cluster.part.box
+        imperfection = cluster.imperfection + share_within({axis: lost[axis] for axis in box}, box)
+        if imperfection > self._budget:
+            return False
+        cluster.imperfection = imperfection
+        return True
+
+    def _is_cut(self, cluster: Cluster, axis: Axis, lost: Values) -> bool:
+        """Take some values of a term from a cluster; return whether that can be done."""
+        kept = difference(cluster.part.box[axis], lost)
+        narrower = Part({**cluster.part.box, axis: kept}, cluster.part.rest, ()) if kept else None
+        expression = None if narrower is None else narrower.written(self._context)
+        # What is matched in vain may all lie in what is left.
+        left = share_within({axis: kept}, cluster.part.box) if kept and cluster.imperfection else 1.0
+        imperfection = cluster.imperfection / left
+        if expression is None or imperfection > self._budget:
+            return False
+        reaching = [
+            member
+            for member in self._members.meeting({axis: lost})
+            if cluster in member.clusters and not is_disjoint(member.hull.get(axis, axis.values), lost)
+        ]
+        self._taken(cluster.key)
+        cluster.imperfection = imperfection
+        apart: dict[Expression, Cluster] = {}
+        for member in reaching:
+            if is_subset(member.hull.get(axis, axis.values), lost):
+                cluster.leave(member)
+            apart.setdefault(self._clipped(member, axis, lost), Cluster()).join(member)
+        if cluster.members:
+            self._place(cluster, expression)
+        for clipped, each in apart.items():
+            self._place(each, clipped)
+        return True
+
+    def _clipped(self, member: Member, axis: Axis, values: Values) -> Expression:
+        """Return what a filter wants of some values; the filter itself if that cannot be said."""
+        box = member.form.box
+        if box is None or axis not in box or is_subset(box[axis], values):
+            return member.form.expression
+        part = Part({**box, axis: intersection(box[axis], values)}, {}, ())
+        written = part.written(self._context)
+        return member.form.expression if written is None else written
+
+
+def _smallest_first(lost: Box, cluster: Cluster) -> list[tuple[Axis, Values]]:
+    """Return lost values of the cluster's terms, first where they are a small part of what the cluster has."""
+    box = cluster.part.box
+    return sorted(((axis, lost[axis]) for axis in box), key=lambda each: len(each[1]) / len(box[each[0]]))
+
+
+def _together(imperfection: float, already: float) -> float:
+    """Return how imperfect a merger of imperfect parts is: what they match in vain is part of what it matches."""
+    return imperfection + (1 - imperfection) * already
+
+
+def _attributes(expression: Expression) -> frozenset[Attribute]:
+    return frozenset(node for node in postorder(expression) if isinstance(node, Attribute))
