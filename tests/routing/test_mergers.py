@@ -125,9 +125,12 @@ def test_a_departure_looks_at_its_neighbourhood_only(monkeypatch):
     summary = summary_of(*texts)
     placed = []
     place = type(summary)._place
-    monkeypatch.setattr(
-        type(summary), "_place", lambda self, cluster, text: (placed.append(text), place(self, cluster, text))[1]
-    )
+
+    def noted(self, cluster, expression, **options):
+        placed.append(expression)
+        place(self, cluster, expression, **options)
+
+    monkeypatch.setattr(type(summary), "_place", noted)
     broadest = texts.index("name = 'n3' AND x < 16")
     summary.remove(broadest)
     assert 0 < len(placed) <= 8, "more than what is left of one name was placed anew"

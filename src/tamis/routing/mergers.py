@@ -119,7 +119,7 @@ class MergingSummary(Summary):
             for cluster in around:
                 cluster.join(member)
             if not around:
-                self._place(Cluster(member), expression)
+                self._place(Cluster(member), expression, is_apart=True)
         member.sources.add(source)
         self._member_of[source] = member
 
@@ -147,10 +147,14 @@ class MergingSummary(Summary):
 
     # -- A place for a cluster
 
-    def _place(self, cluster: Cluster, expression: Expression) -> None:
-        """Let a cluster that the neighbour does not know become part of one, or known by this expression."""
+    def _place(self, cluster: Cluster, expression: Expression, *, is_apart: bool = False) -> None:
+        """Let a cluster that the neighbour does not know become part of one, or known by this expression.
+
+        `is_apart` says that no other is known to be around it.
+        """
         while True:
-            around = self._coverage.covering(expression)
+            around = None if is_apart else self._coverage.covering(expression)
+            is_apart = False
             if around is not None:
                 self._united(self._clusters[around], cluster)
                 return
