@@ -14,7 +14,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, LongType, StructField
 
 from tamis.language import Schema
-from tamis.spark.columns import ID_TYPES, entering, kept_fields, require
+from tamis.spark.columns import ID_TYPES, entering, kept_fields, opened, require
 from tamis.spark.errors import OptionError
 from tamis.spark.sharding import matched_in_shards
 from tamis.spark.subscriptions import Compiled, compiled, warn_of_rejected
@@ -73,7 +73,7 @@ def matched(
     """Match events against compiled subscriptions; workers add the time it took to the clock, an accumulator."""
     names = list(events.columns if keep is None else dict.fromkeys(keep))
     require(events, names, "events")
-    schema = kept_fields(events, names, [result_field(found, result)])
+    schema = kept_fields(events, names, [worker_field(found, result)])
     shown = entering(events, found.attributes, names)
     if not shown:  # nothing to keep and nothing mentioned: only the number of the events is left
         shown = {"": functions.lit(None).cast("boolean")}
@@ -86,13 +86,13 @@ def matched(
     task = Task(found.forest, tuple(shown), len(names), result, ID_TYPES[found.id_type.simpleString()], clock)
     # By number, because mapInArrow takes a dot in a name for a step into a record.
     numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
-    return events.select(*numbered).mapInArrow(task.run, schema)
+    answered = events.select(*numbered).mapInArrow(task.run, schema)
+    return opened(answered) if result == "pairs" else answered
 
 
-def result_field(found: Compiled, result: str) -> StructField:
-    """Return the column that a result adds."""
+def worker_field(found: Compiled, result: str) -> StructField:
+    """Return the column that workers add; pairs come as lists, to be opened."""
     if result == "counts":
         return StructField("matches", LongType(), nullable=False)
-    if result == "lists":
-        return StructField("subscription_ids", ArrayType(found.id_type, containsNull=False), nullable=False)
-    return StructField(found.id, found.id_type, nullable=False)
+    name = found.id if result == "pairs" else "subscription_ids"
+    return StructField(name, ArrayType(found.id_type, containsNull=False), nullable=False)

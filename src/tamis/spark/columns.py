@@ -94,6 +94,12 @@ def _pruned(whole: Column, kind: DataType, paths: list[Path]) -> Column:
     return F.struct(*parts) if parts else F.lit(None)
 
 
+def opened(frame: DataFrame) -> DataFrame:
+    """Make a row of each element of the last column's lists, beside the other columns."""
+    *kept, last = frame.columns
+    return frame.select(*map(column, kept), F.explode(column(last)).alias(last))
+
+
 def kept_fields(events: DataFrame, keep: Sequence[str], added: Sequence[StructField]) -> StructType:
     """Return the schema of a result: the kept columns, and what is added."""
     names = list(keep)

@@ -26,7 +26,7 @@ from tamis.language import parse
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned
 from tamis.spark.access_keys import keys_of
-from tamis.spark.columns import ID_TYPES, column
+from tamis.spark.columns import ID_TYPES, column, opened
 from tamis.spark.compiling import batch_of, chunks_of, compiled_rows, matcher_of
 from tamis.spark.forests import Forest, folder, planted, shares_disk
 from tamis.spark.worker import Watch, gathered, matched
@@ -298,8 +298,8 @@ def matched_in_shards(
     numbered = [each.alias(str(number)) for number, each in enumerate(columns.values())]
     names = [str(number) for number in range(len(columns))]
     sent = events.select(*numbered, shards.of(events).alias("shards"))
-    opened = F.explode_outer("shards") if is_united else F.explode("shards")
-    salted = sent.select(*names, opened.alias("shard"), (F.spark_partition_id() % SALTS).alias("salt"))
+    each_shard = F.explode_outer("shards") if is_united else F.explode("shards")
+    salted = sent.select(*names, each_shard.alias("shard"), (F.spark_partition_id() % SALTS).alias("salt"))
     tasks = max(2, min(len(shards.forests) * SALTS, _MOST_TASKS))
     spread = salted.repartition(tasks, "shard", "salt").sortWithinPartitions("shard").drop("salt")
     task = ShardTask(shards, tuple(columns), kept_count, result, id_type)
@@ -307,7 +307,7 @@ def matched_in_shards(
     plain = StructType([StructField(str(number), each.dataType) for number, each in enumerate(fields)])
     found = spread.mapInArrow(task.run, plain)
     if not is_united:
-        return found.toDF(*schema.names)
+        return opened(found).toDF(*schema.names)
     last = str(len(fields) - 1)
     together = F.sum(last) if result == "counts" else F.array_sort(F.flatten(F.collect_list(last)))
     kept = [F.first(str(number)).alias(str(number)) for number in range(1, len(fields) - 1)]
