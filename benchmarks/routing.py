@@ -17,10 +17,13 @@ from random import Random
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from benchmarks.cases import CASES, events_of, parsed
 from tamis.language import parse
 from tamis.matching import Matcher
 from tamis.pruning import Goal
+from tamis.relations.forms import context_of
 from tamis.routing import STRATEGIES, Broker, Pruned, Strategy, strategy_of
 from tamis.selectivity import Sample
 from tamis.simulation import TOPOLOGIES, Checker, Counters, Network, measured
@@ -45,6 +48,8 @@ _ONE_BY_ONE = 10_000
 _BATCHES = 1_000
 """Up to so many subscriptions come one by one; more of them come in so many batches, each from one client at once."""
 _CANCELLED = 1_000
+_MOST_ENTRIES = 20_000_000
+"""Above so many entries of simple routing, what simple routing and identity cost is computed and not simulated."""
 
 
 def _load(name: str, subscription_count: int, event_count: int, seed: int) -> tuple[list[Expression], list[Any]]:
@@ -98,16 +103,26 @@ def routing_tables(
     cancelled_share: float = 0.1,
     most_s: float = 300.0,
     most_gb: float = 12.0,
+    most_entries: int = _MOST_ENTRIES,
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
     """How many control messages does it take until subscriptions have spread, and how large are the tables then?
 
     A case that takes longer than `most_s` of processor time, or more than `most_gb` of memory, is stopped after the
-    batch under way; then `registered` says how far it came, and everything else is about those subscriptions.
+    batch under way; then `registered` says how far it came, and everything else is about those subscriptions. What
+    simple routing and identity cost is computed where it would take more than `most_entries` entries.
     """
     for name, (topology, broker_count), count in product(names, networks, subscription_counts):
         filters, events = _load(name, count, _EVENTS, seed)
         for strategy in strategies:
+            batch = 1 if count <= _ONE_BY_ONE else count // _BATCHES
+            if strategy in COMPUTED and count * broker_count > most_entries:
+                found = COMPUTED[strategy](filters, topology, broker_count, batch, seed)
+                told = {"workload": name, "network": f"{topology} of {broker_count}", "subscriptions": count}
+                yield (
+                    told | {"strategy": strategy, "registered": count, "stopped": "computed", "at_once": batch} | found
+                )
+                continue
             network = _network(topology, broker_count, _strategy(strategy, events), seed)
             counters = Counters()
             network.observers.append(counters)
@@ -115,7 +130,6 @@ def routing_tables(
             homes: list[str] = []
             stopped = ""
             start = process_time()
-            batch = 1 if count <= _ONE_BY_ONE else count // _BATCHES
             waiting = iter(filters)
             while not stopped and (some := list(islice(waiting, batch))):
                 client = f"client of b{chance.randrange(broker_count)}"
@@ -158,6 +172,80 @@ def routing_tables(
             }
             del network, counters, active
             gc.collect()
+
+
+def _simple_cost(
+    filters: Sequence[Expression], topology: str, broker_count: int, batch: int, seed: int
+) -> dict[str, Any]:
+    """Return what simple routing costs: every broker but one's own is told of every filter."""
+    chance = Random(seed)
+    others = broker_count - 1
+    homes = Counter(chance.randrange(broker_count) for _ in range(0, len(filters), batch))
+    fewest = min(homes[number] for number in range(broker_count)) * batch
+    sizes = Counter(filters)
+    return {
+        "subscribe_messages": homes.total() * others,
+        "subscribe_items": len(filters) * others,
+        "entries": len(filters) * others,
+        "largest_table": len(filters) - fewest,
+        "table_bytes": others * sum(len(str(each).encode()) * count for each, count in sizes.items()),
+    }
+
+
+def _identity_cost(
+    filters: Sequence[Expression], topology: str, broker_count: int, batch: int, seed: int
+) -> dict[str, Any]:
+    """Return what identity costs: a link is told of each different filter behind it, when the first of them comes."""
+    chance = Random(seed)
+    context = context_of(None)
+    numbers: dict[Any, int] = {}
+    number_of = {each: numbers.setdefault(context.form(each).formula, len(numbers)) for each in dict.fromkeys(filters)}
+    never = len(filters)
+    shape = (broker_count, len(numbers))
+    firsts = np.full(shape, never, np.int64)  # in which batch a broker's clients first want it, and how it is written
+    sizes = np.zeros(shape, np.int64)
+    for start in range(0, len(filters), batch):
+        home = chance.randrange(broker_count)
+        for each in filters[start : start + batch]:
+            number = number_of[each]
+            if firsts[home, number] == never:
+                firsts[home, number], sizes[home, number] = start, len(str(each).encode())
+    messages = told_bytes = 0
+    tables: Counter[int] = Counter()
+    for receiver, behind in _sides(TOPOLOGIES[topology](broker_count, Random(seed))):
+        earliest = firsts[behind].argmin(axis=0)
+        first = np.take_along_axis(firsts[behind], earliest[None], axis=0)[0]
+        is_told = first < never
+        tables[receiver] += int(is_told.sum())
+        messages += len(np.unique(first[is_told]))
+        told_bytes += int(np.take_along_axis(sizes[behind], earliest[None], axis=0)[0][is_told].sum())
+    return {
+        "subscribe_messages": messages,
+        "subscribe_items": tables.total(),
+        "entries": tables.total(),
+        "largest_table": max(tables.values()),
+        "table_bytes": told_bytes,
+    }
+
+
+def _sides(links: list[tuple[str, str]]) -> Iterator[tuple[int, list[int]]]:
+    """Yield, for both directions of each link of a tree, who is told over it, and all brokers that it speaks for."""
+    linked: dict[int, set[int]] = {}
+    for one, two in ((int(one[1:]), int(two[1:])) for one, two in links):
+        linked.setdefault(one, set()).add(two)
+        linked.setdefault(two, set()).add(one)
+    for receiver, senders in linked.items():
+        for sender in senders:
+            behind, waiting = {receiver, sender}, [sender]
+            while waiting:
+                for each in linked[waiting.pop()] - behind:
+                    behind.add(each)
+                    waiting.append(each)
+            yield receiver, sorted(behind - {receiver})
+
+
+COMPUTED = {"simple": _simple_cost, "identity": _identity_cost}
+"""Strategies whose costs follow from who wants what."""
 
 
 def _stopped(spent_s: float, most_s: float, most_gb: float) -> str:

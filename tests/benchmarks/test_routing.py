@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.routing import routing_events, routing_tables
 
 from benchmarks import routing
@@ -21,6 +22,20 @@ def test_strategies_cost_what_they_are_said_to_cost():
         assert flooding["subscribe_messages"] == 0 and simple["subscribe_messages"] == 60 * (brokers - 1)
         assert simple["entries"] >= identity["entries"] >= covering["entries"] >= merging["entries"] > 0
     assert rows[4]["workload"] == "similar" and rows[4]["entries"] < 0.7 * rows[1]["entries"]
+
+
+@pytest.mark.parametrize("strategy", routing.COMPUTED)
+@pytest.mark.parametrize("one_by_one", [1_000, 50])
+def test_what_is_computed_is_what_a_simulation_counts(strategy, one_by_one, monkeypatch):
+    monkeypatch.setattr(routing, "_ONE_BY_ONE", one_by_one)
+    monkeypatch.setattr(routing, "_BATCHES", 7)
+    networks = (("line", 4), ("balanced tree", 9), ("star", 5))
+    options = {"networks": networks, "subscription_counts": (140,), "strategies": (strategy,), "names": ("similar",)}
+    simulated, computed = list(routing_tables(**options)), list(routing_tables(**options, most_entries=0))
+    for one, two in zip(simulated, computed, strict=True):
+        assert (one["stopped"], two["stopped"]) == ("", "computed")
+        for column in ("subscribe_messages", "subscribe_items", "entries", "largest_table", "table_bytes"):
+            assert one[column] == two[column] > 0, column
 
 
 def test_events_take_no_more_messages_than_flooding():
