@@ -50,7 +50,7 @@ def spark() -> Iterator[SparkSession]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
-    from tamis.spark.session import java_options
+    from tamis.spark.session import ARROW_BATCHES, java_options
 
     session = (
         SparkSession.builder.master("local[2]")
@@ -60,6 +60,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "3g")
         .config("spark.python.daemon.module", "tamis.spark.daemon")
+        .config(map={**ARROW_BATCHES})
         .config("spark.driver.extraJavaOptions", java_options(quick=True))
         .getOrCreate()
     )

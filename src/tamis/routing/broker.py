@@ -15,7 +15,6 @@ Source: Mühl et al. 2002, section 2 (docs/bibliography.md).
 from __future__ import annotations
 
 from collections import OrderedDict
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
@@ -23,6 +22,7 @@ from tamis.language.meaning import holds
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
 from tamis.routing.errors import KnownPeerError, UnknownPeerError
+from tamis.routing.leases import Leases
 from tamis.routing.links import Link
 from tamis.routing.messages import (
     Advertise,
@@ -104,9 +104,7 @@ class Broker:
         self._adaptation = adaptation
         self._remembered = remembered
         self._seen: OrderedDict[Key, None] = OrderedDict()
-        self._leases: dict[tuple[str, type[Any], Key], float] = {}
-        self._expiries: list[tuple[float, int, tuple[str, type[Any], Key]]] = []
-        self._lease_count = 0
+        self._leases: Leases[tuple[str, type[Any], Key]] = Leases()
 
     # -- Peers
 
@@ -231,19 +229,14 @@ class Broker:
     def advance(self, now: float) -> list[Output]:
         """Let the leases expire that nobody renewed; return what that changes."""
         outputs: list[Output] = []
-        while self._expiries and self._expiries[0][0] <= now:
-            expires, _, lease = heappop(self._expiries)
-            if self._leases.get(lease) == expires:
-                client, kind, key = lease
-                (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, outputs, now)
+        for client, kind, key in self._leases.ended(now):
+            (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, outputs, now)
         return self._told(is_removal=True) + outputs
 
     @property
     def next_expiry(self) -> float | None:
         """When `advance` has something to do next; None if there are no leases."""
-        while self._expiries and self._leases.get(self._expiries[0][2]) != self._expiries[0][0]:
-            heappop(self._expiries)
-        return self._expiries[0][0] if self._expiries else None
+        return self._leases.next_end
 
     def _hello(
         self,
@@ -276,17 +269,9 @@ class Broker:
         for entry in entries:
             add(source, entry, outputs, now)
             if source in self._clients:
-                self._lease((source, kind, entry.key), lease_s, now)
+                self._leases.lease((source, kind, entry.key), None if lease_s is None else now + lease_s)
         for key in keys:
             remove(source, key, outputs, now)
-
-    def _lease(self, lease: tuple[str, type[Any], Key], lease_s: float | None, now: float) -> None:
-        if lease_s is None:
-            self._leases.pop(lease, None)
-            return
-        self._lease_count += 1
-        self._leases[lease] = now + lease_s
-        heappush(self._expiries, (now + lease_s, self._lease_count, lease))
 
     def _told(self, is_removal: bool) -> list[Output]:
         return [Send(peer, each) for peer, link in self._links.items() for each in link.messages(is_removal)]
@@ -313,7 +298,7 @@ class Broker:
         if (source, key) not in self.table:
             return  # it is what the sender wants
         expression = self.table.remove(source, key)
-        self._leases.pop((source, Subscribe, key), None)
+        self._leases.forget((source, Subscribe, key))
         if self._subscriptions is not None:
             self._subscriptions.remove((source, key))
         for link in self._links.values():
@@ -351,7 +336,7 @@ class Broker:
             return
         link = self._links.get(source)
         expression = self._clients[source].pop(key) if link is None else link.unadvertise(key)
-        self._leases.pop((source, Advertise, key), None)
+        self._leases.forget((source, Advertise, key))
         for other in self._links.values():
             if other.offered is not None and (source, key) in other.offered:
                 other.offered.remove((source, key))
