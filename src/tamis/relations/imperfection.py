@@ -51,7 +51,7 @@ def imperfection_of_two(one: Box, two: Box) -> float:
     0.25
     """
     first = second = both = 1.0
-    for axis in one.keys() | two.keys():
+    for axis in dict.fromkeys((*one, *two)):  # in an order that is the same in every process
         shares = _shares(axis, one.get(axis, axis.values), two.get(axis, axis.values))
         first, second, both = first * shares[0], second * shares[1], both * shares[2]
     return min(1.0, max(0.0, 1 - (first + second - both)))
