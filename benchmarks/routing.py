@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from contextlib import contextmanager
 from itertools import islice, product
 from pathlib import Path
 from random import Random
@@ -116,62 +117,86 @@ def routing_tables(
         filters, events = _load(name, count, _EVENTS, seed)
         for strategy in strategies:
             batch = 1 if count <= _ONE_BY_ONE else count // _BATCHES
-            if strategy in COMPUTED and count * broker_count > most_entries:
-                found = COMPUTED[strategy](filters, topology, broker_count, batch, seed)
-                told = {"workload": name, "network": f"{topology} of {broker_count}", "subscriptions": count}
-                yield (
-                    told | {"strategy": strategy, "registered": count, "stopped": "computed", "at_once": batch} | found
-                )
-                continue
-            network = _network(topology, broker_count, _strategy(strategy, events), seed)
-            counters = Counters()
-            network.observers.append(counters)
-            chance = Random(seed)
-            homes: list[str] = []
-            stopped = ""
-            start = process_time()
-            waiting = iter(filters)
-            while not stopped and (some := list(islice(waiting, batch))):
-                client = f"client of b{chance.randrange(broker_count)}"
-                network.subscribe_many(client, dict(enumerate(some, len(homes))))
-                network.run()
-                homes += [client] * len(some)
-                stopped = _stopped(process_time() - start, most_s, most_gb)
-            subscribed_s = process_time() - start
-            subscribed, items = counters.control_count, counters.item_count
-            sizes = measured(network)
-            cancelled = min(int(len(homes) * cancelled_share), _CANCELLED)
-            start = process_time()
-            for number in range(cancelled):
-                network.unsubscribe(homes[number], number)
-                network.run()
-                if process_time() - start > most_s / 3:
-                    cancelled = number + 1
-                    break
-            cancel_s = process_time() - start
-            active = {number: filters[number] for number in range(cancelled, len(homes))}
-            match_count, wrong = _judged(network, events, active)
-            yield {
+            told = {
                 "workload": name,
                 "network": f"{topology} of {broker_count}",
                 "subscriptions": count,
                 "strategy": strategy,
-                "registered": len(homes),
-                "stopped": stopped,
                 "at_once": batch,
-                "subscribe_messages": subscribed,
-                "subscribe_items": items,
-                "cancel_messages": (counters.control_count - subscribed) / max(1, cancelled),
-                "entries": sizes["entries"],
-                "largest_table": sizes["largest_table"],
-                "table_bytes": sizes["table_bytes"],
-                "subscribe_us": subscribed_s / max(1, len(homes)) * 1e6,
-                "cancel_us": cancel_s / max(1, cancelled) * 1e6,
-                "matches": match_count,
-                "wrong": wrong,
             }
-            del network, counters, active
-            gc.collect()
+            if strategy in COMPUTED and count * broker_count > most_entries:
+                found = COMPUTED[strategy](filters, topology, broker_count, batch, seed)
+                yield told | {"registered": count, "stopped": "computed"} | found
+                continue
+            with _uncollected():
+                network = _network(topology, broker_count, _strategy(strategy, events), seed)
+                yield told | _simulated_cost(network, filters, events, batch, cancelled_share, most_s, most_gb, seed)
+                del network
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the collector of cycles away, which takes a third of the time among millions of entries and finds none."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
+
+
+def _simulated_cost(
+    network: Network,
+    filters: Sequence[Expression],
+    events: list[Any],
+    batch: int,
+    cancelled_share: float,
+    most_s: float,
+    most_gb: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Let clients subscribe, cancel a share of it, publish events; return what that costs."""
+    counters = Counters()
+    network.observers.append(counters)
+    chance = Random(seed)
+    homes: list[str] = []
+    stopped = ""
+    start = process_time()
+    waiting = iter(filters)
+    while not stopped and (some := list(islice(waiting, batch))):
+        client = f"client of b{chance.randrange(len(network.brokers))}"
+        network.subscribe_many(client, dict(enumerate(some, len(homes))))
+        network.run()
+        homes += [client] * len(some)
+        stopped = _stopped(process_time() - start, most_s, most_gb)
+    subscribed_s = process_time() - start
+    subscribed, items = counters.control_count, counters.item_count
+    sizes = measured(network)
+    cancelled = min(int(len(homes) * cancelled_share), _CANCELLED)
+    start = process_time()
+    for number in range(cancelled):
+        network.unsubscribe(homes[number], number)
+        network.run()
+        if process_time() - start > most_s / 3:
+            cancelled = number + 1
+            break
+    cancel_s = process_time() - start
+    active = {number: filters[number] for number in range(cancelled, len(homes))}
+    match_count, wrong = _judged(network, events, active)
+    return {
+        "registered": len(homes),
+        "stopped": stopped,
+        "subscribe_messages": subscribed,
+        "subscribe_items": items,
+        "cancel_messages": (counters.control_count - subscribed) / max(1, cancelled),
+        "entries": sizes["entries"],
+        "largest_table": sizes["largest_table"],
+        "table_bytes": sizes["table_bytes"],
+        "subscribe_us": subscribed_s / max(1, len(homes)) * 1e6,
+        "cancel_us": cancel_s / max(1, cancelled) * 1e6,
+        "matches": match_count,
+        "wrong": wrong,
+    }
 
 
 def _simple_cost(

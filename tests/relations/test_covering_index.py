@@ -13,7 +13,7 @@ import tamis
 from tamis.relations import CoveringIndex, covers, kernels
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
 from tamis.relations.lines import cut_at
-from tamis.relations.rows import Rows, contents, discard, fingerprint, new_bag, sketch
+from tamis.relations.rows import ALL_MARKS, Rows, contents, discard, marks_of, new_bag, sketch
 from tamis.workloads import WORKLOADS
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, conditions_over, scalars, simple_predicates, texts
@@ -179,26 +179,42 @@ def test_sketches_keep_the_order_of_cuts(one, two):
     first, second = sorted((cut_at(one), cut_at(two)))
     assert sketch(first) <= sketch(second)
     assert -(2**63) <= sketch(first) < 2**63
-    if fingerprint(first) != fingerprint(second) and fingerprint(first) and fingerprint(second):
-        assert first != second
 
 
-def around_plainly(rows, candidates, point, prints):
+@given(values=st.lists(st.one_of(scalars, texts), min_size=1, max_size=5))
+def test_the_marks_of_a_value_are_among_those_of_every_set_that_has_it(values):
+    together = 0
+    for each in values:
+        marks = marks_of(cut_at(each))
+        assert -(2**63) <= marks < 2**63 and 1 <= len(bits(marks)) <= 3
+        together |= marks
+    assert all(not marks_of(cut_at(each)) & ~together for each in values)
+
+
+def test_marks_tell_most_values_apart():
+    found = {marks_of(cut_at(f"share {number:03}")) for number in range(200)}
+    assert len(found) > 190
+
+
+def around_plainly(rows, candidates, point, marks):
     def is_around(row):
         return all(
-            low <= point[axis] <= high and (0 in (mark, prints[axis]) or mark == prints[axis])
-            for axis, low, high, mark in rows[row]
+            low <= point[axis] <= high and bits(marks[axis]) <= bits(mine) for axis, low, high, mine in rows[row]
         )
 
     return [row for row in candidates if is_around(row)]
 
 
+def bits(marks):
+    return {bit for bit in range(64) if marks >> bit & 1}
+
+
 def within_plainly(rows, candidates, limits, needed):
     def is_within(row):
-        named = {axis: (low, high, mark) for axis, low, high, mark in rows[row]}
-        for axis, (low, high, mark) in named.items():
-            outer_low, outer_high, outer_mark = limits.get(axis, (-(2**63), 2**63 - 1, 0))
-            if low < outer_low or high > outer_high or (0 not in (mark, outer_mark) and mark != outer_mark):
+        named = {axis: (low, high, marks) for axis, low, high, marks in rows[row]}
+        for axis, (low, high, marks) in named.items():
+            outer_low, outer_high, outer_marks = limits.get(axis, (-(2**63), 2**63 - 1, ALL_MARKS))
+            if low < outer_low or high > outer_high or not bits(marks) <= bits(outer_marks):
                 return False
         return needed <= named.keys()
 
@@ -207,8 +223,8 @@ def within_plainly(rows, candidates, limits, needed):
 
 small = st.integers(0, 4)
 row_lists = st.lists(
-    st.dictionaries(st.integers(0, 3), st.tuples(small, small, st.integers(0, 2)), max_size=3).map(
-        lambda row: [(axis, min(low, high), max(low, high), mark) for axis, (low, high, mark) in row.items()]
+    st.dictionaries(st.integers(0, 3), st.tuples(small, small, st.integers(-1, 7)), max_size=3).map(
+        lambda row: [(axis, min(low, high), max(low, high), marks) for axis, (low, high, marks) in row.items()]
     ),
     min_size=1,
     max_size=6,
@@ -224,14 +240,14 @@ def test_the_compiled_loops_do_what_their_plain_twins_do(rows, point, data):
         stored.drop(0)
         stored.put(0, rows[0])
     candidates = np.array(data.draw(st.permutations(range(len(rows)))), np.int64)
-    prints = data.draw(st.lists(st.integers(0, 2), min_size=4, max_size=4))
+    marks = data.draw(st.lists(st.integers(-1, 7), min_size=4, max_size=4))
     defaults = np.array(point, np.int64)
-    named = [(axis, point[axis], point[axis], prints[axis]) for axis in range(4)]
+    named = [(axis, point[axis], point[axis], marks[axis]) for axis in range(4)]
     found = stored.reaching_around(candidates, named, np.zeros(4, np.int64))
-    assert found.tolist() == around_plainly(rows, candidates.tolist(), point, prints)
+    assert found.tolist() == around_plainly(rows, candidates.tolist(), point, marks)
     found = stored.reaching_around(candidates, [], defaults)
     assert found.tolist() == around_plainly(rows, candidates.tolist(), point, [0] * 4)
-    limits = {axis: (min(a, b), max(a, b), mark) for axis, a, b, mark in data.draw(st.sampled_from(rows))}
+    limits = {axis: (min(a, b), max(a, b), marks) for axis, a, b, marks in data.draw(st.sampled_from(rows))}
     needed = {axis for axis in limits if data.draw(st.booleans())}
     outer = [(axis, *limit) for axis, limit in limits.items()]
     found = stored.staying_within(candidates, outer, [axis in needed for axis in limits], 4)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.relations import covers
-from tamis.routing import Covering, Merging, comparisons, coverage
+from tamis.relations import covers, identical
+from tamis.relations.relations import covers_forms
+from tamis.routing import Broker, Covering, Entry, Merging, Subscribe, comparisons, coverage
 from tamis.routing.comparisons import Comparisons
 from tamis.routing.coverage import Coverage
 from tests.routing.test_strategies import FILTERS, fed, matched
@@ -20,7 +23,7 @@ def few(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparisons, "_FEW", request.param)
         patch.setattr(coverage, "_FEW", request.param)
-        patch.setattr(comparisons, "_ANSWERS", 3)
+        patch.setattr(comparisons, "_MOST_LISTED", request.param)
         yield
 
 
@@ -33,18 +36,20 @@ def test_links_that_share_comparisons_answer_as_if_each_compared_all_pairs(few, 
     shared = Comparisons()
     links = [Coverage(shared) for _ in range(3)]
     known = [{} for _ in links]
-    for number, key, expression in steps:
+    for step, (number, choice, expression) in enumerate(steps):
+        key = next((key for key in known[number] if key % 4 == choice), 4 * step + choice)  # keys of a link only grow
         if key in known[number]:
             links[number].remove(key)
             del known[number][key]
-        elif expression not in known[number].values():
-            links[number].add(key, expression)
+        elif not any(identical(expression, other) for other in known[number].values()):
+            links[number].add(key, shared.known(expression))
             known[number][key] = expression
         for link, filters in zip(links, known, strict=True):
             for each in asked:
                 around = [key for key, other in filters.items() if covers(other, each)]
-                assert link.covering(each) in (around or [None])
-                assert sorted(link.covered_by(each)) == sorted(k for k, other in filters.items() if covers(each, other))
+                assert link.covering(shared.known(each)) == min(around, default=None)
+                inside = sorted(key for key, other in filters.items() if covers(each, other))
+                assert sorted(link.covered_by(shared.known(each))) == inside
 
 
 @pytest.mark.parametrize("strategy_type", [Covering, Merging])
@@ -67,22 +72,54 @@ def test_a_pool_forgets_filters_that_nobody_is_told_any_more():
     links = [Coverage(shared) for _ in range(2)]
     for link in links:
         for key, each in enumerate(filters):
-            link.add(key, each)
-    assert len(shared._told) == len(shared._index) == 80
+            link.add(key, shared.known(each))
+    assert len(shared._told) == len(shared._index) == len(shared._by_formula) == 80
     for key in range(80):
         links[0].remove(key)
     assert len(shared._told) == 80, "the other link still tells them"
-    for key in range(80):
-        links[1].remove(key)
-    assert len(shared._told) == len(shared._index) == len(shared._numbers) == 0
+    links[1].clear()
+    assert len(shared._told) == len(shared._index) == len(shared._with_lists) == shared._listed_count == 0
+    gc.collect()
+    assert len(shared._by_formula) == len(shared._by_expression) == 0
 
 
-def test_the_memory_of_answers_is_bounded(monkeypatch):
-    monkeypatch.setattr(comparisons, "_MEMBERS", 100)
+def test_the_memory_of_lists_is_bounded_and_counted(monkeypatch):
+    monkeypatch.setattr(comparisons, "_MOST_LISTED", 100)
     shared = Comparisons()
     link = Coverage(shared)
     for number in range(60):
-        link.add(number, tamis.parse(f"x < {number} AND y = {number}"))
-    for number in range(20):
-        assert len(link.covered_by(tamis.parse(f"y < {100 + number}"))) == 60
-    assert shared._inside._member_count == sum(len(each) for each, _ in shared._inside._answers.values()) <= 100
+        link.add(number, shared.known(tamis.parse(f"x < {number} AND y = {number}")))
+    asked = [shared.known(tamis.parse(f"y < {100 + number}")) for number in range(20)]
+    for each in asked:
+        assert len(link.covered_by(each)) == 60
+    listed = sum(len(each.around or ()) + len(each.inside or ()) for each in shared._with_lists)
+    assert shared._listed_count == listed <= 100
+
+
+def test_what_was_compared_on_one_link_is_not_compared_on_the_next(monkeypatch):
+    monkeypatch.setattr(comparisons, "_MOST_LISTED", 10_000)
+    shared = Comparisons()
+    links = [Coverage(shared) for _ in range(5)]
+    for link in links:
+        for number in range(60):
+            link.add(number, shared.known(tamis.parse(f"x IN ({number}, {number + 1}) AND y < 9")))
+    compared = []
+    monkeypatch.setattr(comparisons, "covers_forms", lambda *forms: compared.append(forms) or covers_forms(*forms))
+    narrow, broad = (shared.known(tamis.parse(text)) for text in ("x = 7 AND y < 5", "x > 40 AND y < 10"))
+    counts = []
+    for link in links:
+        assert link.covering(narrow) == 6 and len(link.covered_by(broad)) == 19
+        counts.append(len(compared))
+    assert counts[0] > 0 and len(set(counts)) == 1
+
+
+def test_a_link_that_is_gone_leaves_nothing_in_the_pool():
+    strategy = Covering()
+    broker = Broker("middle", strategy)
+    for neighbour in ("north", "south"):
+        broker.connect(neighbour, 0.0)
+    entries = tuple(Entry(number, tamis.parse(f"x = {number}")) for number in range(80))
+    broker.receive(Subscribe(entries), "north", 0.0)
+    assert len(strategy.comparisons._told) == 80, "the south knows them"
+    broker.disconnect("south", 1.0)
+    assert not strategy.comparisons._told and not len(strategy.comparisons._index)

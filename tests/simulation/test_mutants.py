@@ -17,9 +17,9 @@ class NeverComesUpAgain(CoveringSummary):
 
     def _left(self, gone):
         if gone.entry >= 0 and self._entries[gone.entry] == gone.expression:
-            for formula, group in self._take(gone.entry).items():
+            for group in self._take(gone.entry):
                 group.entry = -1  # nowhere
-                self._under.setdefault(-1, {})[formula] = group
+                self._under.setdefault(-1, {})[group] = None
 
 
 class CoversTooMuch(Covering):
@@ -35,11 +35,11 @@ class LeavesWithTheFirst(IdentitySummary):
     """Takes an identical filter back when the first of them leaves."""
 
     def remove(self, source):
-        formula = self._formulas[source]
-        if formula in self._keys and self._counts[formula] > 1:
-            self._drop(self._keys.pop(formula))
-        elif formula not in self._keys:
-            self._keys[formula] = self._put(TRUE)
+        known = self._known_of[source]
+        if known in self._keys and self._counts[known] > 1:
+            self._drop(self._keys.pop(known))
+        elif known not in self._keys:
+            self._keys[known] = self._put(TRUE)
         super().remove(source)
 
 

@@ -17,6 +17,8 @@ Departs: one attribute finds the candidates, the one that fewest share; all of t
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,9 +28,21 @@ from tamis.language.values import value_of
 from tamis.relations.deciding import DEFAULT_BUDGET, ask
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
 from tamis.relations.forms import Context, Form
-from tamis.relations.lines import NULL, TEXT, cut_at, next_cut
+from tamis.relations.lines import NULL, cut_at
 from tamis.relations.relations import covers_forms
-from tamis.relations.rows import Bag, Ints, Reach, Rows, contents, discard, fingerprint, grown, new_bag, sketch
+from tamis.relations.rows import (
+    ALL_MARKS,
+    Bag,
+    Ints,
+    Reach,
+    Rows,
+    contents,
+    discard,
+    grown,
+    marks_of,
+    new_bag,
+    sketch,
+)
 from tamis.relations.value_sets import Values, points
 from tamis.relations.witnesses import plain_event
 
@@ -50,10 +64,9 @@ _Spot = tuple[Any, ...]
 class _Entry:
     """What the index keeps of a filter."""
 
-    __slots__ = ("clause_rows", "clause_spots", "expression", "has_witnesses", "key", "number")
+    __slots__ = ("clause_rows", "clause_spots", "expression", "has_witnesses", "number")
 
-    def __init__(self, key: Any, expression: Expression, number: int) -> None:
-        self.key = key
+    def __init__(self, expression: Expression, number: int) -> None:
         self.expression = expression
         self.number = number
         self.clause_rows: tuple[int, ...] = ()
@@ -79,6 +92,7 @@ class CoveringIndex:
         self._context = context or Context(schema)
         self._budget = budget
         self._slots: dict[Hashable, int] = {}
+        self._keys_of: list[Any] = []  # by slot, and so are entries
         self._entries: list[_Entry | None] = []
         self._free: list[int] = []
         self._added = 0
@@ -86,7 +100,9 @@ class CoveringIndex:
         self._defaults: Ints = np.zeros(16, np.int64)  # what an attribute is that a witness does not name
         self._latest: tuple[Form | None, Any] = (None, None)
         self._clauses = Rows()
-        self._owners: list[int] = []
+        self._owners: Ints = np.zeros(64, np.int64)  # the filter of each clause
+        self._is_alone = np.zeros(64, np.bool_)  # is it the filter's only one?
+        self._clause_count = 0
         self._free_rows: list[int] = []
         self._by_clause: dict[_Spot, Bag[int]] = {}
         self._firsts, self._seconds = Rows(), Rows()  # two witnesses of each filter
@@ -131,7 +147,9 @@ class CoveringIndex:
         else:
             slot = len(self._entries)
             self._entries.append(None)
-        entry = self._entries[slot] = _Entry(key, form.expression, self._added)
+            self._keys_of.append(None)
+        entry = self._entries[slot] = _Entry(form.expression, self._added)
+        self._keys_of[slot] = key
         self._slots[key] = slot
         self._added += 1
         if witnesses == []:
@@ -151,10 +169,12 @@ class CoveringIndex:
     def _add_clause(self, entry: _Entry, slot: int, box: Box, *, is_alone: bool) -> None:
         if self._free_rows:
             row = self._free_rows.pop()
-            self._owners[row] = slot
         else:
-            row = len(self._owners)
-            self._owners.append(slot)
+            row = self._clause_count
+            self._clause_count += 1
+            if row == len(self._owners):
+                self._owners, self._is_alone = grown(self._owners, row + 1), grown(self._is_alone, row + 1)
+        self._owners[row], self._is_alone[row] = slot, is_alone
         spots = self._clause_spots(box, is_alone)
         for spot in spots:
             _post(self._by_clause, spot, row)
@@ -179,7 +199,7 @@ class CoveringIndex:
             _unpost(self._by_witness, _witness_spots(witnesses[0]), slot)
         self._empty.discard(slot)
         self._unwitnessed.discard(slot)
-        self._entries[slot] = None
+        self._entries[slot] = self._keys_of[slot] = None
         self._free.append(slot)
 
     # -- Questions
@@ -197,7 +217,7 @@ class CoveringIndex:
         """Return the key of one filter that covers this one, the first that is found; None if there is none."""
         form = self._context.form(given)
         slots = sorted(self._around(form))
-        return next((self._entry(slot).key for slot in slots if self._covers(self._form(slot), form)), None)
+        return next((self._keys_of[slot] for slot in slots if self._covers(self._form(slot), form)), None)
 
     def covered_by(self, given: Filter) -> list[Any]:
         """Return the keys of the filters that this one covers, in the order in which they were added."""
@@ -206,11 +226,11 @@ class CoveringIndex:
 
     def candidates_around(self, given: Filter) -> list[Any]:
         """Return the keys of the filters that may cover this one, in no order; all others do not."""
-        return [self._entry(slot).key for slot in self._around(self._context.form(given))]
+        return [self._keys_of[slot] for slot in self._around(self._context.form(given))]
 
     def candidates_inside(self, given: Filter) -> list[Any]:
         """Return the keys of the filters that this one may cover, in no order; it covers no others."""
-        return [self._entry(slot).key for slot in self._inside(self._context.form(given))]
+        return [self._keys_of[slot] for slot in self._inside(self._context.form(given))]
 
     def _covers(self, general: Form, special: Form) -> bool:
         return covers_forms(general, special, self._budget).holds
@@ -219,8 +239,8 @@ class CoveringIndex:
         return self._context.form(self._entry(slot).expression)
 
     def _keys(self, slots: Iterable[int]) -> list[Any]:
-        entries = sorted(map(self._entry, slots), key=lambda entry: entry.number)
-        return [entry.key for entry in entries]
+        in_order = sorted(slots, key=lambda slot: self._entry(slot).number)
+        return [self._keys_of[slot] for slot in in_order]
 
     # -- Candidates
 
@@ -229,22 +249,25 @@ class CoveringIndex:
         _, witnesses = self._known_of(form)
         if not witnesses:  # nothing is known of it, or nothing matches it
             return set(self._slots.values())
-        found: set[int] | None = None
-        for witness in witnesses:
-            owners = {self._owners[row] for row in self._clauses_around(witness)}
-            found = owners if found is None else found & owners
-            if not found:
-                break
-        assert found is not None
-        return found
+        first, *others = witnesses
+        rows = self._clauses_around(first)
+        alone, rows = rows[self._is_alone[rows]], rows[~self._is_alone[rows]]
+        found = set(self._owners[rows].tolist())
+        for witness in others:
+            if len(alone):  # what is around the next witness, too, must be the same clause
+                alone = self._clauses.reaching_around(alone, self._witness_row(witness), self._defaults)
+            if found:
+                found &= set(self._owners[self._clauses_around(witness)].tolist())
+        return found.union(self._owners[alone].tolist())
 
-    def _clauses_around(self, witness: Corner) -> list[int]:
+    def _clauses_around(self, witness: Corner) -> Ints:
         postings = [self._by_clause.get(())]
         for axis, cut in witness.items():
             postings += (self._by_clause.get((axis,)), self._by_clause.get((axis, cut)))
         rows = contents(posting for posting in postings if posting is not None)
-        point = self._witness_row(witness)
-        return self._clauses.reaching_around(rows, point, self._defaults).tolist() if len(rows) else []
+        if not len(rows):
+            return rows
+        return self._clauses.reaching_around(rows, self._witness_row(witness), self._defaults)
 
     def _inside(self, form: Form) -> set[int]:
         """Return the filters that this one may cover: their witnesses lie in its clauses."""
@@ -307,11 +330,11 @@ class CoveringIndex:
         return witness
 
     def _witness_row(self, witness: Corner) -> list[Reach]:
-        return [(self._number(axis), at := sketch(cut), at, fingerprint(cut)) for axis, cut in witness.items()]
+        return [(self._number(axis), at := sketch(cut), at, marks_of(cut)) for axis, cut in witness.items()]
 
     def _box_row(self, box: Box) -> list[Reach]:
         return [
-            (self._number(axis), sketch(values[0]), sketch(values[-1]), _only_text(axis, values))
+            (self._number(axis), sketch(values[0]), sketch(values[-1]), _marks(axis, values))
             for axis, values in box.items()
         ]
 
@@ -347,9 +370,9 @@ def _may_be_unnamed(axis: Axis, values: Values, is_alone: bool) -> bool:
     return values[0] == axis.values[0] and (not is_alone or values[0] == (NULL,))
 
 
-def _only_text(axis: Axis, values: Values) -> int:
-    is_point = len(values) == 2 and values[0][0] == TEXT and next_cut(values[0], axis.line) == values[1]
-    return fingerprint(values[0]) if is_point else 0
+def _marks(axis: Axis, values: Values) -> int:
+    found = points(values, axis.line, _MOST_POINTS)
+    return ALL_MARKS if found is None else reduce(or_, map(marks_of, found))
 
 
 def _spots(axis: Axis, values: Values) -> list[_Spot]:

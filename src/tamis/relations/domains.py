@@ -72,7 +72,7 @@ GREATER: Final[Cut] = (BOOLEAN, 2)
 class Axis:
     """A term, and the values it can have. Axes are compared by identity: there is one for each term and schema."""
 
-    __slots__ = ("is_order", "is_plain", "line", "paths", "term", "values")
+    __slots__ = ("is_nested", "is_order", "is_plain", "line", "paths", "term", "values")
 
     def __init__(self, term: Expression, line: str, values: Values) -> None:
         self.term = term
@@ -80,6 +80,8 @@ class Axis:
         """The type of the values, which says where operands cut it; "any" if unknown."""
         self.values = values
         self.is_plain = isinstance(term, Attribute)
+        self.is_nested = isinstance(term, Attribute) and len(term.path) > 1
+        """Is it an attribute of a record, and so absent if the record is?"""
         self.is_order = False
         self.paths = paths_of(term)
 

@@ -63,6 +63,7 @@ class Form:
         "expression",
         "facts",
         "formula",
+        "is_flat",
         "is_plain",
     )
 
@@ -81,6 +82,8 @@ class Form:
             self.facts = frozenset(leaf for leaf in found if isinstance(leaf, Fact))
         self.is_plain = not self.facts and all(axis.is_plain for axis in self.axes)
         """Is it about attributes alone, each by itself?"""
+        self.is_flat = context.has_free_types and not any(axis.is_nested for axis in self.axes)
+        """Is it seen at once that its attributes are independent, of each other and of others that lie in no record?"""
         self._hull: Box | None = None
         self._opposite: Formula | None = None
         self._clauses: Clauses | None = None
@@ -185,6 +188,8 @@ class Context:
 
     def __init__(self, schema: Schema | None) -> None:
         self.schema = schema
+        self.has_free_types = schema is None or not schema.mandatory_by_type
+        """Does the type of an event not say which attributes it has?"""
         self._axes: dict[Expression, Axis] = {}
         self._orders: dict[Expression, Axis] = {}
         self._translate = Translator(schema, self.axis, self._order_axis)

@@ -1,15 +1,15 @@
 """The compiled loops of the covering index: which of some rows pass a test on every axis?
 
 A row is what is known of a filter: axes, and for each of them how far its values reach, from `lows` to `highs`.
-Row r is the entries starts[r] to starts[r] + counts[r]. Where an entry is a single text, `prints` is its fingerprint,
-and 0 where it is not: two fingerprints that differ are two texts.
+Row r is the entries starts[r] to starts[r] + counts[r]. `marks` are bits: a value is in a set only if all of its bits
+are among the set's.
 """
 
 from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def reaching_around(candidates, starts, counts, axes, lows, highs, prints, point, point_prints, found):
+def reaching_around(candidates, starts, counts, axes, lows, highs, marks, point, point_marks, found):
     """Keep the candidates whose rows reach around a point on all of the row's axes.
 
     candidates    int64[:]  the rows to look at
@@ -17,9 +17,9 @@ def reaching_around(candidates, starts, counts, axes, lows, highs, prints, point
     counts        int32[:]  how many there are
     axes          int32[:]  the axis of each entry
     lows, highs   int64[:]  how far the row reaches on it
-    prints        int64[:]  its fingerprint, or 0
+    marks         int64[:]  its marks
     point         int64[:]  for each axis, what must be reached around
-    point_prints  int64[:]  for each axis, the fingerprint of that, or 0
+    point_marks   int64[:]  for each axis, the marks of that
     found         int64[:]  written to
     """
     kept = 0
@@ -31,7 +31,7 @@ def reaching_around(candidates, starts, counts, axes, lows, highs, prints, point
             if lows[entry] > at or highs[entry] < at:
                 is_kept = False
                 break
-            if prints[entry] != point_prints[axis] and prints[entry] != 0 and point_prints[axis] != 0:
+            if point_marks[axis] & ~marks[entry]:
                 is_kept = False
                 break
         if is_kept:
@@ -42,7 +42,7 @@ def reaching_around(candidates, starts, counts, axes, lows, highs, prints, point
 
 @njit(nogil=True, cache=True)
 def staying_within(
-    candidates, starts, counts, axes, lows, highs, prints, outer_lows, outer_highs, outer_prints, needed, count, found
+    candidates, starts, counts, axes, lows, highs, marks, outer_lows, outer_highs, outer_marks, needed, count, found
 ):
     """Keep the candidates whose rows stay within limits, and have an entry on all axes that are needed.
 
@@ -51,10 +51,10 @@ def staying_within(
     counts        int32[:]  how many there are
     axes          int32[:]  the axis of each entry
     lows, highs   int64[:]  how far the row reaches on it
-    prints        int64[:]  its fingerprint, or 0
+    marks         int64[:]  its marks
     outer_lows    int64[:]  for each axis, what must not be left
     outer_highs   int64[:]
-    outer_prints  int64[:]  for each axis, the fingerprint of the only text there, or 0
+    outer_marks   int64[:]  for each axis, among which marks to stay
     needed        bool[:]   for each axis, whether a row without it is out
     count         int       how many axes are needed
     found         int64[:]  written to
@@ -67,7 +67,7 @@ def staying_within(
             if lows[entry] < outer_lows[axis] or highs[entry] > outer_highs[axis]:
                 met = -1
                 break
-            if prints[entry] != outer_prints[axis] and prints[entry] != 0 and outer_prints[axis] != 0:
+            if marks[entry] & ~outer_marks[axis]:
                 met = -1
                 break
             if needed[axis]:

@@ -23,10 +23,13 @@ from tamis.relations.formulas import ALWAYS, NEVER, Conjunction, Constant, Disju
 from tamis.relations.value_sets import is_disjoint, is_member, is_subset
 
 if TYPE_CHECKING:
+    from tamis.relations.domains import Axis
     from tamis.relations.forms import Corner, Form
 
 _DEEPEST = 40
 _MOST_STEPS = 150
+_ALL = Verdict(True, True, "propositions")
+_NOT_ALL = Verdict(False, True, "propositions")
 
 
 def covers(general: Form, special: Form) -> Verdict | None:
@@ -38,12 +41,9 @@ def covers(general: Form, special: Form) -> Verdict | None:
         for axis, values in (general.hull if general.box is None else general.box).items():
             if not is_subset(box.get(axis, axis.values), values):
                 # Some value of the special filter is none that the general one takes: can an event have it?
-                is_free = axis.is_plain and special.is_plain
-                if is_free and are_independent({*special.axes, axis}, special.context.schema):
-                    return Verdict(False, True, "propositions")
-                return None
+                return _NOT_ALL if axis.is_plain and special.is_plain and _is_free(axis, special) else None
         if general.box is not None:
-            return Verdict(True, True, "propositions")
+            return _ALL
     if _conditions(general.formula) <= _conditions(special.formula):
         return Verdict(True, True, "structure")
     if _alternatives(special.formula) <= _alternatives(general.formula):
@@ -85,7 +85,13 @@ def identical(one: Form, two: Form) -> Verdict | None:
 
 
 def _are_independent(one: Form, two: Form) -> bool:
-    return are_independent(one.axes | two.axes, one.context.schema)
+    return (one.is_flat and two.is_flat) or are_independent(one.axes | two.axes, one.context.schema)
+
+
+def _is_free(axis: Axis, form: Form) -> bool:
+    """Can an attribute have each of its values, and so can each of a filter's, whatever the others have?"""
+    is_seen = form.is_flat and not axis.is_nested
+    return is_seen or are_independent({*form.axes, axis}, form.context.schema)
 
 
 def _conditions(formula: Formula) -> set[Formula]:

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 Reach = tuple[int, int, int, int]
-"""An axis, the sketches between which values lie on it, and the fingerprint if it is just one text, 0 if not."""
+"""An axis, the sketches between which values lie on it, and marks: of a point its own, of a set those of all in it."""
 
 _BITS = 59
+ALL_MARKS = -1
 LEAST, GREATEST = -(2**63), 2**63 - 1
 
 
@@ -46,9 +47,11 @@ def sketch(cut: Cut) -> int:
     return base + int(key)
 
 
-def fingerprint(cut: Cut | None) -> int:
-    """Return a number by which two texts with one sketch are told apart, 0 for what is no text."""
-    return hash(cut) | 1 if cut is not None and cut[0] == TEXT else 0
+def marks_of(cut: Cut) -> int:
+    """Return a few bits for a value: of a set of values, all bits of each of them are marked (a Bloom filter)."""
+    code = hash(cut)
+    found = 1 << (code & 63) | 1 << (code >> 6 & 63) | 1 << (code >> 12 & 63)
+    return found - (found >> 63 << 64)
 
 
 class Rows:
@@ -60,7 +63,7 @@ class Rows:
         self._axes = np.zeros(256, np.int32)
         self._lows: Ints = np.zeros(256, np.int64)
         self._highs: Ints = np.zeros(256, np.int64)
-        self._prints: Ints = np.zeros(256, np.int64)
+        self._marks: Ints = np.zeros(256, np.int64)
         self._used = 0
         self._free: dict[int, list[int]] = {}  # room that was given back, by its size
 
@@ -77,10 +80,10 @@ class Rows:
             self._used += count
             if self._used > len(self._axes):
                 self._axes, self._lows = grown(self._axes, self._used), grown(self._lows, self._used)
-                self._highs, self._prints = grown(self._highs, self._used), grown(self._prints, self._used)
+                self._highs, self._marks = grown(self._highs, self._used), grown(self._marks, self._used)
         self._starts[row], self._counts[row] = start, count
-        for entry, (axis, low, high, mark) in enumerate(reaches, start):
-            self._axes[entry], self._lows[entry], self._highs[entry], self._prints[entry] = axis, low, high, mark
+        for entry, (axis, low, high, bits) in enumerate(reaches, start):
+            self._axes[entry], self._lows[entry], self._highs[entry], self._marks[entry] = axis, low, high, bits
 
     def drop(self, row: int) -> None:
         """Give a row's room back."""
@@ -89,26 +92,26 @@ class Rows:
 
     def reaching_around(self, candidates: Ints, point: Iterable[Reach], defaults: Ints) -> Ints:
         """Return the candidates that reach around a point, which has the default on all axes it does not name."""
-        places, prints = defaults.copy(), np.zeros(len(defaults), np.int64)
-        for axis, at, _, mark in point:
-            places[axis], prints[axis] = at, mark
+        places, marks = defaults.copy(), np.zeros(len(defaults), np.int64)
+        for axis, at, _, bits in point:
+            places[axis], marks[axis] = at, bits
         found: Ints = np.empty(len(candidates), np.int64)
-        kept = kernels.reaching_around(candidates, *self._arrays(), places, prints, found)
+        kept = kernels.reaching_around(candidates, *self._arrays(), places, marks, found)
         return found[:kept]
 
     def staying_within(self, candidates: Ints, outer: Iterable[Reach], needed: Iterable[bool], axis_count: int) -> Ints:
         """Return the candidates, all of them points, that lie within some reaches, and name all axes needed."""
         lows, highs = np.full(axis_count, LEAST), np.full(axis_count, GREATEST)
-        prints, are_needed = np.zeros(axis_count, np.int64), np.zeros(axis_count, np.bool_)
-        for (axis, low, high, mark), is_needed in zip(outer, needed, strict=True):
-            lows[axis], highs[axis], prints[axis], are_needed[axis] = low, high, mark, is_needed
+        marks, are_needed = np.full(axis_count, ALL_MARKS, np.int64), np.zeros(axis_count, np.bool_)
+        for (axis, low, high, bits), is_needed in zip(outer, needed, strict=True):
+            lows[axis], highs[axis], marks[axis], are_needed[axis] = low, high, bits, is_needed
         found: Ints = np.empty(len(candidates), np.int64)
-        arguments = (lows, highs, prints, are_needed, int(are_needed.sum()), found)
+        arguments = (lows, highs, marks, are_needed, int(are_needed.sum()), found)
         kept = kernels.staying_within(candidates, *self._arrays(), *arguments)
         return found[:kept]
 
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        return self._starts, self._counts, self._axes, self._lows, self._highs, self._prints
+        return self._starts, self._counts, self._axes, self._lows, self._highs, self._marks
 
 
 Bag = array

@@ -77,6 +77,9 @@ class Summary(ABC):
     def __contains__(self, source: Source) -> bool:
         """Has the source a filter here?"""
 
+    def close(self) -> None:  # noqa: B027 (most summaries share nothing)
+        """Let go of what is shared with other links, because the neighbour is gone."""
+
     def changes(self) -> Changes:
         """Return what happened since this was asked last."""
         if not self._added and not self._removed:

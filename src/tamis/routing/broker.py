@@ -166,7 +166,7 @@ class Broker:
             del self._clients[peer]
         else:
             self.table.unmute(peer)
-            del self._links[peer]
+            self._links.pop(peer).close()
         return self._told(is_removal=True) + outputs
 
     def prune(self, goal: Goal, share: Share, measure: str = "accuracy") -> int:

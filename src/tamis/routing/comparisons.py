@@ -1,8 +1,11 @@
 """What was found out about filters, and need not be found out again?
 
 The links of a broker see nearly the same filters, and so do the brokers of a network that is simulated in one process.
-`Comparisons` is what they share: a pool of all the filters that some neighbour knows, an index of them, and a memory of
-the latest candidates and comparisons. A question that one link asked costs the next one little more than its answer.
+`Comparisons` is what they share. Filters that match the same are one `KnownFilter`, as long as a link has to do with
+one of them. Those that some neighbour knows form a pool with an index. A filter keeps what the index said of it: the
+filters of the pool that may cover it, and those that it may cover. Whatever enters the pool is added to these lists, so
+they stay right; what a comparison refutes is struck off, what it proves is marked. So a question that one link asked
+costs the next one a look into a list.
 
 It is a memory, nothing more: with it or without, every answer is the same. A strategy has one, and whoever gives one
 strategy to several brokers shares it among them.
@@ -10,10 +13,14 @@ strategy to several brokers shares it among them.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakValueDictionary
 
+from tamis.relations.covering_index import CoveringIndex
 from tamis.relations.forms import context_of
+from tamis.relations.merging import united
 from tamis.relations.relations import covers_forms
 
 if TYPE_CHECKING:
@@ -21,14 +28,35 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.relations.covering_index import CoveringIndex
+    from tamis.relations.forms import Form
 
 _FEW = 32
 """So many filters are compared pair by pair; for more there is an index."""
 _PAIRS = 1 << 16
-_ANSWERS = 1 << 13
-_MEMBERS = 1 << 22
-"""How many pairs are remembered, how many answers, and how many filters in answers altogether."""
+"""So many comparisons of pairs are remembered."""
+_MOST_LISTED = 1 << 23
+"""So many filters may stand in lists altogether; then the oldest lists are forgotten."""
+
+Candidates: TypeAlias = dict[int, bool]
+"""Numbers of filters that may stand in a relation to another, and whether it is proven that they do."""
+
+
+class KnownFilter:
+    """A filter that links have to do with. It is compared by identity: there is one for all that match the same."""
+
+    __slots__ = ("__weakref__", "around", "as_of", "form", "inside", "number", "told_count")
+
+    def __init__(self, number: int, form: Form) -> None:
+        self.number = number
+        self.form = form
+        self.told_count = 0
+        """On how many links it is told."""
+        self.around: Candidates | None = None
+        """Which filters of the pool may cover it."""
+        self.inside: Candidates | None = None
+        """Which filters of the pool it may cover."""
+        self.as_of = -1
+        """The lists of a filter that is not in the pool hold until the next one enters it."""
 
 
 class Comparisons:
@@ -36,114 +64,137 @@ class Comparisons:
 
     >>> import tamis
     >>> comparisons = Comparisons()
-    >>> cheap, cheaper = map(tamis.parse, ("price < 20", "price < 10"))
-    >>> number = comparisons.enter(cheap)
-    >>> number in comparisons.around(cheaper), comparisons.is_covered(cheaper, cheap)
+    >>> cheap, cheaper = (comparisons.known(tamis.parse(text)) for text in ("price < 20", "price < 10"))
+    >>> comparisons.enter(cheap)
+    >>> cheap.number in comparisons.around(cheaper), comparisons.is_covered(cheaper, cheap)
     (True, True)
     """
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
         self.context = context_of(schema)
-        self.is_covered: Callable[[Expression, Expression], bool] = lru_cache(_PAIRS)(self._is_covered)
+        self.is_covered: Callable[[KnownFilter, KnownFilter], bool] = lru_cache(_PAIRS)(_is_covered)
         """Does the second filter match every event that the first matches, as far as that can be proven?"""
-        self._numbers: dict[Expression, int] = {}
-        self._told: dict[int, Expression] = {}
-        self._told_counts: dict[int, int] = {}
+        self.united: Callable[[Form, Form], Expression | None] = lru_cache(_PAIRS)(united)
+        """Which one filter matches just what two match?"""
+        self._by_expression: WeakValueDictionary[Expression, KnownFilter] = WeakValueDictionary()
+        self._by_formula: WeakValueDictionary[Hashable, KnownFilter] = WeakValueDictionary()
         self._next = 0
+        self._told: dict[int, KnownFilter] = {}
         self._index: CoveringIndex | None = None
-        self._around, self._inside = _Answers(), _Answers()
+        self._entered_count = 0
+        self._with_lists: OrderedDict[KnownFilter, None] = OrderedDict()
+        self._listed_count = 0
 
-    def formula(self, expression: Expression) -> Hashable:
-        """Return what is equal for filters that are seen to match the same."""
-        return self.context.form(expression).formula
-
-    def _is_covered(self, special: Expression, general: Expression) -> bool:
-        form = self.context.form
-        return special is general or covers_forms(form(general), form(special)).holds
+    def known(self, expression: Expression) -> KnownFilter:
+        """Return what is known of a filter; it is remembered as long as somebody has it."""
+        found = self._by_expression.get(expression)
+        if found is None:
+            form = self.context.form(expression)
+            found = self._by_formula.get(form.formula)
+            if found is None:
+                found = self._by_formula[form.formula] = KnownFilter(self._next, form)
+                self._next += 1
+            self._by_expression[expression] = found
+        return found
 
     # -- The pool
 
-    def enter(self, expression: Expression) -> int:
-        """Take note that a filter is told on a link, or on one more; return its number."""
-        number = self._numbers.get(expression)
-        if number is None:
-            number = self._numbers[expression] = self._next
-            self._next += 1
-            self._told[number] = expression
-            self._told_counts[number] = 0
+    def enter(self, known: KnownFilter) -> None:
+        """Take note that a filter is told on a link, or on one more."""
+        if not known.told_count:
+            for number, is_proven in self.around(known).items():
+                if (other := self._told.get(number)) is not None:
+                    self._list(other.inside, known.number, is_proven)
+            for number, is_proven in self.inside(known).items():
+                if (other := self._told.get(number)) is not None:
+                    self._list(other.around, known.number, is_proven)
+            self._told[known.number] = known
+            self._entered_count += 1
             if self._index is not None:
-                self._index.add(number, expression)
+                self._index.add(known.number, known.form.expression)
             elif len(self._told) > _FEW:
-                from tamis.relations.covering_index import CoveringIndex  # compiled, and many brokers need it never
-
                 self._index = CoveringIndex(self.schema, context=self.context)
-                for each, filter_ in self._told.items():
-                    self._index.add(each, filter_)
-        self._told_counts[number] += 1
-        return number
+                for each in self._told.values():
+                    self._index.add(each.number, each.form.expression)
+        known.told_count += 1
 
-    def leave(self, number: int) -> None:
+    def leave(self, known: KnownFilter) -> None:
         """Take note that a filter is no longer told on a link."""
-        self._told_counts[number] -= 1
-        if not self._told_counts[number]:
-            del self._told_counts[number], self._numbers[self._told.pop(number)]
+        known.told_count -= 1
+        if not known.told_count:
+            del self._told[known.number]  # its number may stay in lists, where it finds nobody
+            self._forget_lists(known)
             if self._index is not None:
-                self._index.remove(number)
+                self._index.remove(known.number)
 
-    # -- Questions
+    # -- Lists
 
-    def around(self, expression: Expression) -> set[int]:
+    def around(self, known: KnownFilter) -> Candidates:
         """Return the numbers of all filters that cover one, and perhaps of others; of some that are told no more, too.
 
-        Whoever asks compares those that it has a use for: a link wants one of them, and there may be thousands.
+        Whoever asks compares those that it has a use for (`is_around`): a link wants one of them, and there may be
+        thousands.
         """
-        found, since = self._around.known(expression, self._next)
-        if found is None:
-            found = set(self._told if self._index is None else self._index.candidates_around(expression))
-            self._around.remember(expression, found, self._next)
-        self._around.grow(found, since)
-        return found
+        self._check(known)
+        if known.around is None:
+            known.around = self._new_list(
+                known, self._told if self._index is None else self._index.candidates_around(known.form.expression)
+            )
+        return known.around
 
-    def inside(self, expression: Expression) -> set[int]:
+    def inside(self, known: KnownFilter) -> Candidates:
         """Return the numbers of all filters that one covers, and perhaps of others, likewise."""
-        found, since = self._inside.known(expression, self._next)
-        if found is None:
-            found = set(self._told if self._index is None else self._index.candidates_inside(expression))
-            self._inside.remember(expression, found, self._next)
-        self._inside.grow(found, since)
+        self._check(known)
+        if known.inside is None:
+            known.inside = self._new_list(
+                known, self._told if self._index is None else self._index.candidates_inside(known.form.expression)
+            )
+        return known.inside
+
+    def is_around(self, number: int, known: KnownFilter) -> bool:
+        """Does the filter of that number, which is around another by its list, cover it?"""
+        return self._holds(self.around(known), number, known, self._told[number])
+
+    def is_inside(self, number: int, known: KnownFilter) -> bool:
+        """Does a filter cover that of the number, which is inside by its list?"""
+        return self._holds(self.inside(known), number, self._told[number], known)
+
+    def _holds(self, candidates: Candidates, number: int, special: KnownFilter, general: KnownFilter) -> bool:
+        if candidates[number]:
+            return True
+        if _is_covered(special, general):
+            candidates[number] = True
+            return True
+        del candidates[number]
+        self._listed_count -= 1
+        return False
+
+    def _check(self, known: KnownFilter) -> None:
+        """Forget lists to which nobody adds, if there is something to add."""
+        if not known.told_count and known.as_of != self._entered_count:
+            self._forget_lists(known)
+            known.as_of = self._entered_count
+
+    def _new_list(self, known: KnownFilter, numbers: Iterable[int]) -> Candidates:
+        found = dict.fromkeys(numbers, False)
+        self._with_lists[known] = None
+        self._with_lists.move_to_end(known)
+        self._listed_count += len(found)
+        while self._listed_count > _MOST_LISTED and len(self._with_lists) > 1:
+            self._forget_lists(next(iter(self._with_lists)))
         return found
 
+    def _list(self, candidates: Candidates | None, number: int, is_proven: bool) -> None:
+        if candidates is not None:
+            self._listed_count += number not in candidates
+            candidates[number] = is_proven
 
-class _Answers:
-    """The latest answers to one question, and up to which number each of them holds."""
+    def _forget_lists(self, known: KnownFilter) -> None:
+        if self._with_lists.pop(known, self) is None:
+            self._listed_count -= len(known.around or ()) + len(known.inside or ())
+            known.around = known.inside = None
 
-    def __init__(self) -> None:
-        self._answers: dict[Expression, tuple[set[int], int]] = {}
-        self._member_count = 0
 
-    def known(self, expression: Expression, next_number: int) -> tuple[set[int] | None, range]:
-        """Return an answer, and the numbers that came since; no answer if there is none, or too many came."""
-        answer = self._answers.pop(expression, None)
-        if answer is None:
-            return None, range(0)
-        found, held_to = answer
-        if next_number - held_to > _FEW:
-            self._member_count -= len(found)
-            return None, range(0)
-        self._answers[expression] = found, next_number  # the latest is the last
-        return found, range(held_to, next_number)
-
-    def remember(self, expression: Expression, found: set[int], next_number: int) -> None:
-        """Keep an answer, and forget the oldest ones if there are too many."""
-        self._answers[expression] = found, next_number
-        self._member_count += len(found)
-        while len(self._answers) > _ANSWERS or (self._member_count > _MEMBERS and len(self._answers) > 1):
-            oldest = next(iter(self._answers))
-            self._member_count -= len(self._answers.pop(oldest)[0])
-
-    def grow(self, found: set[int], numbers: Iterable[int]) -> None:
-        """Add numbers to an answer."""
-        count = len(found)
-        found.update(numbers)
-        self._member_count += len(found) - count
+def _is_covered(special: KnownFilter, general: KnownFilter) -> bool:
+    return special is general or covers_forms(general.form, special.form).holds

@@ -1,23 +1,15 @@
 """Which of a neighbour's filters covers this one, and which does it cover?
 
-A few filters are compared pair by pair. Where links tell nearly the same filters, what was compared on one link is
-known on the others (`Coverage`): for more than a few there is one pool for all links, and a link has its own keys for
-some of them. Where each link has filters of its own (`OwnCoverage`), it has an index of its own.
+A few filters are compared pair by pair. For more than a few there is one pool for all links (`comparisons`), and a link
+has its own keys for some of the filters there.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.relations.relations import covers_forms
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tamis.language.expressions import Expression
-    from tamis.relations.covering_index import CoveringIndex
-    from tamis.relations.forms import Context, Form
-    from tamis.routing.comparisons import Comparisons
+    from tamis.routing.comparisons import Comparisons, KnownFilter
 
 _FEW = 32
 
@@ -27,93 +19,65 @@ class Coverage:
 
     >>> import tamis
     >>> from tamis.routing.comparisons import Comparisons
-    >>> coverage = Coverage(Comparisons())
-    >>> coverage.add(7, tamis.parse("price < 20"))
-    >>> coverage.covering(tamis.parse("price < 10")), coverage.covered_by(tamis.parse("price < 10"))
+    >>> comparisons = Comparisons()
+    >>> coverage = Coverage(comparisons)
+    >>> coverage.add(7, comparisons.known(tamis.parse("price < 20")))
+    >>> cheaper = comparisons.known(tamis.parse("price < 10"))
+    >>> coverage.covering(cheaper), coverage.covered_by(cheaper)
     (7, [])
     """
 
     def __init__(self, comparisons: Comparisons) -> None:
         self._comparisons = comparisons
-        self._filters: dict[int, Expression] = {}
+        self._filters: dict[int, KnownFilter] = {}
         self._keys: dict[int, int] = {}
-        self._numbers: dict[int, int] = {}
 
-    def add(self, key: int, expression: Expression) -> None:
+    def __getitem__(self, key: int) -> KnownFilter:
+        return self._filters[key]
+
+    def add(self, key: int, known: KnownFilter) -> None:
         """Add a filter under a new key."""
-        self._filters[key] = expression
+        self._filters[key] = known
         if self._keys:
-            self._enter(key, expression)
+            self._enter(key, known)
         elif len(self._filters) > _FEW:
             for each, filter_ in self._filters.items():
                 self._enter(each, filter_)
 
-    def _enter(self, key: int, expression: Expression) -> None:
-        number = self._comparisons.enter(expression)
-        assert number not in self._keys
-        self._keys[number], self._numbers[key] = key, number
+    def _enter(self, key: int, known: KnownFilter) -> None:
+        assert known.number not in self._keys
+        self._comparisons.enter(known)
+        self._keys[known.number] = key
 
     def remove(self, key: int) -> None:
         """Remove a filter."""
-        del self._filters[key]
+        known = self._filters.pop(key)
         if self._keys:
-            number = self._numbers.pop(key)
-            del self._keys[number]
-            self._comparisons.leave(number)
+            del self._keys[known.number]
+            self._comparisons.leave(known)
 
-    def covering(self, expression: Expression) -> int | None:
+    def clear(self) -> None:
+        """Remove all filters."""
+        for key in list(self._filters):
+            self.remove(key)
+
+    def covering(self, known: KnownFilter) -> int | None:
         """Return the key of a filter that covers another, the first of them; None if there is none."""
-        is_covered = self._comparisons.is_covered
-        keys: Iterable[int] = self._filters
-        if self._keys:
-            keys = sorted(map(self._keys.__getitem__, self._keys.keys() & self._comparisons.around(expression)))
-        return next((key for key in keys if is_covered(expression, self._filters[key])), None)
+        if not self._keys:
+            is_covered = self._comparisons.is_covered
+            return next((key for key, other in self._filters.items() if is_covered(known, other)), None)
+        numbers = self._keys.keys() & self._comparisons.around(known).keys()
+        if not numbers:
+            return None
+        is_around = self._comparisons.is_around
+        in_order = sorted(numbers, key=self._keys.__getitem__)
+        return next((self._keys[number] for number in in_order if is_around(number, known)), None)
 
-    def covered_by(self, expression: Expression) -> list[int]:
+    def covered_by(self, known: KnownFilter) -> list[int]:
         """Return the keys of the filters that another covers."""
-        is_covered = self._comparisons.is_covered
-        keys: Iterable[int] = self._filters
-        if self._keys:
-            keys = sorted(map(self._keys.__getitem__, self._keys.keys() & self._comparisons.inside(expression)))
-        return [key for key in keys if is_covered(self._filters[key], expression)]
-
-
-class OwnCoverage:
-    """The same for filters that no other link tells."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._forms: dict[int, Form] = {}
-        self._index: CoveringIndex | None = None
-
-    def add(self, key: int, expression: Expression) -> None:
-        """Add a filter under a new key."""
-        self._forms[key] = self._context.form(expression)
-        if self._index is not None:
-            self._index.add(key, expression)
-        elif len(self._forms) > _FEW:
-            from tamis.relations.covering_index import CoveringIndex  # compiled, and many links need it never
-
-            self._index = CoveringIndex(context=self._context)
-            for each, form in self._forms.items():
-                self._index.add(each, form.expression)
-
-    def remove(self, key: int) -> None:
-        """Remove a filter."""
-        del self._forms[key]
-        if self._index is not None:
-            self._index.remove(key)
-
-    def covering(self, expression: Expression) -> int | None:
-        """Return the key of a filter that covers another; None if there is none."""
-        if self._index is not None:
-            return self._index.first_covering(expression)
-        special = self._context.form(expression)
-        return next((key for key, form in self._forms.items() if covers_forms(form, special).holds), None)
-
-    def covered_by(self, expression: Expression) -> list[int]:
-        """Return the keys of the filters that another covers."""
-        if self._index is not None:
-            return self._index.covered_by(expression)
-        general = self._context.form(expression)
-        return [key for key, form in self._forms.items() if covers_forms(general, form).holds]
+        if not self._keys:
+            is_covered = self._comparisons.is_covered
+            return [key for key, other in self._filters.items() if is_covered(other, known)]
+        numbers = self._keys.keys() & self._comparisons.inside(known).keys()
+        is_inside = self._comparisons.is_inside
+        return sorted(self._keys[number] for number in numbers if is_inside(number, known))

@@ -19,10 +19,10 @@ from tamis.routing.base import Source, Strategy, Summary
 from tamis.routing.coverage import Coverage
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Iterable
 
     from tamis.language.expressions import Expression
-    from tamis.routing.comparisons import Comparisons
+    from tamis.routing.comparisons import Comparisons, KnownFilter
 
 
 class Covering(Strategy):
@@ -44,22 +44,24 @@ class Covering(Strategy):
 
 
 def _broadest(filters: list[Expression], comparisons: Comparisons) -> list[Expression]:
-    kept: list[Expression] = []
+    kept: list[tuple[KnownFilter, Expression]] = []
     for each in filters:
-        if not any(comparisons.is_covered(each, other) for other in kept):
-            kept = [other for other in kept if not comparisons.is_covered(other, each)] + [each]
-    return kept
+        known = comparisons.known(each)
+        if not any(comparisons.is_covered(known, other) for other, _ in kept):
+            kept = [(other, told) for other, told in kept if not comparisons.is_covered(other, known)]
+            kept.append((known, each))
+    return [told for _, told in kept]
 
 
 class Group:
-    """Filters that match the same: the first of them, whose they are, and under which entry they stand."""
+    """Filters that match the same: the first of them, of how many sources, and under which entry they stand."""
 
-    __slots__ = ("entry", "expression", "formula", "sources")
+    __slots__ = ("entry", "expression", "known", "source_count")
 
-    def __init__(self, formula: Hashable, expression: Expression) -> None:
-        self.formula = formula
+    def __init__(self, known: KnownFilter, expression: Expression) -> None:
+        self.known = known
         self.expression = expression
-        self.sources: set[Source] = set()
+        self.source_count = 0
         self.entry = -1
 
 
@@ -70,8 +72,8 @@ class CoveringSummary(Summary):
         super().__init__()
         self._comparisons = comparisons
         self._group_of: dict[Source, Group] = {}
-        self._groups: dict[Hashable, Group] = {}
-        self._under: dict[int, dict[Hashable, Group]] = {}
+        self._groups: dict[KnownFilter, Group] = {}
+        self._under: dict[int, dict[Group, None]] = {}
         self._coverage = Coverage(comparisons)
 
     def __contains__(self, source: Source) -> bool:
@@ -79,36 +81,41 @@ class CoveringSummary(Summary):
 
     def add(self, source: Source, expression: Expression) -> None:
         assert source not in self._group_of
-        formula = self._comparisons.formula(expression)
-        group = self._groups.get(formula)
+        known = self._comparisons.known(expression)
+        group = self._groups.get(known)
         if group is None:
-            group = self._groups[formula] = Group(formula, expression)
-            self._place({formula: group}, expression)
-        group.sources.add(source)
+            group = self._groups[known] = Group(known, expression)
+            self._place(group)
+        group.source_count += 1
         self._group_of[source] = group
 
     def remove(self, source: Source) -> None:
         group = self._group_of.pop(source)
-        group.sources.remove(source)
-        if not group.sources:
-            del self._groups[group.formula]
-            del self._under[group.entry][group.formula]
+        group.source_count -= 1
+        if not group.source_count:
+            del self._groups[group.known]
+            del self._under[group.entry][group]
             self._left(group)
 
-    def _place(self, members: dict[Hashable, Group], expression: Expression) -> None:
-        """Find a place for filters that the expression stands for."""
-        entry = self._coverage.covering(expression)
-        if entry is None:
-            for narrower in self._coverage.covered_by(expression):
-                members = members | self._take(narrower)
-            entry = self._put(expression)
-            self._coverage.add(entry, expression)
-            self._under[entry] = {}
-        self._under[entry] |= members
-        for group in members.values():
-            group.entry = entry
+    def close(self) -> None:
+        self._coverage.clear()
 
-    def _take(self, entry: int) -> dict[Hashable, Group]:
+    def _place(self, group: Group) -> None:
+        """Find a place for a filter: under one that is told, or among those."""
+        entry = self._coverage.covering(group.known)
+        if entry is None:
+            members: dict[Group, None] = {}
+            for narrower in self._coverage.covered_by(group.known):
+                members |= self._take(narrower)
+            entry = self._put(group.expression)
+            self._coverage.add(entry, group.known)
+            self._under[entry] = members
+            for each in members:
+                each.entry = entry
+        self._under[entry][group] = None
+        group.entry = entry
+
+    def _take(self, entry: int) -> dict[Group, None]:
         """Remove an entry; return what stood under it."""
         self._coverage.remove(entry)
         self._drop(entry)
@@ -116,10 +123,11 @@ class CoveringSummary(Summary):
 
     def _left(self, gone: Group) -> None:
         """Decide what becomes of the entry under which a filter stood that is gone."""
-        told, members = self._entries[gone.entry], self._under[gone.entry]
-        if not self._comparisons.is_covered(told, gone.expression):
+        told, members = self._coverage[gone.entry], self._under[gone.entry]
+        is_covered = self._comparisons.is_covered
+        if not is_covered(told, gone.known):
             return  # it was another one's entry
-        if any(self._comparisons.is_covered(told, group.expression) for group in members.values()):
+        if any(is_covered(told, group.known) for group in members):
             return  # nothing that is told is too broad now
-        for formula, group in self._take(gone.entry).items():
-            self._place({formula: group}, group.expression)
+        for group in self._take(gone.entry):
+            self._place(group)

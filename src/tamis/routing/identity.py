@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     from tamis.language.expressions import Expression
-    from tamis.routing.comparisons import Comparisons
+    from tamis.routing.comparisons import Comparisons, KnownFilter
 
 
 class Identity(Strategy):
@@ -36,7 +36,7 @@ class Identity(Strategy):
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
         first: dict[Hashable, Expression] = {}
         for each in filters:
-            first.setdefault(self.comparisons.formula(each), each)
+            first.setdefault(self.comparisons.context.form(each).formula, each)
         return list(first.values())
 
 
@@ -46,24 +46,23 @@ class IdentitySummary(Summary):
     def __init__(self, comparisons: Comparisons) -> None:
         super().__init__()
         self._comparisons = comparisons
-        self._formulas: dict[Source, Hashable] = {}
-        self._keys: dict[Hashable, int] = {}
-        self._counts: dict[Hashable, int] = {}
+        self._known_of: dict[Source, KnownFilter] = {}
+        self._keys: dict[KnownFilter, int] = {}
+        self._counts: dict[KnownFilter, int] = {}
 
     def __contains__(self, source: Source) -> bool:
-        return source in self._formulas
+        return source in self._known_of
 
     def add(self, source: Source, expression: Expression) -> None:
-        assert source not in self._formulas
-        formula = self._comparisons.formula(expression)
-        self._formulas[source] = formula
-        if formula not in self._keys:
-            self._keys[formula] = self._put(expression)
-        self._counts[formula] = self._counts.get(formula, 0) + 1
+        assert source not in self._known_of
+        known = self._known_of[source] = self._comparisons.known(expression)
+        if known not in self._keys:
+            self._keys[known] = self._put(expression)
+        self._counts[known] = self._counts.get(known, 0) + 1
 
     def remove(self, source: Source) -> None:
-        formula = self._formulas.pop(source)
-        self._counts[formula] -= 1
-        if not self._counts[formula]:
-            del self._counts[formula]
-            self._drop(self._keys.pop(formula))
+        known = self._known_of.pop(source)
+        self._counts[known] -= 1
+        if not self._counts[known]:
+            del self._counts[known]
+            self._drop(self._keys.pop(known))

@@ -90,6 +90,12 @@ class Link:
             return Hello(entries, (Entry(0, everything),))
         return Hello(entries, self.offered.changes().added)
 
+    def close(self) -> None:
+        """Let go of what is shared with other links."""
+        self.wanted.close()
+        if self.offered is not None:
+            self.offered.close()
+
     def messages(self, is_removal: bool) -> list[Message]:
         """Return what to tell the neighbour after something came or was taken back."""
         found: list[Message] = []

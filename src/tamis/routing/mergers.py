@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 
 from tamis.language.expressions import Attribute, postorder
 from tamis.relations.imperfection import imperfection_of_two, share_within
-from tamis.relations.merging import mergers, united
+from tamis.relations.merging import mergers
 from tamis.relations.merging_index import MergingIndex
 from tamis.relations.parts import Part, part_of
 from tamis.relations.relations import covers_forms
 from tamis.relations.value_sets import Values, difference, intersection, is_disjoint, is_subset
 from tamis.routing.base import Source, Summary
-from tamis.routing.coverage import OwnCoverage
+from tamis.routing.coverage import Coverage
 from tamis.routing.members import Members
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class MergingSummary(Summary):
 
     def __init__(self, comparisons: Comparisons, budget: float = 0.0, nearly: Nearly | None = None) -> None:
         super().__init__()
+        self._comparisons = comparisons
         self._context = comparisons.context
         self._budget = budget
         self._nearly = nearly
@@ -101,7 +102,7 @@ class MergingSummary(Summary):
         self._by_formula: dict[Hashable, Member] = {}
         self._members: Members[Member] = Members()
         self._clusters: dict[int, Cluster] = {}
-        self._coverage = OwnCoverage(self._context)
+        self._coverage = Coverage(comparisons)
         self._partners = MergingIndex(context=self._context)
         self._alike: dict[frozenset[Attribute], dict[int, None]] = {}
 
@@ -135,9 +136,12 @@ class MergingSummary(Summary):
             cluster.leave(member)
             self._shrink(cluster, member)
 
+    def close(self) -> None:
+        self._coverage.clear()
+
     def _around(self, form: Form) -> list[Cluster]:
         """Return clusters that cover a newcomer: one, or the several in which a member stands that covers it."""
-        key = self._coverage.covering(form.expression)
+        key = self._coverage.covering(self._comparisons.known(form.expression))
         if key is not None:
             return [self._clusters[key]]
         for member in self._members.meeting(form.hull):
@@ -153,12 +157,13 @@ class MergingSummary(Summary):
         `is_apart` says that no other is known to be around it.
         """
         while True:
-            around = None if is_apart else self._coverage.covering(expression)
+            known = self._comparisons.known(expression)
+            around = None if is_apart else self._coverage.covering(known)
             is_apart = False
             if around is not None:
                 self._united(self._clusters[around], cluster)
                 return
-            for within in self._coverage.covered_by(expression):
+            for within in self._coverage.covered_by(known):
                 imperfection = cluster.imperfection
                 cluster = self._united(self._taken(within), cluster)
                 cluster.imperfection = imperfection
@@ -171,7 +176,7 @@ class MergingSummary(Summary):
         cluster.key = self._put(expression)
         cluster.part = part_of(self._context.form(expression), 0)
         self._clusters[cluster.key] = cluster
-        self._coverage.add(cluster.key, expression)
+        self._coverage.add(cluster.key, known)
         self._partners.add(cluster.key, expression)
         if self._nearly is not None:
             self._alike.setdefault(_attributes(expression), {})[cluster.key] = None
@@ -202,7 +207,7 @@ class MergingSummary(Summary):
         """Return a cluster, what becomes of it and the expression, and how imperfect that is; None if there is none."""
         form = self._context.form(expression)
         for key in self._partners.candidates(expression):
-            found = united(self._context.form(self._entries[key]), form)
+            found = self._comparisons.united(self._context.form(self._entries[key]), form)
             if found is not None:
                 return key, found, max(imperfection, self._clusters[key].imperfection)
         return None if self._nearly is None else self._nearest(expression, imperfection, self._nearly)

@@ -83,6 +83,9 @@ class PrunedSummary(Summary):
     def remove(self, source: Source) -> None:
         self._inner.remove(source)
 
+    def close(self) -> None:
+        self._inner.close()
+
     def changes(self) -> Changes:
         found = self._inner.changes()
         return Changes(tuple(Entry(each.key, self._pruned(each.filter)) for each in found.added), found.removed)

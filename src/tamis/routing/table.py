@@ -68,7 +68,7 @@ class RoutingTable:
 
     def bytes_of(self, peer: str) -> int:
         """Return what a peer's filters take as text, which is how they travel."""
-        return sum(_text_bytes(expression) for expression in self.of(peer).values())
+        return sum(text_bytes(expression) for expression in self.of(peer).values())
 
     def add(self, peer: str, key: Key, expression: Expression) -> None:
         """Add an entry under a new key."""
@@ -121,7 +121,7 @@ class RoutingTable:
 
     def matched_bytes(self, peer: str) -> int:
         """Return what a peer's filters take as text, as they are matched."""
-        return sum(_text_bytes(self._pruned.get((peer, key), each)) for key, each in self.of(peer).items())
+        return sum(text_bytes(self._pruned.get((peer, key), each)) for key, each in self.of(peer).items())
 
     def _hold(self, peer: str, key: Key, expression: Expression) -> None:
         holders = self._holders.get(expression)
@@ -153,5 +153,6 @@ class RoutingTable:
         return found
 
 
-def _text_bytes(expression: Expression) -> int:
+def text_bytes(expression: Expression) -> int:
+    """Return what a filter takes as text."""
     return len(str(expression).encode("utf-8", "surrogatepass"))

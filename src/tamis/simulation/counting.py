@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tamis.routing import Advertise, Hello, Publish, Subscribe, Unadvertise, Unsubscribe, encode
+from tamis.routing.table import text_bytes
 from tamis.simulation.occurrences import Carried, Delivered, Occurrence
 
 if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
     from tamis.simulation.network import Network
 
 
@@ -68,11 +70,16 @@ def _item_count(message: Any) -> int:
 
 def measured(network: Network) -> dict[str, int]:
     """Return how large the tables are now, clients' own subscriptions aside, and how many entries matched so far."""
-    entries = table_bytes = largest = 0
+    largest = 0
+    counts: Counter[Expression] = Counter()  # each is written once, however many brokers have it
     for broker in network.brokers.values():
-        here = sum(len(broker.table.of(neighbour)) for neighbour in broker.neighbours)
-        entries += here
-        largest = max(largest, here)
-        table_bytes += sum(broker.table.bytes_of(neighbour) for neighbour in broker.neighbours)
-    matches = sum(broker.table.match_count for broker in network.brokers.values())
-    return {"entries": entries, "largest_table": largest, "table_bytes": table_bytes, "matches": matches}
+        tables = [broker.table.of(neighbour) for neighbour in broker.neighbours]
+        largest = max(largest, sum(map(len, tables)))
+        for table in tables:
+            counts.update(table.values())
+    return {
+        "entries": counts.total(),
+        "largest_table": largest,
+        "table_bytes": sum(count * text_bytes(expression) for expression, count in counts.items()),
+        "matches": sum(broker.table.match_count for broker in network.brokers.values()),
+    }
