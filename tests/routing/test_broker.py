@@ -14,7 +14,9 @@ from tamis.routing import (
     Filter,
     Hello,
     KnownPeerError,
+    MemoryOfEventsError,
     MessageError,
+    NamelessError,
     Publish,
     Reject,
     Send,
@@ -106,6 +108,13 @@ def test_a_lease_ends_unless_it_is_renewed():
     assert broker.next_expiry is None and len(broker.table) == 0
 
 
+def test_another_filter_under_the_same_key_has_the_new_lease():
+    broker = broker_between(clients=["ann"])
+    broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 0.0)
+    broker.receive(subscribe("s", "x = 2", lease_s=10), "ann", 5.0)
+    assert broker.next_expiry == 15
+
+
 def test_an_advertisement_may_have_a_lease_too():
     broker = broker_between("north", clients=["ann"], advertisements="simple")
     broker.receive(Advertise((entry("a", "x = 1"),), lease_s=5), "ann", 0.0)
@@ -168,8 +177,10 @@ def test_what_clients_do_is_announced_to_those_who_ask():
     assert len({each.publication.key for each in outputs}) == 4
 
 
-def test_clients_may_not_publish_announcements():
+def test_clients_may_not_publish_announcements_nor_use_their_keys():
     broker = broker_between(clients=["ann"])
+    (output,) = broker.receive(Publish("tamis/me/1.0/1", {"x": 1}), "ann", 0.0)
+    assert isinstance(output, Reject) and "does not begin with 'tamis/'" in output.reason
     (output,) = broker.receive(Publish("e", {"type": "tamis.Subscribed"}), "ann", 0.0)
     assert isinstance(output, Reject) and "by brokers alone" in output.reason
 
@@ -222,15 +233,84 @@ def test_mistakes_of_the_driver_are_named():
         broker.connect("ann", 0.0)
     with pytest.raises(KnownPeerError):
         broker.attach("north")
+    with pytest.raises(KnownPeerError, match="'me' is its own name"):
+        broker.connect("me", 0.0)
     with pytest.raises(UnknownStrategyError, match="there are: flooding, simple, identity"):
         Broker("me", "magic")
+    for remembered in (0, -1, 1.5):
+        with pytest.raises(MemoryOfEventsError, match="at least 1"):
+            Broker("me", remembered=remembered)
+    for name in ("", None):
+        with pytest.raises(NamelessError, match="has a name"):
+            Broker(name)
+        with pytest.raises(NamelessError):
+            broker.attach(name)
+
+
+def test_a_client_that_leaves_gets_nothing_any_more():
+    broker = broker_between(clients=["ann"], announces=True)
+    for key in ("s", "t"):
+        broker.receive(subscribe(key, "type = 'tamis.Unsubscribed'"), "ann", 0.0)
+    assert not [each for each in broker.disconnect("ann", 1.0) if isinstance(each, Deliver)]
 
 
 def test_a_neighbour_that_names_filters_as_clients_do_is_refused():
     with pytest.raises(MessageError, match="expected a number that grows"):
         broker_between("north").receive(subscribe("s", "x = 1"), "north", 0.0)
-    with pytest.raises(UnknownPeerError):
-        broker_between(clients=["ann"]).receive(Hello(), "ann", 0.0)
+
+
+@pytest.mark.parametrize("said", [Hello(), Filter()])
+def test_what_only_neighbours_say_is_refused_from_a_client(said):
+    with pytest.raises(MessageError, match=r"a client said .*expected Subscribe"):
+        broker_between(clients=["ann"]).receive(said, "ann", 0.0)
+
+
+@pytest.mark.parametrize("said", ["what", None, Deliver("ann", Publish("e", {}), ()), Subscribe((("s", "x = 1"),))])
+@pytest.mark.parametrize("peer", ["ann", "north"])
+def test_what_is_no_message_is_refused(said, peer):
+    with pytest.raises(MessageError):
+        broker_between("north", clients=["ann"]).receive(said, peer, 0.0)
+
+
+@pytest.mark.parametrize("lease_s", [float("nan"), float("inf"), 0, -5, 10**400, True, "10"])
+@pytest.mark.parametrize("kind", [Subscribe, Advertise])
+def test_a_lease_that_is_none_is_refused_before_anything_is_done(lease_s, kind):
+    broker = broker_between("north", clients=["ann"], advertisements="simple")
+    with pytest.raises(MessageError, match="expected seconds, more than 0"):
+        broker.receive(kind((entry("s", "x = 1"),), lease_s=lease_s), "ann", 0.0)
+    assert len(broker.table) == 0 and broker.advertised_by("ann") == {} and broker.next_expiry is None
+
+
+@pytest.mark.parametrize("strategy", ["simple", "covering", "merging"])
+def test_a_filter_that_the_schema_does_not_know_is_refused_and_the_others_count(strategy):
+    schema = tamis.Schema({"x": "bigint"})
+    broker = broker_between("north", clients=["ann"], strategy=strategy, schema=schema)
+    broker.receive(subscribe("s", "x = 1"), "ann", 0.0)
+    message = Subscribe((entry("s", "y = 1"), entry("t", "x > 5")), lease_s=9)
+    rejected, told = broker.receive(message, "ann", 0.0)[::-1]
+    assert (rejected.client, rejected.key) == ("ann", "s") and "there is no attribute y" in rejected.reason
+    assert tamis.relations.covers(told.message.entries[-1].filter, "x > 5", schema)
+    (delivered,) = broker.receive(Publish("e", {"x": 1}), "north", 0.0)
+    assert delivered.subscriptions == ("s",), "what was there before stays, without a lease"
+    assert broker.next_expiry == 9.0
+    (rejected,) = broker.receive(Advertise((entry("a", "z = 1"),)), "ann", 0.0)
+    assert isinstance(rejected, Reject) and "there is no attribute z" in rejected.reason
+
+
+def test_a_neighbour_whose_filter_the_schema_does_not_know_is_told_before_anything_is_done():
+    broker = broker_between("north", "south", schema=tamis.Schema({"x": "bigint"}))
+    with pytest.raises(MessageError, match="there is no attribute y"):
+        broker.receive(Subscribe((entry(0, "x = 1"), entry(1, "y = 1"))), "north", 0.0)
+    assert len(broker.table) == 0 and broker.told("south") == ()
+
+
+def test_a_filter_that_the_algorithm_does_not_take_is_refused():
+    either = " AND ".join(f"(a{number} = 1 OR b{number} = 1)" for number in range(20))
+    broker = Broker("me", "simple", algorithm="counting")
+    broker.attach("ann")
+    (rejected,) = broker.receive(subscribe("s", either), "ann", 0.0)
+    assert isinstance(rejected, Reject) and "counting" in rejected.reason
+    assert broker.receive(Publish("e", {"a1": 1}), "ann", 0.0) == []
 
 
 def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():

@@ -7,6 +7,7 @@ import pickle
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
 
+import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from tamis.errors import LimitError
 from tamis.language import Limits
 from tamis.routing import (
     Advertise,
+    Deliver,
     Entry,
     Filter,
     Hello,
@@ -75,6 +77,10 @@ def test_arbitrary_bytes_are_a_message_or_refused(kind, body):
     assert repr(decode(encode(message))) == repr(message)
 
 
+def raw(kind, *values):
+    return bytes((0xA7, 1, kind)) + msgpack.packb(list(values))
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -83,9 +89,22 @@ def test_arbitrary_bytes_are_a_message_or_refused(kind, body):
         (b"\xa7\x02\x00", "version 2; expected version 1"),
         (b"\xa7\x01\x63", "kind 99"),
         (b"\xa7\x01\x05\x92\x01\x01", "an event is a record"),
-        (b"\xa7\x01\x05\x92\xc3\x80", "a key is a number or a text"),
-        (b"\xa7\x01\x01\x93\x90\x90\xcb\xff\xf8\0\0\0\0\0\0", "a lease is a number of seconds"),
+        (b"\xa7\x01\x05\x92\xc3\x80", "True is no key; expected a whole number or a text"),
+        (b"\xa7\x01\x01\x93\x90\x90\xcb\xff\xf8\0\0\0\0\0\0", "a lease of nan; expected seconds, more than 0"),
         (b"\xa7\x01\x01\x93\x91\x92\x01\xa3x =\x90\xc0", "expected the fields of a Subscribe"),
+        (raw(2, "abc", []), "keys are a list, found 'abc'"),
+        (raw(2, {1: 2}, []), "name is a text"),
+        (raw(1, ["ab"], [], None), "an entry is a key and the text of a filter, found 'ab'"),
+        (raw(1, [[1, b"x = 1"]], [], None), "an entry is a key and the text of a filter"),
+        (raw(1, [], [], msgpack.ExtType(1, b"1" + b"0" * 400)), "a lease of 1000"),
+        (raw(1, [], [], 0), "a lease of 0"),
+        (raw(1, [], [], True), "a lease of True"),
+        (raw(5, "e", {"x": msgpack.ExtType(1, b" 1_000 ")}), "is not how a value is written"),
+        (raw(5, "e", {"x": msgpack.ExtType(2, b"0x12")}), "the body of a Publish is broken"),
+        (raw(5, "e", {"x": msgpack.ExtType(3, b"20240229")}), "is not how a value is written"),
+        (raw(5, "e", {b"x": 1}), "name is a text, and there once; found b'x'"),
+        (b"\xa7\x01\x05\x92\xa1e\x82\xa1x\x01\xa1x\x02", "there once; found 'x'"),
+        (raw(5, 1.5, {}), "1.5 is no key"),
     ],
 )
 def test_an_error_says_what_is_wrong_with_the_bytes(data, says):
@@ -102,6 +121,50 @@ def test_a_filter_beyond_the_limits_is_refused():
 def test_a_value_that_no_event_has_cannot_be_sent():
     with pytest.raises(MessageError, match="cannot travel"):
         encode(Publish("e", {"x": object()}))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "what",
+        Deliver("ann", Publish("e", {}), ("s",)),
+        Subscribe((), lease_s=float("nan")),
+        Subscribe((), lease_s=float("inf")),
+        Advertise((), lease_s=-5),
+        Unsubscribe((True,)),
+        Unsubscribe((1.0,)),
+        Subscribe((("s", "x = 1"),)),
+        Subscribe((Entry("s", "x = 1"),)),
+        Subscribe((Entry("s", tamis.parse("x + 1 = 2").left),)),
+        Publish("e", {1: 2}),
+        Publish("e", {"x": {None: 2}}),
+        Publish(None, {}),
+    ],
+)
+def test_what_would_be_refused_cannot_be_sent(message):
+    with pytest.raises(MessageError):
+        encode(message)
+
+
+def test_a_timestamp_of_messagepack_is_one_of_ours():
+    moment = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
+    assert decode(raw(5, "e", {"x": msgpack.Timestamp.from_datetime(moment)})).event["x"] == moment
+
+
+def test_nothing_in_a_message_can_be_changed():
+    message = Publish("e", {"bids": [1, {"x": [2]}]})
+    assert message.event["bids"][1]["x"] == (2,)
+    with pytest.raises(AttributeError):
+        message.event["bids"].append(3)
+    with pytest.raises(TypeError):
+        message.event["bids"][1]["x"] = 0
+    assert Unsubscribe([1, 2]) == Unsubscribe((1, 2)) and hash(Subscribe([])) == hash(Subscribe(()))
+    assert pickle.loads(pickle.dumps(message)) == message
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(MessageError, match="nested too deeply"):
+        Publish("e", {"x": deep})
 
 
 def test_messages_are_immutable_and_can_be_compared_hashed_and_pickled():

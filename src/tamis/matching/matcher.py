@@ -116,6 +116,14 @@ class Matcher:
             self._prioritise(first, priorities)
             self._id_array = None
 
+    def check(self, condition: Condition) -> None:
+        """Raise what `add` would raise for a condition, and register nothing.
+
+        >>> import tamis
+        >>> Matcher(schema=tamis.Schema({"price": "double"})).check("price < 20")
+        """
+        self._engine.prepare(list(self._expressions([None], [condition])))
+
     def _note_integers(self, first: int, ids: list[Any]) -> None:
         if self._integer_ids is None:
             return

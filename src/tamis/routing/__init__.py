@@ -16,7 +16,9 @@ from tamis.routing.encoding import decode, encode
 from tamis.routing.errors import (
     BudgetOfImperfectionError,
     KnownPeerError,
+    MemoryOfEventsError,
     MessageError,
+    NamelessError,
     UnknownPeerError,
     UnknownStrategyError,
 )
@@ -60,9 +62,11 @@ __all__ = [
     "Identity",
     "ImperfectMerging",
     "KnownPeerError",
+    "MemoryOfEventsError",
     "Merging",
     "Message",
     "MessageError",
+    "NamelessError",
     "Output",
     "Pruned",
     "Publish",

@@ -27,6 +27,8 @@ TYPES: dict[type[Any], str] = {
     Advertise: "tamis.Advertised",
     Unadvertise: "tamis.Unadvertised",
 }
+PREFIX = "tamis/"
+"""How the keys of announcements begin; clients' events have others, or they would be taken for the same event."""
 
 
 def announcement(
@@ -40,7 +42,7 @@ def announcement(
     ('tamis.Subscribed', 'price < 20')
     """
     event = {"type": TYPES[kind], "broker": broker, "client": client, "key": str(key), "filter": str(filter_)}
-    return Publish(f"tamis/{broker}/{now!r}/{number}", event)
+    return Publish(f"{PREFIX}{broker}/{now!r}/{number}", event)
 
 
 def announced_by(broker: str) -> Expression:
@@ -53,3 +55,8 @@ def is_announcement(event: Mapping[str, Any]) -> bool:
     """Does an event look like an announcement?"""
     found = event.get("type")
     return isinstance(found, str) and found in TYPES.values()
+
+
+def is_key_of_announcement(key: Key) -> bool:
+    """Does an event's key look like an announcement's?"""
+    return isinstance(key, str) and key.startswith(PREFIX)

@@ -21,7 +21,8 @@ from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
-from tamis.routing.errors import KnownPeerError, UnknownPeerError
+from tamis.routing.acceptance import check_message, entries_of
+from tamis.routing.errors import KnownPeerError, MemoryOfEventsError, MessageError, NamelessError, UnknownPeerError
 from tamis.routing.leases import Leases
 from tamis.routing.links import Link
 from tamis.routing.messages import (
@@ -87,7 +88,9 @@ class Broker:
         adaptation: Adaptation | None = None,
         remembered: int = _REMEMBERED,
     ) -> None:
-        self.name = name
+        if not isinstance(remembered, int) or remembered < 1:
+            raise MemoryOfEventsError(remembered)
+        self.name = _named(name)
         self.strategy = strategy_of(strategy, schema)
         self.advertising = None if advertisements is None else strategy_of(advertisements, schema)
         self.table = RoutingTable(schema, algorithm)
@@ -135,8 +138,9 @@ class Broker:
 
     def connect(self, neighbour: str, now: float) -> list[Output]:
         """Take a neighbour; return what to say to it first. The neighbour does the same."""
-        if neighbour in self._links or neighbour in self._clients:
+        if neighbour == self.name:
             raise KnownPeerError(self.name, neighbour)
+        self._check_newcomer(neighbour)
         link = Link(self.strategy, self.advertising, self._schema, self._adaptation)
         if self.advertising is None:
             for peer, key, expression in self.table.entries():
@@ -149,9 +153,12 @@ class Broker:
 
     def attach(self, client: str) -> None:
         """Take a client."""
-        if client in self._links or client in self._clients:
-            raise KnownPeerError(self.name, client)
+        self._check_newcomer(client)
         self._clients[client] = {}
+
+    def _check_newcomer(self, peer: str) -> None:
+        if _named(peer) in self._links or peer in self._clients:
+            raise KnownPeerError(self.name, peer)
 
     def disconnect(self, peer: str, now: float) -> list[Output]:
         """Forget a neighbour or a client and all that it said; return what that changes for others."""
@@ -167,7 +174,7 @@ class Broker:
         else:
             self.table.unmute(peer)
             self._links.pop(peer).close()
-        return self._told(is_removal=True) + outputs
+        return self._told(is_removal=True) + [each for each in outputs if not _is_for(peer, each)]
 
     def prune(self, goal: Goal, share: Share, measure: str = "accuracy") -> int:
         """Generalise what neighbours want, as far as a goal says, where it is kept; return how many filters changed.
@@ -203,8 +210,7 @@ class Broker:
 
     def receive(self, message: Message, source: str, now: float) -> list[Output]:
         """Do what a message of a peer asks for; return what to send and to deliver."""
-        if source not in self._links and source not in self._clients:
-            raise UnknownPeerError(self.name, source)
+        self._check(message, source)
         outputs: list[Output] = []
         is_removal = False
         match message:
@@ -225,6 +231,18 @@ class Broker:
                 is_removal = True
                 self._change(Advertise, source, entries, keys, None, outputs, now)
         return self._told(is_removal) + outputs
+
+    def _check(self, message: Message, source: str) -> None:
+        """Raise an error, before anything is done, unless this is for the peer to say."""
+        if source in self._clients:
+            check_message(message, "client")
+        elif source in self._links:
+            check_message(message, "neighbour")
+            for entry in entries_of(message):
+                if reason := self.table.objection(entry.filter):
+                    raise MessageError(f"{source!r} wants {str(entry.filter)!r:.80}: {reason}", "filters of our schema")
+        else:
+            raise UnknownPeerError(self.name, source)
 
     def advance(self, now: float) -> list[Output]:
         """Let the leases expire that nobody renewed; return what that changes."""
@@ -266,9 +284,13 @@ class Broker:
         add, remove = (
             (self._subscribe, self._unsubscribe) if kind is Subscribe else (self._advertise, self._unadvertise)
         )
+        is_client = source in self._clients
         for entry in entries:
+            if is_client and (reason := self.table.objection(entry.filter)):
+                outputs.append(Reject(source, entry.key, reason))
+                continue
             add(source, entry, outputs, now)
-            if source in self._clients:
+            if is_client:
                 self._leases.lease((source, kind, entry.key), None if lease_s is None else now + lease_s)
         for key in keys:
             remove(source, key, outputs, now)
@@ -358,6 +380,10 @@ class Broker:
     def _objection(self, message: Publish, client: str) -> str | None:
         if announcements.is_announcement(message.event):
             return f"events of the type {message.event['type']!r} are published by brokers alone; choose another type"
+        if announcements.is_key_of_announcement(message.key):
+            return (
+                f"the key {message.key!r} is a broker's; choose one that does not begin with {announcements.PREFIX!r}"
+            )
         if self.advertising is None:
             return None
         if any(holds(each, message.event, self._schema) for each in self._clients[client].values()):
@@ -404,3 +430,13 @@ class Broker:
                 kind, self.name, source, entry.key, entry.filter, self._announced_count, now
             )
             outputs += self._route(said, _OWN, now)
+
+
+def _named(name: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise NamelessError(name)
+    return name
+
+
+def _is_for(peer: str, output: Output) -> bool:
+    return peer == (output.peer if isinstance(output, Send) else output.client)

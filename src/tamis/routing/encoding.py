@@ -12,20 +12,20 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgpack
 
 from tamis.errors import LimitError
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
+from tamis.routing.acceptance import check_message
 from tamis.routing.errors import MessageError
 from tamis.routing.messages import (
     Advertise,
     Entry,
     Filter,
     Hello,
-    Key,
     Message,
     Publish,
     Subscribe,
@@ -33,13 +33,14 @@ from tamis.routing.messages import (
     Unsubscribe,
 )
 
-if TYPE_CHECKING:
-    from tamis.language.expressions import Expression
-
 MARK = 0xA7
 VERSION = 1
 KINDS: tuple[type[Message], ...] = (Hello, Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Filter)
+"""By the number that says so in the bytes, for ever."""
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
+_AS_DATETIME = 3
+"""How MessagePack is told what to make of timestamps of its own."""
+_OF_ENTRIES = ("entries", "advertisements", "instead")
 
 
 def encode(message: Message) -> bytes:
@@ -49,9 +50,10 @@ def encode(message: Message) -> bytes:
     >>> decode(encode(Unsubscribe((7, 9))))
     Unsubscribe(keys=(7, 9), instead=())
     """
+    check_message(message)
     kind = KINDS.index(type(message))
-    values = [_plain(getattr(message, field.name)) for field in fields(message)]
     try:
+        values = [_plain(getattr(message, field.name)) for field in fields(message)]
         body = msgpack.packb(values, default=_extended, unicode_errors="surrogatepass", strict_types=True)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise MessageError(f"a value cannot travel: {error}", "values of the language, lists and records") from error
@@ -65,8 +67,15 @@ def _plain(value: Any) -> Any:
         case tuple():
             return [_plain(each) for each in value]
         case Mapping():
-            return dict(value)
+            return _named(value)
     return value
+
+
+def _named(record: Mapping[Any, Any]) -> dict[str, Any]:
+    for name in record:
+        if not isinstance(name, str):
+            raise TypeError(f"the attribute {name!r:.60} has no text for a name")
+    return dict(record)
 
 
 def _extended(value: Any) -> Any:
@@ -82,7 +91,7 @@ def _extended(value: Any) -> Any:
         case tuple():
             return list(value)
         case Mapping():
-            return dict(value)
+            return _named(value)
     raise TypeError(f"{type(value).__name__} is no value of an event")
 
 
@@ -97,7 +106,19 @@ _READERS: dict[int, Callable[[str], Any]] = {
 def _special(code: int, data: bytes) -> Any:
     if code not in _READERS:
         raise ValueError(f"a value of the unknown kind {code}")
-    return _READERS[code](data.decode())
+    value = _READERS[code](data.decode("ascii"))
+    if _extended(value).data != data:  # int() also reads " 1_000 ", and isoformat has twins
+        raise ValueError(f"{data[:60]!r} is not how a value is written")
+    return value
+
+
+def _record(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if not isinstance(name, str) or name in found:
+            raise ValueError(f"an attribute's name is a text, and there once; found {name!r:.60}")
+        found[name] = value
+    return found
 
 
 def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Message:
@@ -119,11 +140,20 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Message:
         raise MessageError(f"the message is of kind {number}", f"a kind below {len(KINDS)}")
     kind = KINDS[number]
     try:
-        values = msgpack.unpackb(data[3:], ext_hook=_special, unicode_errors="surrogatepass", strict_map_key=True)
-        return _made(kind, values, limits)
-    except LimitError:
+        values = msgpack.unpackb(
+            data[3:],
+            ext_hook=_special,
+            object_pairs_hook=_record,
+            timestamp=_AS_DATETIME,
+            unicode_errors="surrogatepass",
+            strict_map_key=False,  # `_record` is stricter
+        )
+        message = _made(kind, values, limits)
+        check_message(message)
+        return message
+    except (LimitError, MessageError):
         raise
-    except (ValueError, TypeError, InvalidOperation, RecursionError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, InvalidOperation, OverflowError, RecursionError, msgpack.UnpackException) as error:
         raise MessageError(
             f"the body of a {kind.__name__} is broken: {error}", f"the fields of a {kind.__name__}"
         ) from None
@@ -136,27 +166,19 @@ def _made(kind: type[Message], values: Any, limits: Limits) -> Message:
         key, event = values
         if not isinstance(event, dict):
             raise TypeError(f"an event is a record, found {event!r:.60}")
-        return Publish(_key(key), event)
+        return Publish(key, event)
     found = {field.name: value for field, value in zip(fields(kind), values, strict=True)}
     for name, value in found.items():
-        if name in ("entries", "advertisements", "instead"):
-            found[name] = tuple(_entry(each, limits) for each in value)
-        elif name in ("keys", "replaces"):
-            found[name] = tuple(_key(each) for each in value)
-        elif value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > 0):
-            raise TypeError(f"a lease is a number of seconds, found {value!r:.60}")
+        if name == "lease_s":
+            continue
+        if not isinstance(value, list):
+            raise TypeError(f"{name} are a list, found {value!r:.60}")
+        found[name] = tuple(_entry(each, limits) for each in value) if name in _OF_ENTRIES else tuple(value)
     return kind(**found)
 
 
 def _entry(value: Any, limits: Limits) -> Entry:
-    key, text = value
-    if not isinstance(text, str):
-        raise TypeError(f"a filter is a text, found {text!r:.60}")
-    expression: Expression = parse(text, limits=limits)
-    return Entry(_key(key), expression)
-
-
-def _key(value: Any) -> Key:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise TypeError(f"a key is a number or a text, found {value!r:.60}")
-    return value
+    match value:
+        case [key, str(text)]:
+            return Entry(key, parse(text, limits=limits))
+    raise TypeError(f"an entry is a key and the text of a filter, found {value!r:.60}")

@@ -37,7 +37,31 @@ class KnownPeerError(TamisError, ValueError):
         self.broker, self.peer = broker, peer
 
     def __str__(self) -> str:
+        if self.peer == self.broker:
+            return f"broker {self.broker!r} cannot be its own peer: {self.peer!r} is its own name"
         return f"broker {self.broker!r} knows {self.peer!r} already; disconnect it first"
+
+
+class NamelessError(TamisError, ValueError):
+    """A broker, neighbour or client without a name."""
+
+    def __init__(self, name: Any) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"a broker, neighbour or client has a name, a text that is not empty, not {self.name!r}"
+
+
+class MemoryOfEventsError(TamisError, ValueError):
+    """A broker that would remember no event."""
+
+    def __init__(self, count: Any) -> None:
+        super().__init__(count)
+        self.count = count
+
+    def __str__(self) -> str:
+        return f"a broker remembers the keys of at least 1 event, to know those that come again, not of {self.count!r}"
 
 
 class UnknownStrategyError(TamisError, ValueError):

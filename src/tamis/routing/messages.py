@@ -16,17 +16,41 @@ Departs: embedded subscriptions are for mergers only there; with covering it is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from tamis.routing.errors import MessageError
 
+if TYPE_CHECKING:
     from tamis.language.expressions import Expression
 
 Key: TypeAlias = int | str
 """What one peer calls a filter, or a publisher an event."""
+
+
+def _freeze(message: Any, *names: str) -> None:
+    for name in names:
+        object.__setattr__(message, name, tuple(getattr(message, name)))
+
+
+def _frozen(value: Any) -> Any:
+    """Return a value that nobody can change: records and arrays all the way down."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({name: _frozen(each) for name, each in value.items()})
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+
+
+def plain(value: Any) -> Any:
+    """Return an event, or a value of one, as dictionaries and lists that are one's own.
+
+    >>> plain(Publish("e", {"bids": [1, 2], "at": {"x": 3}}).event)
+    {'bids': [1, 2], 'at': {'x': 3}}
+    """
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    return list(map(plain, value)) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +63,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A neighbour is there: all that it wants, and all that may come from its side. What was said before is void."""
+    """A neighbour is there: all that it wants, and all that may come from its side. The first message on a link."""
 
     entries: tuple[Entry, ...] = ()
     advertisements: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        _freeze(self, "entries", "advertisements")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +81,9 @@ class Subscribe:
     lease_s: float | None = None
     """For how long, unless it says so again; a client's alone, brokers tell each other when it is over."""
 
+    def __post_init__(self) -> None:
+        _freeze(self, "entries", "replaces")
+
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
@@ -61,6 +91,9 @@ class Unsubscribe:
 
     keys: tuple[Key, ...]
     instead: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        _freeze(self, "keys", "instead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +104,9 @@ class Advertise:
     replaces: tuple[Key, ...] = ()
     lease_s: float | None = None
 
+    def __post_init__(self) -> None:
+        _freeze(self, "entries", "replaces")
+
 
 @dataclass(frozen=True, slots=True)
 class Unadvertise:
@@ -79,10 +115,13 @@ class Unadvertise:
     keys: tuple[Key, ...]
     instead: tuple[Entry, ...] = ()
 
+    def __post_init__(self) -> None:
+        _freeze(self, "keys", "instead")
+
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """An event. Its key is the publisher's, and no other event has it: who sees a key again sees the event again.
+    """An event. No other event in the whole network has its key: who sees a key again sees the event again.
 
     >>> Publish("auctions/17", {"price": 12}) == Publish("auctions/17", {"price": 12})
     True
@@ -92,10 +131,13 @@ class Publish:
     event: Mapping[str, Any] = field(hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "event", MappingProxyType(dict(self.event)))
+        try:
+            object.__setattr__(self, "event", _frozen(self.event))
+        except RecursionError:
+            raise MessageError("an event is nested too deeply", "a few levels of records and arrays") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Publish, (self.key, dict(self.event))
+        return Publish, (self.key, plain(self.event))
 
 
 @dataclass(frozen=True, slots=True)

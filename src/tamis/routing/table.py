@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tamis.errors import TamisError
 from tamis.matching import Matcher
 from tamis.pruning.bulk import prune_many
 
@@ -69,6 +70,19 @@ class RoutingTable:
     def bytes_of(self, peer: str) -> int:
         """Return what a peer's filters take as text, which is how they travel."""
         return sum(text_bytes(expression) for expression in self.of(peer).values())
+
+    def objection(self, expression: Expression) -> str | None:
+        """Return why a filter cannot be matched here; None if it can.
+
+        >>> import tamis
+        >>> RoutingTable(tamis.Schema({"price": "double"})).objection(tamis.parse("colour = 'red'"))
+        'there is no attribute colour...'
+        """
+        try:
+            self._matcher.check(expression)
+        except TamisError as error:
+            return str(error)
+        return None
 
     def add(self, peer: str, key: Key, expression: Expression) -> None:
         """Add an entry under a new key."""

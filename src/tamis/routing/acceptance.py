@@ -1,0 +1,103 @@
+"""What may a peer say?
+
+A broker looks at the whole of a message before it does anything. What is no message, or not for this peer to say,
+raises a `MessageError`, and nothing has happened. A filter that names what the schema does not have, or that the
+matching algorithm does not take, is a client's mistake: it is refused with the reason, and the other filters of the
+message count (`RoutingTable.objection`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+from tamis.language.expressions import Expression, is_condition
+from tamis.routing.errors import MessageError
+from tamis.routing.messages import (
+    Advertise,
+    Entry,
+    Filter,
+    Hello,
+    Key,
+    Message,
+    Publish,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KINDS: tuple[type[Message], ...] = get_args(Message)
+LONGEST_LEASE_S = 1e12
+"""Thirty thousand years; a sum with the time stays a number."""
+
+
+def check_message(message: Any, sender: str = "") -> None:
+    """Raise an error unless this is a message, and one that its sender may send: a "client", a "neighbour", or either.
+
+    >>> check_message(Filter(), "client")
+    Traceback (most recent call last):
+        ...
+    tamis.routing.errors.MessageError: a client said Filter; expected Subscribe, Unsubscribe, Advertise, ...
+    """
+    if not isinstance(message, KINDS):
+        raise MessageError(f"{message!r:.80} is no message", f"one of {', '.join(kind.__name__ for kind in KINDS)}")
+    if sender == "client" and isinstance(message, Hello | Filter):
+        said = type(message).__name__
+        raise MessageError(f"a client said {said}", "Subscribe, Unsubscribe, Advertise, Unadvertise or Publish")
+    match message:
+        case Publish(key):
+            _check_keys((key,))
+        case Hello(entries, advertisements):
+            _check_entries(entries, sender)
+            _check_entries(advertisements, sender)
+        case Subscribe(entries, keys, lease_s) | Advertise(entries, keys, lease_s):
+            _check_entries(entries, sender)
+            _check_keys(keys)
+            if lease_s is not None and not _is_lease(lease_s):
+                raise MessageError(f"a lease of {lease_s!r:.40}", f"seconds, more than 0, at most {LONGEST_LEASE_S:g}")
+        case Unsubscribe(keys, entries) | Unadvertise(keys, entries):
+            _check_keys(keys)
+            _check_entries(entries, sender)
+
+
+def entries_of(message: Message) -> tuple[Entry, ...]:
+    """Return all filters that a message tells of."""
+    match message:
+        case Hello(entries, advertisements):
+            return entries + advertisements
+        case Subscribe(entries) | Advertise(entries) | Unsubscribe(_, entries) | Unadvertise(_, entries):
+            return entries
+    return ()
+
+
+def _check_entries(entries: Iterable[Any], sender: str) -> None:
+    for each in entries:
+        if not isinstance(each, Entry):
+            raise MessageError(f"{each!r:.80} is no entry", "a key and a filter")
+        if not isinstance(each.filter, Expression) or not is_condition(each.filter):
+            raise MessageError(f"{each.filter!r:.80} is no filter", "an expression that is true or not")
+        if sender == "neighbour" and not isinstance(each.key, int):
+            raise MessageError(f"a neighbour calls a filter {each.key!r:.60}", "a number that grows with every filter")
+        if not is_key(each.key):
+            raise _no_key(each.key)
+
+
+def _check_keys(keys: Iterable[Any]) -> None:
+    for key in keys:
+        if not is_key(key):
+            raise _no_key(key)
+
+
+def _no_key(found: Any) -> MessageError:
+    return MessageError(f"{found!r:.80} is no key", "a whole number or a text")
+
+
+def is_key(value: Any) -> bool:
+    """May this be what a peer calls a filter, or a publisher an event?"""
+    return isinstance(value, Key) and not isinstance(value, bool)
+
+
+def _is_lease(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_LEASE_S
