@@ -29,7 +29,7 @@ def test_a_run_writes_a_page_and_tells_the_verdicts(tmp_path: Path):
     assert result.exit_code == 0, result.output
     assert result.stderr == "", "without a terminal there is no progress bar"
     assert "✓ Three factors of two need eight subscriptions" in result.stdout
-    assert "2 of 2 published statements hold here" in result.stdout
+    assert "Of 2 published statements 2 agree, 0 roughly, 0 do not" in result.stdout
     assert sorted(path.name for path in (tmp_path / "lab").iterdir()) == ["index.html", "results.json"]
 
 

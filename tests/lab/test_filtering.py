@@ -78,7 +78,13 @@ def with_times(monkeypatch, times):
 
 @pytest.mark.parametrize(
     ("boolean_s", "verdict"),
-    [(0.73, Verdict.AGREES), (0.2, Verdict.DIRECTION), (1.0, Verdict.SAME), (1.4, Verdict.TURNED)],
+    [
+        (0.73, Verdict.AGREES),
+        (0.3, Verdict.DIRECTION),
+        (0.1, Verdict.DIFFERS),
+        (1.0, Verdict.SAME),
+        (1.4, Verdict.TURNED),
+    ],
 )
 def test_boolean_filtering_wins_or_loses_by_the_clock(monkeypatch, boolean_s, verdict):
     with_times(monkeypatch, {BOOLEAN: boolean_s, BOOLEAN_SHUFFLED: boolean_s, COUNTING: 1.0, COUNTING_SHUFFLED: 1.0})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from tamis.lab.base import Bars, Claim, Experiment, Line, Plot, Result, Verdict
-from tamis.lab.page import written
-from tamis.lab.plots import drawn
+from tamis.lab.page import UNKNOWN, written
+from tamis.lab.plots import coinciding, drawn
 from tamis.lab.running import Report
 from tests.lab.scales import TINY
 
@@ -42,7 +43,7 @@ def report(claims=CLAIMS, plots=(LINES, SHARES)) -> Report:
 class Balanced(HTMLParser):
     """Sees that every element is closed where it should be."""
 
-    VOID = ("meta", "br")
+    VOID = ("meta", "br", "input")
 
     def __init__(self):
         super().__init__()
@@ -87,13 +88,56 @@ def test_every_claim_stands_in_the_table_with_its_verdict():
     assert "⇄ turned around" in text and "✓ agrees" in text and "≠ differs" in text
 
 
-def test_what_did_not_come_out_is_told_with_a_reason():
+def test_what_does_not_agree_has_its_reason_in_the_row_below():
     page = written(report())
-    behind = page[page.index("What did not come out as published") :]
-    assert "Caches have grown." in behind
-    assert "c is the same" in behind[: behind.index("</ul>")]
-    assert "a &lt; b.</b>" not in behind
-    assert "What did not come out" not in written(report(claims=CLAIMS[:1]))
+    for claim in CLAIMS[1:]:
+        rows = [row for row in re.findall(r"<tr.*?</tr>", page) if f"<small>{claim.where}</small>" in row]
+        assert len(rows) == 2, "once in the summary and once in its section"
+        for row in rows:
+            behind = page[page.rindex(row) + len(row) :]
+            assert behind.startswith('<tr class="why">')
+            assert (claim.remark or UNKNOWN) in behind[: behind.index("</tr>")]
+    assert '<tr class="why">' not in written(report(claims=CLAIMS[:1])), "what agrees needs no reason"
+
+
+def test_what_agrees_can_be_left_out():
+    page = written(report())
+    assert 'id="otherwise"' in page and "#otherwise:checked ~ .scroll tr.yes" in page
+    assert page.count('<tr class="yes">') == 2 and page.count('<tr class="judged">') == 4
+
+
+def test_the_counts_are_told_apart():
+    text = " ".join(parsed(written(report())).texts)
+    assert "Of 3 published statements 1 agree, 0 roughly, 2 do not" in text
+
+
+def test_wide_tables_scroll_in_a_box_of_their_own():
+    page = written(report())
+    assert page.count("<table>") == page.count('<div class="scroll"><table>') + page.count(
+        '<div class="scroll raw"><table>'
+    )
+
+
+def test_lines_that_lie_on_each_other_are_named_and_none_hides_another():
+    low = Line("low", (1, 2), (1.0, 1.0))
+    lines = Line("first", (1, 2), (5.0, 9.0)), low, Line("second", (1, 2), (5.0, 9.01)), Line("", (1, 2), (5.0, 9.0))
+    plot = Plot("t", "x", "y", lines)
+    assert coinciding(plot) == [("first", "second")]
+    assert coinciding(replace(plot, lines=lines[:2])) == []
+    page = written(report(plots=(plot,)))
+    assert "<figcaption>On one line: first and second.</figcaption>" in page
+    alone = drawn(replace(plot, lines=lines[:2]))
+    assert len(_widths(drawn(plot))) == len(_widths(alone)) + 2, "each of three has a breadth of its own"
+
+
+def _widths(svg):
+    return set(re.findall(r"stroke-width: ([0-9.]+)", svg))
+
+
+def test_small_differences_of_a_logarithmic_plot_are_differences():
+    lines = Line("a", (1, 2), (0.001, 100.0)), Line("b", (1, 2), (0.01, 100.0))
+    assert coinciding(Plot("t", "x", "y", lines)) == [("a", "b")]
+    assert coinciding(Plot("t", "x", "y", lines, is_log_y=True)) == []
 
 
 def test_the_circumstances_are_told():

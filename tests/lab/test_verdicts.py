@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tamis.lab import verdicts
-from tamis.lab.base import Verdict
+from tamis.lab.base import OUTCOMES, Verdict
 
 ratios = st.floats(0.01, 100)
 
@@ -19,11 +19,14 @@ ratios = st.floats(0.01, 100)
     [
         (0.73, 0.73, Verdict.AGREES),
         (0.73, 0.60, Verdict.AGREES),
-        (0.73, 0.20, Verdict.DIRECTION),
+        (0.73, 0.30, Verdict.DIRECTION),
+        (0.73, 0.20, Verdict.DIFFERS),  # less, but far less
+        (0.86, 0.035, Verdict.DIFFERS),
         (0.73, 0.98, Verdict.SAME),
         (0.73, 1.40, Verdict.TURNED),
         (10.0, 12.0, Verdict.AGREES),
-        (10.0, 2.0, Verdict.DIRECTION),
+        (10.0, 5.0, Verdict.DIRECTION),
+        (10.0, 2.0, Verdict.DIFFERS),
         (10.0, 0.5, Verdict.TURNED),
         (1.0, 1.0, Verdict.AGREES),
         (1.0, 1.4, Verdict.AGREES),
@@ -47,7 +50,73 @@ def test_a_ratio_and_its_inverse_get_the_same_verdict(published, measured):
 def test_what_is_turned_around_lies_on_the_other_side_of_one(measured):
     found = verdicts.by_ratio("s", 0.5, measured, where="5").verdict
     assert (found is Verdict.TURNED) == (measured > verdicts.NOISE)
-    assert (found in (Verdict.AGREES, Verdict.DIRECTION)) == (measured < 1 / verdicts.NOISE)
+    lower = 0.5 / verdicts.ABOUT**verdicts.ROUGHLY
+    assume(abs(log(measured / lower)) > 1e-6)
+    assert (found in (Verdict.AGREES, Verdict.DIRECTION)) == (lower < measured < 1 / verdicts.NOISE)
+
+
+@pytest.mark.parametrize(
+    ("published", "measured", "verdict"),
+    [
+        (0.10, 0.12, Verdict.AGREES),
+        (0.10, 0.30, Verdict.DIRECTION),  # 1.30 and 1.10 are close, 30 and 10 percent are not
+        (0.37, 0.58, Verdict.DIRECTION),
+        (0.10, 0.58, Verdict.DIFFERS),
+        (0.37, 0.02, Verdict.SAME),
+        (0.37, -0.2, Verdict.TURNED),
+        (0.03, 0.02, Verdict.AGREES),
+        (-0.2, -0.25, Verdict.AGREES),
+    ],
+)
+def test_what_is_added_is_compared_without_what_was_there(published, measured, verdict):
+    claim = verdicts.by_added("s", published, measured, where="5")
+    assert claim.verdict is verdict
+    assert claim.ours == f"{measured:+.0%}"
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([3.0, 6.0, 12.0], Verdict.AGREES),
+        ([3.0, 5.5, 10.0], Verdict.AGREES),
+        ([3.0, 4.0, 6.0], Verdict.DIRECTION),  # it grows, as the root
+        ([3.0, 12.0, 48.0], Verdict.DIFFERS),  # it grows, as the square
+        ([3.0, 3.05, 3.1], Verdict.SAME),
+        ([6.0, 4.0, 3.0], Verdict.TURNED),
+    ],
+)
+def test_what_grows_grows_linearly_only_if_it_grows_in_proportion(values, verdict):
+    assert verdicts.by_line("s", "linear", [100, 200, 400], values, where="5").verdict is verdict
+
+
+@given(exponent=st.floats(-3, 3), factor=ratios)
+def test_the_power_is_that_with_which_it_was_made(exponent, factor):
+    x = [1.0, 2.0, 5.0, 7.0]
+    assert verdicts.power(x, [factor * each**exponent for each in x]) == pytest.approx(exponent, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("measured", "verdict"),
+    [(0.75, Verdict.AGREES), (0.79, Verdict.AGREES), (0.85, Verdict.DIRECTION), (0.2, Verdict.DIFFERS)],
+)
+def test_a_place_agrees_if_it_is_near(measured, verdict):
+    assert verdicts.by_value("s", 0.75, measured, within=0.05, where="5").verdict is verdict
+
+
+@pytest.mark.parametrize("measured", [0.5, 1.0, 1.4])
+def test_what_rests_on_something_that_is_not_so_never_agrees(measured):
+    claim = verdicts.by_direction("B leads by less", "less", measured, is_more=True, where="5", remark="noise")
+    assert verdicts.given(True, claim, "B does not lead.") == claim
+    without = verdicts.given(False, claim, "B does not lead.")
+    assert without.verdict is Verdict.PREMISE and without.remark == "B does not lead."
+    assert without.verdict.outcome == "do not"
+
+
+def test_only_what_agrees_is_counted_as_agreeing():
+    assert [verdict for verdict in Verdict if verdict.outcome == "agree"] == [Verdict.AGREES]
+    assert [verdict for verdict in Verdict if verdict.outcome == "roughly"] == [Verdict.DIRECTION]
+    assert [verdict for verdict in Verdict if verdict.outcome == "not measured"] == [Verdict.UNMEASURED]
+    assert {verdict.outcome for verdict in Verdict} == set(OUTCOMES)
 
 
 @given(measured=ratios, is_more=st.booleans())
@@ -75,6 +144,7 @@ def test_a_trend_goes_from_the_first_to_the_last_and_mostly_in_between(values, i
     claim = verdicts.by_trend("s", "rises", [1, 2, 3], values, is_rising=is_rising, where="5", of="events,")
     assert claim.verdict is verdict
     assert claim.ours.startswith("events, ")
+    assert ("; but from " in claim.ours) is (verdict is Verdict.DIRECTION), "what goes against it is told"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +172,12 @@ def test_a_statement_about_many_settings(kept, verdict):
     claim = verdicts.by_share("s", "always", [index < kept for index in range(3)], what="settings", where="5")
     assert claim.verdict is verdict
     assert claim.ours == f"in {kept} of 3 settings"
+
+
+def test_what_was_looked_for_nowhere_is_not_measured():
+    claim = verdicts.by_share("s", "always", [], what="settings", where="5", remark="caches have grown")
+    assert claim.verdict is Verdict.UNMEASURED
+    assert claim.remark == "There are no settings in this run in which it could be seen."
 
 
 def test_a_remark_is_made_only_where_the_two_do_not_agree():

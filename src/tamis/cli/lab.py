@@ -83,8 +83,7 @@ def _show_report(report: "Report", page: Path) -> None:
         told = Text.assemble((f"{claim.verdict.mark} ", f"bold {colour}"), claim.statement, (f"  {claim.ours}", "dim"))
         show(console, told, below="  ")
     console.print()
-    agreeing = sum(claim.verdict.holds for claim in report.claims)
-    show(console, Text(f"{agreeing} of {len(report.claims)} published statements hold here: {page}", "bold"))
+    show(console, Text(f"{report.summary}: {page}", "bold"))
 
 
 def _show_labs(as_json: bool) -> None:

@@ -24,13 +24,17 @@ class Verdict(StrEnum):
     AGREES = "agrees"
     """The same direction, and where a ratio was published, about the same ratio."""
     DIRECTION = "agrees in direction"
-    """The same direction, but much more or much less of it, or not everywhere."""
+    """The same direction, but clearly more or less of it, or not everywhere."""
     SAME = "no difference"
     """A difference was published, and we find none worth the name."""
     DIFFERS = "differs"
     """Published as the same, and we find a difference; or as a figure, and ours is far from it."""
     TURNED = "turned around"
     """We find the opposite."""
+    PREMISE = "premise does not hold"
+    """It says how much more or less there is of something that we do not find at all."""
+    UNMEASURED = "not measured"
+    """Nothing that was measured can decide it."""
 
     @property
     def mark(self) -> str:
@@ -38,17 +42,22 @@ class Verdict(StrEnum):
         return _MARKS[self]
 
     @property
-    def holds(self) -> bool:
-        """Did it come out as published, in direction at least?"""
-        return self in (Verdict.AGREES, Verdict.DIRECTION)
+    def outcome(self) -> str:
+        """Under which of the `OUTCOMES` it is counted."""
+        return _OUTCOMES.get(self, "do not")
 
 
+OUTCOMES = ("agree", "roughly", "do not", "not measured")
+"""What becomes of published statements: only the first of these is agreement."""
+_OUTCOMES = {Verdict.AGREES: "agree", Verdict.DIRECTION: "roughly", Verdict.UNMEASURED: "not measured"}
 _MARKS = {
     Verdict.AGREES: "✓",
     Verdict.DIRECTION: "≈",
     Verdict.SAME: "=",
     Verdict.DIFFERS: "≠",
     Verdict.TURNED: "⇄",
+    Verdict.PREMISE: "∅",
+    Verdict.UNMEASURED: "?",
 }
 
 

@@ -1,7 +1,8 @@
 """How is a report read?
 
-One HTML page without anything beside it: the verdicts first, all in one table, then each experiment with its plots. It
-reads on paper and on small screens, and does not need colours to be understood.
+One HTML page without anything beside it: the verdicts first, all in one table, then each experiment with its plots.
+Whatever does not plainly agree has its reason in its own row, and a tick leaves these rows alone. It reads on paper and
+on small screens, and does not need colours to be understood.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from tamis.lab.base import Verdict
-from tamis.lab.plots import drawn
+from tamis.lab.base import Plot, Verdict
+from tamis.lab.plots import coinciding, drawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamis.lab.base import Claim, Experiment, Result, Row
+    from tamis.lab.base import Bars, Claim, Experiment, Picture, Result, Row
     from tamis.lab.running import Report
 
 _LOOKS = {
@@ -25,9 +26,12 @@ _LOOKS = {
     Verdict.SAME: "same",
     Verdict.DIFFERS: "differs",
     Verdict.TURNED: "turned",
+    Verdict.PREMISE: "premise",
+    Verdict.UNMEASURED: "unmeasured",
 }
 """The class of each verdict."""
 
+UNKNOWN = "we do not know."
 _HEAD = "<th>statement</th><th>published</th><th>ours</th><th>verdict</th>"
 _STYLE = """
 :root { color-scheme: light; --ink: #1b1f24; --dim: #5b6672; --line: #dfe3e8; }
@@ -41,18 +45,23 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem; margin: 1rem 
 th, td { text-align: left; vertical-align: top; padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line); }
 th { color: var(--dim); font-weight: 600; white-space: nowrap; }
 th.group { padding-top: 1.4rem; font-size: .95rem; white-space: normal; }
-td.verdict { white-space: nowrap; font-weight: 600; }
+td.verdict { font-weight: 600; min-width: 7.5rem; }
+tr.judged > td { border-bottom: 0; } tr.judged > td, tr.why > td { background: #fbfaf7; }
+tr.why > td { padding: 0 .75rem .6rem 0; color: #3c444d; } tr.why b { font-weight: 600; }
 .yes { color: #00704f; } .nearly { color: #5f6f00; } .same { color: #6b5b00; }
-.differs { color: #9a4a00; } .turned { color: #b3261e; }
+.differs { color: #9a4a00; } .turned { color: #b3261e; } .premise { color: #7a3b8f; } .unmeasured { color: #5b6672; }
+#otherwise:checked ~ .scroll tr.yes, #otherwise:checked ~ .scroll tr.all { display: none; }
 .plots { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1rem 0; }
 .plots figure { margin: 0; max-width: 100%; }
 .plots svg { max-width: 100%; height: auto; }
-.scroll { overflow-x: auto; } .scroll td { white-space: nowrap; }
+.plots figcaption { font-size: .82rem; color: var(--dim); max-width: 22rem; }
+.scroll { overflow-x: auto; } .scroll table { min-width: 40rem; } .raw td { white-space: nowrap; }
 .tally { display: flex; flex-wrap: wrap; gap: 2rem; margin: 1.25rem 0; padding: 0; list-style: none; }
 .tally b { display: block; font-size: 1.6rem; line-height: 1.2; }
 summary { cursor: pointer; color: var(--dim); }
 a { color: #0b5cad; }
 @media (max-width: 40rem) { td, th { padding-right: .4rem; } }
+@media print { #otherwise, label { display: none; } .scroll { overflow: visible; } }
 """
 
 
@@ -68,8 +77,8 @@ def written(report: Report) -> str:
             f"<h1>{escape(title)}</h1>",
             *_opening(report),
             "<h2>Published and ours</h2>",
+            '<input type="checkbox" id="otherwise"> <label for="otherwise">only what does not plainly agree</label>',
             _summary(report),
-            *_otherwise(report),
             *(part for outcome in report.outcomes for part in _section(*outcome)),
             "</body></html>",
         )
@@ -79,7 +88,9 @@ def written(report: Report) -> str:
 def _opening(report: Report) -> list[str]:
     counts = Counter(claim.verdict for claim in report.claims)
     items = "".join(
-        f'<li class="{look}"><b>{verdict.mark} {counts[verdict]}</b>{verdict}</li>' for verdict, look in _LOOKS.items()
+        f'<li class="{look}"><b>{verdict.mark} {counts[verdict]}</b>{verdict}</li>'
+        for verdict, look in _LOOKS.items()
+        if counts[verdict] or verdict is not Verdict.UNMEASURED
     )
     scale = report.scale
     counts_told = (
@@ -92,26 +103,16 @@ def _opening(report: Report) -> list[str]:
     }
     is_toy = scale.name == "quick"
     return [
-        '<p class="dim">Published experiments, run again. Every verdict is computed from the measurements of this run, '
-        "which are processor times of one thread: compare ratios, not absolute figures.</p>",
+        '<p class="dim">Published experiments, run again. Every verdict is computed from this run. Messages, entries, '
+        "predicates and bytes are counted. Times are processor times of one thread on the machine below, and vary by "
+        "some percent from run to run: compare ratios, not absolute figures.</p>",
         "<p><b>A quick run at toy size.</b> It shows that everything runs; its verdicts mean little.</p>"
         if is_toy
         else "",
         f'<ul class="tally">{items}</ul>',
+        f"<p>{escape(report.summary)}.</p>",
         f"<p><small>{escape('; '.join(f'{name}: {value}' for name, value in told.items()))}</small></p>",
     ]
-
-
-def _otherwise(report: Report) -> list[str]:
-    """Say what did not come out as published, and why that may be."""
-    items = [
-        f"<li><b>{escape(claim.statement)}.</b> Published: {escape(claim.published)}. Here: {escape(claim.ours)}. "
-        f'{escape(claim.remark)} <a href="#{_anchor(experiment)}">{escape(experiment.key)}</a></li>'
-        for experiment, result, _ in report.outcomes
-        for claim in result.claims
-        if not claim.verdict.holds
-    ]
-    return ["<h2>What did not come out as published</h2>", "<ul>", *items, "</ul>"] if items else []
 
 
 def _summary(report: Report) -> str:
@@ -120,39 +121,54 @@ def _summary(report: Report) -> str:
     for experiment, result, _ in report.outcomes:
         if result.claims:
             link = f'<a href="#{_anchor(experiment)}">{escape(experiment.question)}</a>'
-            rows += f'<tr><th class="group" colspan="4">{link} <small>{escape(experiment.source)}</small></th></tr>'
-            rows += _claim_rows(result.claims)
-    return f"<table><thead><tr>{_HEAD}</tr></thead><tbody>{rows}</tbody></table>"
+            is_all = all(claim.verdict is Verdict.AGREES for claim in result.claims)
+            look = ' class="all"' if is_all else ""
+            source = f"<small>{escape(experiment.source)}</small>"
+            rows += f'<tr{look}><th class="group" colspan="4">{link} {source}</th></tr>{_claim_rows(result.claims)}'
+    return _claims_table(rows)
 
 
-def _claims_table(claims: Sequence[Claim]) -> str:
-    return f"<table><thead><tr>{_HEAD}</tr></thead><tbody>{_claim_rows(claims)}</tbody></table>"
+def _claims_table(rows: str) -> str:
+    return f'<div class="scroll"><table><thead><tr>{_HEAD}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _claim_rows(claims: Sequence[Claim]) -> str:
     return "".join(
-        f"<tr><td>{escape(claim.statement)}<br><small>{escape(claim.where)}</small></td>"
+        f'<tr class="{"yes" if claim.verdict is Verdict.AGREES else "judged"}">'
+        f"<td>{escape(claim.statement)}<br><small>{escape(claim.where)}</small></td>"
         f"<td>{escape(claim.published)}</td><td>{escape(claim.ours)}</td>"
-        f'<td class="verdict {_LOOKS[claim.verdict]}">{claim.verdict.mark} {claim.verdict}</td></tr>'
+        f'<td class="verdict {_LOOKS[claim.verdict]}">{claim.verdict.mark} {claim.verdict}</td></tr>{_why(claim)}'
         for claim in claims
     )
 
 
+def _why(claim: Claim) -> str:
+    """Say below a claim why it did not come out as published, or that nobody knows."""
+    if claim.verdict is Verdict.AGREES:
+        return ""
+    return f'<tr class="why"><td colspan="4"><b>Why:</b> {escape(claim.remark or UNKNOWN)}</td></tr>'
+
+
 def _section(experiment: Experiment, result: Result, seconds: float) -> list[str]:
-    remarks = dict.fromkeys(claim.remark for claim in result.claims if claim.remark)
     parts = [
         f'<h2 id="{_anchor(experiment)}">{escape(experiment.question)}</h2>',
         f'<p class="dim">{escape(experiment.source)}. {escape(result.setup)} <small>({seconds:,.0f} s)</small></p>',
         '<div class="plots">',
-        *(f"<figure>{drawn(plot)}</figure>" for plot in result.plots),
+        *(f"<figure>{drawn(plot)}{_caption(plot)}</figure>" for plot in result.plots),
         "</div>",
-        _claims_table(result.claims) if result.claims else "",
-        *(f"<p>{escape(remark)}</p>" for remark in remarks),
+        _claims_table(_claim_rows(result.claims)) if result.claims else "",
     ]
     if result.rows:
         told = f"measurements, {len(result.rows)} rows"
         parts.append(f"<details><summary>{told}</summary>{_rows_table(result.rows)}</details>")
     return parts
+
+
+def _caption(plot: Plot | Bars | Picture) -> str:
+    """Name lines that lie on each other."""
+    groups = coinciding(plot) if isinstance(plot, Plot) else []
+    named = [f"{', '.join(names[:-1])} and {names[-1]}" for names in groups]
+    return f"<figcaption>On one line: {escape('; '.join(named))}.</figcaption>" if named else ""
 
 
 def _rows_table(rows: Sequence[Row]) -> str:
@@ -161,7 +177,7 @@ def _rows_table(rows: Sequence[Row]) -> str:
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(_cell(row.get(column)))}</td>' for column in columns)}</tr>" for row in rows
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="scroll raw"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _cell(value: object) -> str:

@@ -1,7 +1,8 @@
 """How is a result drawn?
 
 As SVG inside the page: lines with their names at their ends where there are few, in a legend where there are many. One
-algorithm has one colour in all plots, and dashed lines are what a formula says.
+algorithm has one colour in all plots, and dashed lines are what a formula says. Lines that lie on each other are drawn
+as stripes, the first the broadest, so that none hides another.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 
 from tamis.lab.base import Bars, Picture, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from tamis.lab.base import Line
 
 COLOURS = {
     "boolean": "#0072b2",
@@ -45,6 +49,10 @@ _STYLE: Any = {
 _LEAST_LABELLED = 0.06
 _MOST_INSIDE = 4
 """So many names find room among the lines; more stand below them."""
+_APART = 0.01
+"""Lines that are nowhere farther apart, as a share of the height of the plot, are one to the eye."""
+_THIN, _STRIPE = 1.5, 2.6
+"""The breadth of a line, and of each stripe beside it."""
 
 
 def drawn(plot: Plot | Bars | Picture) -> str:
@@ -57,14 +65,59 @@ def drawn(plot: Plot | Bars | Picture) -> str:
             _bars(figure.add_subplot(), plot)
         else:
             figure = Figure(figsize=(4.9, 3.5), layout="constrained")
-            _lines(figure.add_subplot(), plot)
+            _lines(figure, plot)
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     svg = file.getvalue()
     return re.sub(r"^.*?(?=<svg)", "", svg, flags=re.DOTALL).strip()
 
 
-def _lines(axes: Axes, plot: Plot) -> None:
+def coinciding(plot: Plot) -> list[tuple[str, ...]]:
+    """Return the names of lines that lie on each other, group by group.
+
+    >>> from tamis.lab.base import Line
+    >>> lines = Line("a", (0, 1), (5.0, 5.0)), Line("b", (0, 1), (0.0, 9.0)), Line("c", (0.0, 0.5), (5.0, 5.0))
+    >>> coinciding(Plot("t", "x", "y", lines))
+    [('a', 'c')]
+    """
+    groups = [tuple(line.label for line in group if line.label) for group in _together(plot)]
+    return [names for names in groups if len(names) > 1]
+
+
+def _together(plot: Plot) -> list[list[Line]]:
+    """Return the lines of a plot, those together that lie on each other."""
+    values = [value for line in plot.lines for value in line.y]
+    height = (np.log(max(values)) - np.log(min(values))) if plot.is_log_y else max(values, default=0.0)
+    groups: list[list[Line]] = []
+    for line in plot.lines:
+        for group in groups:
+            if _gap(group[0], line, is_log=plot.is_log_y) <= _APART * height:
+                group.append(line)
+                break
+        else:
+            groups.append([line])
+    return groups
+
+
+def _gap(one: Line, two: Line, *, is_log: bool) -> float:
+    """Return how far two lines are apart where both are drawn, at most; infinitely far if that is nowhere."""
+    least, most = max(min(one.x), min(two.x)), min(max(one.x), max(two.x))
+    if least >= most:
+        return float("inf")
+    places = sorted({x for x in (*one.x, *two.x) if least <= x <= most})
+    heights = [np.interp(places, *_ascending(line)) for line in (one, two)]
+    first, second = map(np.log, heights) if is_log else heights
+    return float(np.abs(first - second).max())
+
+
+def _ascending(line: Line) -> tuple[list[float], list[float]]:
+    pairs = sorted(zip(line.x, line.y, strict=True))
+    return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def _lines(figure: Figure, plot: Plot) -> None:
+    axes = figure.add_subplot()
+    stripes = {id(line): len(group) - place for group in _together(plot) for place, line in enumerate(group, 1)}
     taken = {COLOURS.get(line.kin or line.label) for line in plot.lines}
     others = [each for each in _OTHERS if each not in taken] or _OTHERS
     colour = others[0]
@@ -78,17 +131,19 @@ def _lines(axes: Axes, plot: Plot) -> None:
             number += 1
         style: Any = (0, (4, 2)) if line.is_dashed else "-"
         marker = "" if line.is_dashed or len(line.x) > 20 else "o"
+        more = _STRIPE * stripes[id(line)]
         axes.plot(
-            line.x, line.y, color=colour, linestyle=style, marker=marker, markersize=3.5, label=line.label or None
-        )
+            line.x, line.y, color=colour, linestyle=style, linewidth=_THIN + more, marker=marker,
+            markersize=3.5 + more, label=line.label or None, clip_on=False, zorder=2.5,
+        )  # fmt: skip
     if plot.is_log_x:
         axes.set_xscale("log")
         axes.set_xticks(sorted({x for line in plot.lines for x in line.x}))
         axes.minorticks_off()
     if plot.is_log_y:
         axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
+    else:  # with room for a marker at the top
+        axes.set_ylim(0, 1.06 * max((y for line in plot.lines for y in line.y), default=0) or 1)
     if plot.x_names:
         axes.set_xticks(range(1, len(plot.x_names) + 1), plot.x_names)
     else:
@@ -101,7 +156,7 @@ def _lines(axes: Axes, plot: Plot) -> None:
     labelled = [line for line in plot.lines if line.label]
     look: Any = {"frameon": False, "fontsize": 7.5, "handlelength": 1.6, "columnspacing": 1.0}
     if len(labelled) > _MOST_INSIDE:  # no corner is large enough
-        axes.legend(ncols=2, loc="upper left", bbox_to_anchor=(-0.02, -0.17), **look)
+        figure.legend(ncols=2, loc="outside lower left", **look)
     else:
         axes.legend(**look)
 

@@ -7,21 +7,23 @@ the same as `results.json` for programs.
 from __future__ import annotations
 
 import json
+import os
 import platform
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tamis.lab import filtering, routing, topk
-from tamis.lab.base import SCALES, Experiment, Result, Scale
+from tamis.lab.base import OUTCOMES, SCALES, Experiment, Result, Scale
 from tamis.lab.errors import LabError, MissingPlotsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from tamis.lab.base import Claim
 
@@ -51,6 +53,18 @@ class Report:
         """All claims, in order."""
         return [claim for _, result, _ in self.outcomes for claim in result.claims]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many statements agree, agree roughly, do not agree, and were not measured."""
+        found = Counter(claim.verdict.outcome for claim in self.claims)
+        return {outcome: found[outcome] for outcome in OUTCOMES}
+
+    @property
+    def summary(self) -> str:
+        """The counts in words; what agrees roughly is not said to agree."""
+        told = [f"{count} {outcome}" for outcome, count in self.counts.items() if count or outcome != OUTCOMES[-1]]
+        return f"Of {len(self.claims)} published statements {', '.join(told)}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the report as data."""
         return {
@@ -58,6 +72,7 @@ class Report:
             "scale": asdict(self.scale),
             "seed": self.seed,
             **self.circumstances,
+            "counts": self.counts,
             "experiments": [
                 {
                     "key": experiment.key,
@@ -128,7 +143,17 @@ def write(report: Report, folder: Path) -> tuple[Path, Path]:
 def _circumstances() -> dict[str, str]:
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{platform.machine()}, {platform.system()}",
+        "machine": f"{processor()}, {os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
         "python": platform.python_version(),
         "versions": ", ".join(f"{package} {version(package)}" for package in _PACKAGES),
     }
+
+
+def processor(described: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the model of the processor, if the system tells it."""
+    try:
+        lines = described.read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(filter(None, models), platform.processor() or "a processor that is not named")

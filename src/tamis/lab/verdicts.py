@@ -2,11 +2,13 @@
 
 Each function takes what was published as numbers or words and what we measured as numbers, and returns a claim. The
 noise of a shared machine is a few percent, so a difference below `NOISE` is none; a published ratio and ours agree if
-they lie within a factor of `ABOUT` of one another.
+they lie within a factor of `ABOUT` of one another. Up to three times as far away, they agree in direction; what
+lies still farther away differs, even if both are less than one.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from math import exp, log
 from typing import TYPE_CHECKING
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 NOISE = 1.05
 ABOUT = 1.5
+LINEAR = 0.2
+"""By so much the power with which something grows may miss 1."""
+ROUGHLY = 3
+"""So many times as far away as what agrees, it is still the same direction."""
 
 
 def by_ratio(
@@ -37,6 +43,8 @@ def by_ratio(
     <Verdict.AGREES: 'agrees'>
     >>> by_ratio("A takes less time than B", published=0.73, measured=1.4, where="5.7").verdict
     <Verdict.TURNED: 'turned around'>
+    >>> by_ratio("A takes less time than B", published=0.73, measured=0.03, where="5.7").verdict
+    <Verdict.DIFFERS: 'differs'>
     """
     verdict = _verdict(published, measured, about)
     ours = f"{told(measured)} {unit}" + (f", {at}" if at else "")
@@ -51,12 +59,45 @@ def _verdict(published: float, measured: float, about: float) -> Verdict:
         return Verdict.AGREES if _is_within(found - expected, NOISE) else Verdict.SAME
     if (expected > 0) is not (found > 0):
         return Verdict.TURNED
-    return Verdict.AGREES if _is_within(found - expected, about) else Verdict.DIRECTION
+    return _distance(found - expected, about)
+
+
+def _distance(difference: float, about: float) -> Verdict:
+    """Judge two ratios of the same direction by how far the one lies from the other."""
+    if _is_within(difference, about):
+        return Verdict.AGREES
+    return Verdict.DIRECTION if _is_within(difference, about**ROUGHLY) else Verdict.DIFFERS
 
 
 def _is_within(difference: float, factor: float) -> bool:
     """Do two ratios, whose logarithms differ by so much, lie within a factor? A rounded bit more or less is nothing."""
     return abs(difference) <= log(factor) + 1e-9
+
+
+def by_added(
+    statement: str,
+    published: float,
+    measured: float,
+    *,
+    where: str,
+    at: str = "",
+    remark: str = "",
+    about: float = ABOUT,
+) -> Claim:
+    """Compare by how much something grows with a published growth: what is added counts, not what was there before.
+
+    >>> claim = by_added("adds messages", published=0.10, measured=0.30, where="4")
+    >>> claim.ours, claim.verdict
+    ('+30%', <Verdict.DIRECTION: 'agrees in direction'>)
+    """
+    if abs(measured) < NOISE - 1:
+        verdict = Verdict.AGREES if abs(measured - published) < NOISE - 1 else Verdict.SAME
+    elif (measured > 0) is not (published > 0):
+        verdict = Verdict.TURNED
+    else:
+        verdict = _distance(log(measured / published), about)
+    ours = f"{measured:+.0%}" + (f", {at}" if at else "")
+    return Claim(statement, f"{published:+.0%}", ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
 def by_direction(
@@ -121,7 +162,7 @@ def by_value(
     if difference <= within + 1e-9:
         verdict = Verdict.AGREES
     else:
-        verdict = Verdict.DIRECTION if difference <= 3 * within + 1e-9 else Verdict.DIFFERS
+        verdict = Verdict.DIRECTION if difference <= ROUGHLY * within + 1e-9 else Verdict.DIFFERS
     ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
     return Claim(statement, f"{told(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark))
 
@@ -161,34 +202,104 @@ def by_trend(
     >>> by_trend("falls with N", "falls", [1, 2, 3], [9.0, 5.0, 2.0], is_rising=False, where="5").verdict
     <Verdict.AGREES: 'agrees'>
     """
-    steps = [later / earlier for earlier, later in pairwise(y)]
     overall = y[-1] / y[0]
+    against = [
+        (before, after)
+        for before, after in pairwise(zip(x, y, strict=True))
+        if not _is_within(log(after[1] / before[1]), NOISE) and (after[1] > before[1]) is not is_rising
+    ]
+    ours = f"{of} {told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}".strip()
     if _is_within(log(overall), NOISE):
         verdict = Verdict.SAME
     elif (overall > 1) is not is_rising:
         verdict = Verdict.TURNED
     else:
-        against = [step for step in steps if not _is_within(log(step), NOISE) and (step > 1) is not is_rising]
         verdict = Verdict.DIRECTION if against else Verdict.AGREES
-    ours = f"{of} {told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}".strip()
+        parts = [f"{told(one[1])} at {told(one[0])} to {told(two[1])} at {told(two[0])}" for one, two in against]
+        ours += f"; but from {', from '.join(parts)}" if parts else ""
+    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_line(
+    statement: str,
+    published: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    *,
+    where: str,
+    remark: str = "",
+    within: float = LINEAR,
+) -> Claim:
+    """Check that something grows in proportion: the power with which it grows is 1, give or take `within`.
+
+    >>> by_line("grows linearly", "linear", [1, 2, 4], [3.0, 6.1, 11.8], where="8.5").ours
+    '3.00 at 1, 12 at 4: as the power 0.99'
+    >>> by_line("grows linearly", "linear", [1, 2, 4], [3.0, 4.2, 6.0], where="8.5").verdict
+    <Verdict.DIRECTION: 'agrees in direction'>
+    """
+    found = power(x, y)
+    if _is_within(log(y[-1] / y[0]), NOISE):
+        verdict = Verdict.SAME
+    elif found < 0:
+        verdict = Verdict.TURNED
+    elif abs(found - 1) <= within + 1e-9:
+        verdict = Verdict.AGREES
+    else:
+        verdict = Verdict.DIRECTION if abs(found - 1) <= ROUGHLY * within + 1e-9 else Verdict.DIFFERS
+    ours = f"{told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}: as the power {found:.2f}"
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
 def by_share(
-    statement: str, published: str, is_true: Sequence[bool], *, what: str, where: str, remark: str = ""
+    statement: str,
+    published: str,
+    is_true: Sequence[bool],
+    *,
+    what: str,
+    where: str,
+    found: str = "",
+    remark: str = "",
 ) -> Claim:
     """Check a statement about many settings: it agrees if it holds in all of them, and in direction if in most.
 
+    What was looked for in no setting at all is not measured. `found` says what was found in each.
+
     >>> by_share("smaller", "always", [True, True, False], what="settings", where="5").ours
     'in 2 of 3 settings'
+    >>> by_share("smaller", "always", [], what="settings", where="5").verdict
+    <Verdict.UNMEASURED: 'not measured'>
     """
     kept = sum(is_true)
-    if kept == len(is_true):
+    if not is_true:
+        verdict, remark = Verdict.UNMEASURED, f"There are no {what} in this run in which it could be seen."
+    elif kept == len(is_true):
         verdict = Verdict.AGREES
     else:
         verdict = Verdict.DIRECTION if 2 * kept > len(is_true) else Verdict.TURNED
-    ours = f"in {kept} of {len(is_true)} {what}"
+    ours = f"in {kept} of {len(is_true)} {what}" + (f": {found}" if found else "")
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def given(is_so: bool, claim: Claim, otherwise: str) -> Claim:
+    """Return a claim that rests on something else; if that is not so, it cannot agree, and `otherwise` says why.
+
+    >>> more = by_direction("B leads by more than C does", "more", 1.4, is_more=True, where="8")
+    >>> given(False, more, "B does not lead.").verdict
+    <Verdict.PREMISE: 'premise does not hold'>
+    """
+    return claim if is_so else replace(claim, verdict=Verdict.PREMISE, remark=otherwise)
+
+
+def power(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the power of x with which y grows: the slope of the line through their logarithms, by least squares.
+
+    >>> round(power([1, 2, 4], [3, 12, 48]), 9)
+    2.0
+    """
+    across, up = [log(each) for each in x], [log(each) for each in y]
+    middle, height = sum(across) / len(across), sum(up) / len(up)
+    spread = sum((each - middle) ** 2 for each in across)
+    return sum((one - middle) * (two - height) for one, two in zip(across, up, strict=True)) / spread
 
 
 def geometric_mean(values: Sequence[float]) -> float:
