@@ -16,7 +16,8 @@ from tamis.relations.merging import mergers, united
 from tamis.relations.parts import Part
 from tamis.relations.samples import Sample
 from tamis.relations.value_sets import is_disjoint, union
-from tamis.routing import ImperfectMerging, Merging, coverage
+from tamis.routing import ImperfectMerging, Merging, Subscribe, coverage, decode, encode
+from tamis.routing import mergers as mergers_module
 from tamis.routing.members import Members
 from tests.routing.test_strategies import FILTERS, fed
 
@@ -82,6 +83,45 @@ def test_imperfect_clusters_lose_nothing_and_keep_to_their_budget(few, steps, bu
     assert_clusters_are_sound(summary, is_perfect=False)
     assert all(cluster.imperfection <= budget for cluster in clusters_of(summary))
     assert all(tell or not want for want, tell in zip(matched(wanted.values()), matched(known), strict=True))
+
+
+@given(steps=STEPS, budget=st.sampled_from([0.1, 0.2, 0.5]))
+@settings(max_examples=100)
+def test_with_a_share_that_is_right_no_merger_matches_more_in_vain_than_the_budget_allows(few, steps, budget):
+    def share(expression):
+        return sum(matched([expression])) / len(WORLD)
+
+    summary = ImperfectMerging(budget=budget, share=share).summary()
+    fed(summary, steps)
+    assert_clusters_are_sound(summary, is_perfect=False)
+    for cluster in clusters_of(summary):
+        told = matched([summary._entries[cluster.key]])
+        meant = matched([member.form.expression for member in cluster.members])
+        vain = sum(tell and not mean for tell, mean in zip(told, meant, strict=True))
+        assert vain <= budget * sum(told) + 1e-9
+
+
+def test_a_merger_does_not_become_longer_than_can_be_told_again_and_again(monkeypatch):
+    monkeypatch.setattr(mergers_module, "_LONGEST", 120)
+    for strategy in (Merging(), ImperfectMerging(budget=0.5)):
+        summary = strategy.summary()
+        for number in range(60):
+            summary.add(number, tamis.parse(f"name = 'n{number:02}' AND x < 9"))
+        told = [str(entry.filter) for entry in summary.entries]
+        assert len(told) == 5 and max(map(len, told)) <= 120
+        assert sum(text.count("'n") for text in told) == 60
+        for number in range(60):
+            summary.remove(number)
+        assert len(summary) == 0
+
+
+def test_filters_at_the_limit_of_the_language_are_told_as_they_are():
+    values = [", ".join(f"'{letter}{number:06}'" for number in range(60_000)) for letter in "ab"]
+    summary = Merging().summary()
+    for source, each in enumerate(values):
+        summary.add(source, tamis.parse(f"name IN ({each})"))
+    message = Subscribe(summary.changes().added)
+    assert len(message.entries) == 2 and decode(encode(message)) == message
 
 
 def summary_of(*texts, strategy=None):

@@ -77,6 +77,8 @@ class Comparisons:
         """Does the second filter match every event that the first matches, as far as that can be proven?"""
         self.united: Callable[[Form, Form], Expression | None] = lru_cache(_PAIRS)(united)
         """Which one filter matches just what two match?"""
+        self.length: Callable[[Expression], int] = lru_cache(_PAIRS)(_length)
+        """How many characters does it take to say a filter?"""
         self._by_expression: WeakValueDictionary[Expression, KnownFilter] = WeakValueDictionary()
         self._by_formula: WeakValueDictionary[Hashable, KnownFilter] = WeakValueDictionary()
         self._next = 0
@@ -198,3 +200,7 @@ class Comparisons:
 
 def _is_covered(special: KnownFilter, general: KnownFilter) -> bool:
     return special is general or covers_forms(general.form, special.form).holds
+
+
+def _length(expression: Expression) -> int:
+    return len(str(expression))

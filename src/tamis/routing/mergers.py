@@ -20,10 +20,11 @@ Departs: how is ours; no rule is given there.
 from __future__ import annotations
 
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import Attribute, postorder
-from tamis.relations.imperfection import imperfection_of_two, share_within
+from tamis.relations.imperfection import imperfection_of_two
 from tamis.relations.merging import mergers
 from tamis.relations.merging_index import MergingIndex
 from tamis.relations.parts import Part, part_of
@@ -32,6 +33,7 @@ from tamis.relations.value_sets import Values, difference, intersection, is_disj
 from tamis.routing.base import Source, Summary
 from tamis.routing.coverage import Coverage
 from tamis.routing.members import Members
+from tamis.routing.waste import Waste
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 _TRIED = 8
 """With so many of the latest filters an imperfect merger is tried."""
+_LONGEST = 8_192
+"""Filters whose texts have more characters together are not merged: the whole is told again when one more comes."""
 
 
 class Member:
@@ -92,9 +96,16 @@ class MergingSummary(Summary):
     `nearly` merges two filters imperfectly; without it all mergers are perfect.
     """
 
-    def __init__(self, comparisons: Comparisons, budget: float = 0.0, nearly: Nearly | None = None) -> None:
+    def __init__(
+        self,
+        comparisons: Comparisons,
+        budget: float = 0.0,
+        nearly: Nearly | None = None,
+        share: Callable[[Expression], float] | None = None,
+    ) -> None:
         super().__init__()
         self._comparisons = comparisons
+        self._waste = Waste(comparisons.context, share)
         self._context = comparisons.context
         self._budget = budget
         self._nearly = nearly
@@ -207,29 +218,47 @@ class MergingSummary(Summary):
         """Return a cluster, what becomes of it and the expression, and how imperfect that is; None if there is none."""
         form = self._context.form(expression)
         for key in self._partners.candidates(expression):
+            if self._is_too_long(key, expression):
+                continue
             found = self._comparisons.united(self._context.form(self._entries[key]), form)
             if found is not None:
-                return key, found, max(imperfection, self._clusters[key].imperfection)
+                together = self._together(key, form, imperfection, found, 0.0)
+                if together <= self._budget:
+                    return key, found, together
         return None if self._nearly is None else self._nearest(expression, imperfection, self._nearly)
 
     def _nearest(
         self, expression: Expression, imperfection: float, nearly: Nearly
     ) -> tuple[int, Expression, float] | None:
         """Return a cluster that merges with the expression within the budget, by first sight the one that fits best."""
-        sights: list[tuple[float, int]] = []
-        for key in islice(reversed(self._alike.get(_attributes(expression), {})), _TRIED):
-            already = max(imperfection, self._clusters[key].imperfection)
-            together = _together(self._sight(self._entries[key], expression), already)
-            if together <= self._budget:
-                sights.append((together, key))
-        for _, key in sorted(sights):
-            found = nearly(self._entries[key], expression)
+        form = self._context.form(expression)
+        sights = [
+            (self._sight(self._entries[key], expression), key)
+            for key in islice(reversed(self._alike.get(_attributes(expression), {})), _TRIED)
+            if not self._is_too_long(key, expression)
+        ]
+        for sight, key in sorted(sights):
+            found = nearly(self._entries[key], expression) if sight <= self._budget else None
             if found is not None:
-                already = max(imperfection, self._clusters[key].imperfection)
-                together = _together(found.imperfection, already)
+                together = self._together(key, form, imperfection, found.expression, found.imperfection)
                 if together <= self._budget:
                     return key, found.expression, together
         return None
+
+    def _is_too_long(self, key: int, expression: Expression) -> bool:
+        """Would a filter of this cluster and the expression take too long to tell, again and again?"""
+        length = self._comparisons.length
+        return length(self._entries[key]) + length(expression) > _LONGEST
+
+    def _together(self, key: int, form: Form, imperfection: float, merger: Expression, beyond: float) -> float:
+        """Return how imperfect a merger of a cluster and another is at most, of which a share is beyond both."""
+        cluster = self._clusters[key]
+        if not cluster.imperfection and not imperfection:
+            return beyond
+        whole = part_of(self._context.form(merger), 0)
+        mine = cluster.imperfection * self._waste.share(cluster.part, whole) if cluster.imperfection else 0.0
+        other = imperfection * self._waste.share(part_of(form, 0), whole) if imperfection else 0.0
+        return beyond + mine + other
 
     def _sight(self, one: Expression, two: Expression) -> float:
         """Return how imperfect a merger of two filters is at least, as a first guess; 0 if there is none to be had."""
@@ -290,8 +319,9 @@ class MergingSummary(Summary):
         """Does the budget allow that what is lost stays told? Then take note of it."""
         if self._nearly is None:
             return False
-        box = cluster.part.box
-        imperfection = cluster.imperfection + share_within({axis: lost[axis] for axis in box}, box)
+        box, rest = cluster.part.box, cluster.part.rest
+        gone = Part({axis: lost[axis] for axis in box}, rest, ())
+        imperfection = cluster.imperfection + self._waste.share(gone, cluster.part)
         if imperfection > self._budget:
             return False
         cluster.imperfection = imperfection
@@ -302,10 +332,13 @@ class MergingSummary(Summary):
         kept = difference(cluster.part.box[axis], lost)
         narrower = Part({**cluster.part.box, axis: kept}, cluster.part.rest, ()) if kept else None
         expression = None if narrower is None else narrower.written(self._context)
-        # What is matched in vain may all lie in what is left.
-        left = share_within({axis: kept}, cluster.part.box) if kept and cluster.imperfection else 1.0
-        imperfection = cluster.imperfection / left
-        if expression is None or imperfection > self._budget:
+        if narrower is None or expression is None:
+            return False
+        imperfection = cluster.imperfection
+        if imperfection:  # what is matched in vain may all lie in what is left
+            left = self._waste.share(narrower, cluster.part)
+            imperfection = imperfection / left if left else inf
+        if imperfection > self._budget:
             return False
         reaching = [
             member
@@ -339,11 +372,6 @@ def _smallest_first(lost: Box, cluster: Cluster) -> list[tuple[Axis, Values]]:
     """Return lost values of the cluster's terms, first where they are a small part of what the cluster has."""
     box = cluster.part.box
     return sorted(((axis, lost[axis]) for axis in box), key=lambda each: len(each[1]) / len(box[each[0]]))
-
-
-def _together(imperfection: float, already: float) -> float:
-    """Return how imperfect a merger of imperfect parts is: what they match in vain is part of what it matches."""
-    return imperfection + (1 - imperfection) * already
 
 
 def _attributes(expression: Expression) -> frozenset[Attribute]:

@@ -78,7 +78,7 @@ class ImperfectMerging(Strategy):
         self._nearly: Nearly = lru_cache(_REMEMBERED)(self._nearly_merged)
 
     def summary(self) -> Summary:
-        return MergingSummary(self.comparisons, self.budget, self._nearly)
+        return MergingSummary(self.comparisons, self.budget, self._nearly, self._share)
 
     def _nearly_merged(self, one: Expression, two: Expression) -> Merger | None:
         return merger_around(one, two, self.schema, budget=self.budget, share=self._share)
