@@ -108,7 +108,7 @@ def test_a_merger_does_not_become_longer_than_can_be_told_again_and_again(monkey
         for number in range(60):
             summary.add(number, tamis.parse(f"name = 'n{number:02}' AND x < 9"))
         told = [str(entry.filter) for entry in summary.entries]
-        assert len(told) == 5 and max(map(len, told)) <= 120
+        assert len(told) == 6 and max(map(len, told)) <= 120
         assert sum(text.count("'n") for text in told) == 60
         for number in range(60):
             summary.remove(number)

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 
 from tamis.relations.covering_index import CoveringIndex
 from tamis.relations.forms import context_of
+from tamis.relations.lines import TEXT
 from tamis.relations.merging import united
 from tamis.relations.relations import covers_forms
 
@@ -34,6 +35,7 @@ _FEW = 32
 """So many filters are compared pair by pair; for more there is an index."""
 _PAIRS = 1 << 16
 """So many comparisons of pairs are remembered."""
+_FEW_CHARACTERS = 6
 _MOST_LISTED = 1 << 23
 """So many filters may stand in lists altogether; then the oldest lists are forgotten."""
 
@@ -77,8 +79,8 @@ class Comparisons:
         """Does the second filter match every event that the first matches, as far as that can be proven?"""
         self.united: Callable[[Form, Form], Expression | None] = lru_cache(_PAIRS)(united)
         """Which one filter matches just what two match?"""
-        self.length: Callable[[Expression], int] = lru_cache(_PAIRS)(_length)
-        """How many characters does it take to say a filter?"""
+        self.length: Callable[[Form], int] = lru_cache(_PAIRS)(_length)
+        """About how many characters does it take to say a filter?"""
         self._by_expression: WeakValueDictionary[Expression, KnownFilter] = WeakValueDictionary()
         self._by_formula: WeakValueDictionary[Hashable, KnownFilter] = WeakValueDictionary()
         self._next = 0
@@ -202,5 +204,9 @@ def _is_covered(special: KnownFilter, general: KnownFilter) -> bool:
     return special is general or covers_forms(general.form, special.form).holds
 
 
-def _length(expression: Expression) -> int:
-    return len(str(expression))
+def _length(form: Form) -> int:
+    """Count the characters of texts, and a few for everything else; to write it all down would take far longer."""
+    if form.box is None:
+        return len(str(form.expression))
+    starts = [cut for values in form.box.values() for cut in values[::2]]
+    return _FEW_CHARACTERS * len(starts) + sum(len(cut[1]) for cut in starts if cut[0] == TEXT and len(cut) > 1)

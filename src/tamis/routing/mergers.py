@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _TRIED = 8
 """With so many of the latest filters an imperfect merger is tried."""
 _LONGEST = 8_192
-"""Filters whose texts have more characters together are not merged: the whole is told again when one more comes."""
+"""Filters that have more characters together, or about that, stay two: one is told again when one more comes."""
 
 
 class Member:
@@ -218,9 +218,8 @@ class MergingSummary(Summary):
         """Return a cluster, what becomes of it and the expression, and how imperfect that is; None if there is none."""
         form = self._context.form(expression)
         for key in self._partners.candidates(expression):
-            if self._is_too_long(key, expression):
-                continue
-            found = self._comparisons.united(self._context.form(self._entries[key]), form)
+            other = self._context.form(self._entries[key])
+            found = None if self._is_too_long(other, form) else self._comparisons.united(other, form)
             if found is not None:
                 together = self._together(key, form, imperfection, found, 0.0)
                 if together <= self._budget:
@@ -235,7 +234,7 @@ class MergingSummary(Summary):
         sights = [
             (self._sight(self._entries[key], expression), key)
             for key in islice(reversed(self._alike.get(_attributes(expression), {})), _TRIED)
-            if not self._is_too_long(key, expression)
+            if not self._is_too_long(self._context.form(self._entries[key]), form)
         ]
         for sight, key in sorted(sights):
             found = nearly(self._entries[key], expression) if sight <= self._budget else None
@@ -245,10 +244,9 @@ class MergingSummary(Summary):
                     return key, found.expression, together
         return None
 
-    def _is_too_long(self, key: int, expression: Expression) -> bool:
-        """Would a filter of this cluster and the expression take too long to tell, again and again?"""
-        length = self._comparisons.length
-        return length(self._entries[key]) + length(expression) > _LONGEST
+    def _is_too_long(self, one: Form, two: Form) -> bool:
+        """Would one filter for both take too long to tell, again and again?"""
+        return self._comparisons.length(one) + self._comparisons.length(two) > _LONGEST
 
     def _together(self, key: int, form: Form, imperfection: float, merger: Expression, beyond: float) -> float:
         """Return how imperfect a merger of a cluster and another is at most, of which a share is beyond both."""
