@@ -44,6 +44,7 @@ class RoutingTable:
         self._filters: dict[str, dict[Key, Expression]] = {}
         self._holders: dict[Expression, dict[tuple[str, Key], None]] = {}
         self._matcher = Matcher(algorithm, schema)
+        self._takes_everything = schema is None and algorithm == "block"
         self._waiting: dict[Expression, None] = {}
         self._muted: set[str] = set()
         self._pruned: dict[tuple[str, Key], Expression] = {}
@@ -78,6 +79,8 @@ class RoutingTable:
         >>> RoutingTable(tamis.Schema({"price": "double"})).objection(tamis.parse("colour = 'red'"))
         'there is no attribute colour...'
         """
+        if self._takes_everything:
+            return None
         try:
             self._matcher.check(expression)
         except TamisError as error:
