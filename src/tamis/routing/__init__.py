@@ -2,10 +2,10 @@
 
 A `Broker` takes messages of neighbours and clients and returns what is to be sent and delivered; it has no socket,
 clock or thread. `messages` says what is said, `acceptance` what a peer may say, `encoding` how that becomes bytes. Who
-wants an event is in a routing `table`. What a neighbour must know of everybody else's filters is a *strategy's* business (`base`), one file each:
-`flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is what a broker knows of
-one neighbour, `adaptation` when it stops filtering for it, `announcements` what it tells of subscriptions, and
-`spanning` along which links of a graph messages travel.
+wants an event is in a routing `table`. What a neighbour must know of everybody else's filters is a *strategy's*
+business (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any.
+`links` is what a broker knows of one neighbour, `adaptation` when it stops filtering for it, `announcements` what it
+tells of subscriptions, and `spanning` along which links of a graph messages travel.
 """
 
 from tamis.routing.adaptation import Adaptation
