@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 SIMILAR = "similar"
 """Subscriptions to shares, of which few are popular, up to round prices: many are identical, covered, or merge."""
-NETWORKS = (("line", 5), ("balanced tree", 100))
+NETWORKS = (("line", 5), ("balanced tree", 100), ("random tree", 100))
 PRUNED = ", pruned"
 COSTS = (*STRATEGIES, *(name + PRUNED for name in STRATEGIES if name != "flooding"))
 """All strategies, and all that have something to prune with a condition left out of each filter on each link."""
