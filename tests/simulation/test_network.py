@@ -9,7 +9,7 @@ import pytest
 import tamis
 from tamis.routing import Adaptation, Broker, ImperfectMerging, Send, Subscribe, Unsubscribe
 from tamis.simulation import Checker, Counters, Network, Scenario, measured, simulate
-from tamis.simulation.network import RestlessError
+from tamis.simulation.errors import RestlessError
 
 RING = [("a", "b"), ("b", "c"), ("a", "c")]
 

@@ -5,15 +5,26 @@ how brokers decide. It finds:
 
     lost        an event that did not reach a client whose subscription had spread before, and stayed
     twice       an event that reached a client, or crossed a link, a second time
-    unasked     an event for a client that did not want it, or for other subscriptions than those that match
+    unasked     an event for a client that did not want it, or for other subscriptions than those that match; or one
+                that nobody had published, or was not allowed to
     detour      an event on a link behind which nobody wants it (of perfect strategies), or missing where somebody does
-    tables      what a broker told a neighbour and what the neighbour knows are not the same; or something is left at
-    the end
+    tables      a broker knows too much or too little of a neighbour (`tables`), or something is left at the end
 
-A subscription *has spread* when the network was quiet after it was made. While faults happen, events may be lost;
-nothing may come twice or unasked even then; and once the network is quiet again, nothing is lost any more between
-brokers that reach each other. A broker that is started anew remembers nothing: an event that is published again may
-reach its clients again.
+A subscription *has spread* when the network was quiet after it was made, and so has an advertisement. A lease is over
+when its client says so, and not a moment earlier.
+
+What is promised without faults, and what with them:
+
+- Nothing comes unasked, ever. Nothing reaches a client twice, either, unless its broker was started anew in between,
+  and has forgotten; and then only if the event was still under way, or is published again.
+- An event from whose publication until the network is quiet nothing fails or is mended crosses no link twice, however
+  much failed before. If something does, it may have to: the tree has changed around it.
+- An event that is published when the network was quiet after the last fault, and during which nothing fails, is not
+  lost between brokers that reach each other, and takes the ways that it needs. Any other may be lost.
+- Whenever the network is quiet, tables are right, faults or not.
+
+An announcement is an event of the broker that makes it, published when it is first seen: a broker that announces
+nothing at all is not found out here.
 
 Source: valid and perfect routing are Mühl et al. 2002, section 2.2 (docs/bibliography.md).
 """
@@ -22,12 +33,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
-from tamis.routing import Flooding, Publish
+from tamis.routing import Publish
+from tamis.routing.announcements import is_announcement
 from tamis.simulation.occurrences import (
     Carried,
     Delivered,
+    Expired,
     Failed,
     Occurrence,
     Published,
@@ -35,13 +47,12 @@ from tamis.simulation.occurrences import (
     Subscribed,
     Unsubscribed,
 )
+from tamis.simulation.tables import Filters, Tables, World
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.routing.messages import Key
     from tamis.simulation.network import Network
-
-_Filters = dict[tuple[str, "Key"], "Expression"]
 
 
 class _Pending:
@@ -54,25 +65,33 @@ class _Pending:
         """The subscriptions that must get it."""
         self.is_calm = is_calm
         """Did nobody subscribe, unsubscribe or fail meanwhile?"""
+        self.is_whole = True
+        """Did nothing fail meanwhile?"""
         self.is_accepted = is_accepted
+        """Had its publisher advertised it, or no need to?"""
         self.reached: set[str] = set()
         self.crossed: set[frozenset[str]] = set()
 
 
 class Checker:
-    """Somebody who looks on."""
+    """Somebody who looks on.
 
-    def __init__(self, network: Network, *, is_perfect: bool = False, uses_advertisements: bool = False) -> None:
+    `is_perfect` says that no event may go where nobody wants it, `announces` that brokers advertise what they announce.
+    On the events of a `world` it is compared what filters in tables match.
+    """
+
+    def __init__(
+        self, network: Network, *, is_perfect: bool = False, announces: bool = False, world: World | None = None
+    ) -> None:
         self.problems: list[str] = []
         self._network = network
         self._is_perfect = is_perfect
-        self._uses_advertisements = uses_advertisements
-        self._active: _Filters = {}
-        self._advertised: _Filters = {}
+        self._tables = Tables(network, is_perfect=is_perfect, announces=announces, world=world)
+        self._active: Filters = {}
+        self._advertised: Filters = {}
         self._settled: set[tuple[str, Key]] = set()
         self._settled_advertisements: set[tuple[str, Key]] = set()
         self._is_calm = False
-        self._has_no_faults = True
         self._pending: dict[Key, _Pending] = {}
         self._published_keys: set[Key] = set()
         self._delivered: set[tuple[str, Key]] = set()
@@ -90,23 +109,23 @@ class Checker:
         """Take note of what happened."""
         match occurrence:
             case Subscribed(client, key, filter_, is_advertisement):
-                self._gone(client, key, is_advertisement)
-                (self._advertised if is_advertisement else self._active)[client, key] = filter_
-            case Unsubscribed(client, key, is_advertisement):
+                filters = self._advertised if is_advertisement else self._active
+                if filters.get((client, key)) != filter_:  # otherwise a lease is renewed, and nothing changes
+                    self._gone(client, key, is_advertisement)
+                    filters[client, key] = filter_
+            case Unsubscribed(client, key, is_advertisement) | Expired(client, key, is_advertisement):
                 self._gone(client, key, is_advertisement)
             case Published():
                 self._published(occurrence)
-            case Carried(source, target, Publish() as publication):
-                self._carried(source, target, publication)
+            case Carried(source, target, message):
+                if isinstance(message, Publish):
+                    self._carried(source, target, message)
+                else:
+                    self._tables.carried(source, target, message)
             case Delivered(client, publication, keys):
                 self._arrived(client, publication, keys)
             case Failed(_, restarted):
-                self._disturb()
-                self._forget(restarted)
-                self._has_no_faults = False
-                self._settled, self._settled_advertisements = set(), set()
-                for pending in self._pending.values():
-                    pending.due = set()
+                self._failed(restarted)
             case Quiet():
                 self._quiet()
 
@@ -115,9 +134,14 @@ class Checker:
         for pending in self._pending.values():
             pending.is_calm = False
 
-    def _forget(self, broker: str | None) -> None:
-        here = {client.name for client in self._network.clients.values() if client.home == broker}
+    def _failed(self, restarted: str | None) -> None:
+        self._disturb()
+        here = {client.name for client in self._network.clients.values() if client.home == restarted}
         self._delivered = {each for each in self._delivered if each[0] not in here}
+        self._settled, self._settled_advertisements = set(), set()
+        for pending in self._pending.values():
+            pending.due = set()
+            pending.is_whole = False
 
     def _gone(self, client: str, key: Key, is_advertisement: bool) -> None:
         self._disturb()
@@ -133,19 +157,25 @@ class Checker:
     def _wanting(self, publication: Publish) -> set[tuple[str, Key]]:
         return {source for source, filter_ in self._active.items() if holds(filter_, publication.event)}
 
+    # -- Events
+
     def _published(self, occurrence: Published) -> None:
         publication = occurrence.publication
-        if publication.key in self._pending:
+        before = self._pending.get(publication.key)
+        if before is not None and before.is_accepted:
             return  # the publisher says it again, to be sure
-        matching = {
-            source
-            for source, filter_ in self._advertised.items()
-            if source[0] == occurrence.client and holds(filter_, publication.event)
-        }
-        is_accepted = bool(matching) or not self._uses_advertisements
-        has_spread = not self._uses_advertisements or bool(matching & self._settled_advertisements)
+        has_spread = is_accepted = True
+        is_own = is_announcement(publication.event)
+        if self._network.brokers[occurrence.broker].advertising is not None and not is_own:
+            matching = {
+                source
+                for source, filter_ in self._advertised.items()
+                if source[0] == occurrence.client and holds(filter_, publication.event)
+            }
+            is_accepted, has_spread = bool(matching), bool(matching & self._settled_advertisements)
         is_first = publication.key not in self._published_keys
-        self._published_keys.add(publication.key)
+        if is_accepted:
+            self._published_keys.add(publication.key)
         due: set[tuple[str, Key]] = set()
         if has_spread and is_first:
             within_reach = self._before(occurrence.broker)
@@ -153,11 +183,23 @@ class Checker:
             due = {source for source in wanting if self._network.clients[source[0]].home in within_reach}
         self._pending[publication.key] = _Pending(occurrence, due, self._is_calm and is_first, is_accepted)
 
-    def _carried(self, source: str, target: str, publication: Publish) -> None:
+    def _seen(self, publication: Publish, broker: str) -> _Pending | None:
+        """Return what is known of an event that goes somewhere; an announcement is published when it first does so."""
+        event = publication.event
+        if publication.key not in self._published_keys and is_announcement(event) and event["broker"] == broker:
+            self._published(Published(event["client"], broker, publication))
         pending = self._pending.get(publication.key)
+        if pending is None:
+            self.problems.append(f"unasked: {publication.key} goes on from {broker}, though it was at rest")
+        elif not pending.is_accepted:
+            self.problems.append(f"unasked: {publication.key} goes on from {broker}, though it was not advertised")
+        return pending
+
+    def _carried(self, source: str, target: str, publication: Publish) -> None:
+        pending = self._seen(publication, source)
         if pending is not None:
             link = frozenset((source, target))
-            if link in pending.crossed and pending.is_accepted and self._has_no_faults:
+            if link in pending.crossed and pending.is_whole:
                 self.problems.append(f"twice: {publication.key} crossed {source}-{target} again")
             pending.crossed.add(link)
 
@@ -165,13 +207,17 @@ class Checker:
         if (client, publication.key) in self._delivered:
             self.problems.append(f"twice: {client} got {publication.key} again")
         self._delivered.add((client, publication.key))
+        pending = self._seen(publication, self._network.clients[client].home)
+        if pending is not None:
+            pending.reached.add(client)
         wanted = {key for name, key in self._wanting(publication) if name == client}
-        if wanted != set(keys) or len(set(keys)) < len(keys) or not keys:
+        wrong = wanted ^ set(keys)
+        if is_announcement(publication.event) and publication.event["client"] == client:
+            wrong -= {key for key in wrong if str(key) == publication.event["key"]}  # it is just coming, or leaving
+        if wrong or len(set(keys)) < len(keys) or not keys:
             self.problems.append(
                 f"unasked: {client} got {publication.key} for {keys}, wanted for {sorted(map(str, wanted))}"
             )
-        if publication.key in self._pending:
-            self._pending[publication.key].reached.add(client)
 
     def _quiet(self) -> None:
         for key, pending in self._pending.items():
@@ -183,8 +229,7 @@ class Checker:
         self._pending = {}
         self._settled, self._settled_advertisements = set(self._active), set(self._advertised)
         self._is_calm = True
-        self._has_no_faults = True
-        self._check_tables()
+        self.problems += self._tables.problems(self._active, self._advertised)
 
     # -- Ways
 
@@ -224,22 +269,8 @@ class Checker:
                     order.append(other)
         return before
 
-    # -- Tables
-
-    def _check_tables(self) -> None:
-        for name, broker in self._network.brokers.items():
-            for neighbour in broker.neighbours:
-                told = {entry.key: entry.filter for entry in broker.told(neighbour)}
-                if told != self._network.brokers[neighbour].table.of(name):
-                    self.problems.append(f"tables: {neighbour} does not know what {name} told it")
-
     def check_empty(self) -> None:
         """Check that nothing is left: to be called when nobody wants anything any more, and all is quiet."""
-        is_flooded = any(isinstance(broker.strategy, Flooding) for broker in self._network.brokers.values())
-        for name, broker in self._network.brokers.items():
-            for peer, key, filter_ in broker.table.entries():
-                if not is_flooded or filter_ != TRUE:  # who floods wants everything, always
-                    self.problems.append(f"tables: {name} still knows {key}, {filter_} of {peer}")
-            for neighbour in broker.neighbours:
-                if self._network.brokers[neighbour].advertising is not None and broker.advertised_by(neighbour):
-                    self.problems.append(f"tables: {name} still knows advertisements of {neighbour}")
+        assert not self._active
+        assert not self._advertised
+        self.problems += self._tables.left()

@@ -5,8 +5,9 @@ know nothing of each other, so messages overtake each other on different ways. C
 nothing depends on the order of a set: the same seed gives the same run.
 
 Clients speak with their broker without delay. They remember what they want, and say it again to a broker that was
-restarted. Links and brokers fail and come back; messages that are under way on a failing link are lost, and the brokers
-at its ends are told. Of a graph, the links of a spanning tree are used, chosen anew after every fault.
+restarted, or when they come back; what is leased, for the rest of the lease. Links and brokers fail and come back;
+messages that are under way on a failing link are lost, and the brokers at its ends are told. A link may deliver a
+message a second time, later. Of a graph, the links of a spanning tree are used, chosen anew after every fault.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import TamisError
 from tamis.routing import (
     Advertise,
     Broker,
@@ -29,11 +29,16 @@ from tamis.routing import (
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    decode,
+    encode,
     spanning_links,
 )
+from tamis.simulation.clients import Client, Ends
+from tamis.simulation.errors import KnownNameError, RestlessError, UnknownNameError, WrongStateError
 from tamis.simulation.occurrences import (
     Carried,
     Delivered,
+    Expired,
     Failed,
     Occurrence,
     Published,
@@ -50,29 +55,6 @@ if TYPE_CHECKING:
     from tamis.routing.messages import Key
 
 
-class RestlessError(TamisError, RuntimeError):
-    """A network that does not come to rest: brokers answer each other without end."""
-
-    def __init__(self, step_count: int) -> None:
-        super().__init__(step_count)
-        self.step_count = step_count
-
-    def __str__(self) -> str:
-        return (
-            f"after {self.step_count:,} messages there are still some under way; a broker must be answering in circles"
-        )
-
-
-class Client:
-    """Somebody at a broker, and what it wants and may publish."""
-
-    def __init__(self, name: str, home: str) -> None:
-        self.name = name
-        self.home = home
-        self.subscriptions: dict[Key, Expression] = {}
-        self.advertisements: dict[Key, Expression] = {}
-
-
 class Network:
     """Brokers, links, clients, and what is under way.
 
@@ -87,6 +69,8 @@ class Network:
     >>> network.run()
     >>> network.delivered_count
     1
+
+    With `encodes`, every message is written as bytes and read again on its way.
     """
 
     def __init__(
@@ -97,6 +81,7 @@ class Network:
         chance: Random,
         *,
         delays_s: tuple[float, float] = (0.001, 0.1),
+        encodes: bool = False,
         observers: Iterable[Callable[[Occurrence], None]] = (),
     ) -> None:
         self.now = 0.0
@@ -108,10 +93,11 @@ class Network:
         self.delivered_count = 0
         self.rejected: list[Reject] = []
         self.duplicate_share = 0.0
-        """The share of messages that links deliver twice."""
+        """The share of messages that links deliver twice, the second time perhaps after later ones."""
         self._make = make
         self._chance = chance
         self._delays_s = delays_s
+        self._encodes = encodes
         self._arrivals: list[tuple[float, int, str, str, int, Message]] = []
         self._arrival_count = 0
         self._latest: dict[tuple[str, str], float] = {}
@@ -119,9 +105,15 @@ class Network:
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
-        for name in brokers:
+        self._has_leases = False
+        self._ends = Ends()
+        self._advanced: dict[str, float] = {}
+        self._names = tuple(brokers)
+        for name in (end for link in self.links for end in link):
+            if name not in self._names:
+                raise UnknownNameError("broker", name, self._names)
+        for name in self._names:
             self.brokers[name] = make(name)
-        self._names = tuple(self.brokers)
         self._rewire()
 
     # -- Time
@@ -131,15 +123,24 @@ class Network:
         """Is nothing under way?"""
         return not self._arrivals
 
+    @property
+    def under_way(self) -> list[tuple[str, str, Message]]:
+        """The messages that are under way, and from where to where, in the order in which they will arrive."""
+        return [(source, target, message) for _, _, source, target, _, message in sorted(self._arrivals)]
+
     def step(self) -> None:
-        """Let the next message arrive."""
-        arrives, _, source, target, connection, message = heappop(self._arrivals)
-        self.now = max(self.now, arrives)
+        """Let the next message arrive; or a lease end, if one ends before."""
+        end, arrival = self._next_end(), self._next_arrival()
+        if end <= arrival:
+            self._end(end)
+            return
+        self.now = max(self.now, arrival)
+        _, _, source, target, connection, message = heappop(self._arrivals)
         if self._connections.get(_pair(source, target)) == connection:
             self._carry_out(target, self.brokers[target].receive(message, source, self.now))
 
     def run(self, most_steps: int = 10_000_000) -> None:
-        """Let everything arrive that is under way."""
+        """Let everything arrive that is under way; leases end as far as time passes meanwhile."""
         count = 0
         while self._arrivals:
             if count >= most_steps:
@@ -153,18 +154,35 @@ class Network:
     def wait(self, seconds: float) -> None:
         """Let time pass, and with it messages and leases."""
         until = self.now + seconds
-        while True:
-            arrival = self._arrivals[0][0] if self._arrivals else inf
-            expiries = [(at, name) for name, each in self.brokers.items() if (at := each.next_expiry) is not None]
-            expiry, name = min(expiries, default=(inf, ""))
-            if min(arrival, expiry) > until:
-                break
-            if expiry <= arrival:
-                self.now = max(self.now, expiry)
-                self._carry_out(name, self.brokers[name].advance(self.now))
-            else:
-                self.step()
+        while min(self._next_end(), self._next_arrival()) <= until:
+            self.step()
         self.now = until
+
+    def _next_arrival(self) -> float:
+        return self._arrivals[0][0] if self._arrivals else inf
+
+    def _next_end(self) -> float:
+        """Return when the next lease ends, as its client counts or as its broker does."""
+        if not self._has_leases:
+            return inf
+        ends = [self._ends.next_s]
+        for name, broker in self.brokers.items():
+            if (at := broker.next_expiry) is not None and at > self._advanced.get(name, -inf):
+                ends.append(at)  # a broker that was told of the time has no say in it any more
+        return min(ends)
+
+    def _end(self, end: float) -> None:
+        """Let leases end: clients forget what they leased, and brokers hear how late it is."""
+        self.now = max(self.now, end)
+        homes = set()
+        for client, (is_advertisement, key) in self._ends.until(self.now):
+            homes.add(client.home)
+            self._notice(Expired(client.name, key, is_advertisement))
+        for name, broker in self.brokers.items():
+            expiry = broker.next_expiry
+            if name in homes or (expiry is not None and expiry <= self.now):
+                self._advanced[name] = self.now
+                self._carry_out(name, broker.advance(self.now))
 
     def _notice(self, occurrence: Occurrence) -> None:
         for observer in self.observers:
@@ -187,124 +205,215 @@ class Network:
         connection = self._connections.get(_pair(source, target))
         if connection is None:
             return  # the link failed in this moment, and the broker is about to hear of it
+        message = self._travelled(message)
         self._notice(Carried(source, target, message))
         if isinstance(message, Publish):
             hops = self._hops.setdefault(message.key, {})
             hops.setdefault(target, hops.get(source, 0) + 1)
-        for _ in range(2 if self.duplicate_share and self._chance.random() < self.duplicate_share else 1):
-            arrives = max(self.now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
-            self._latest[source, target] = arrives
+        arrives = max(self.now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
+        self._latest[source, target] = arrives
+        times = [arrives]
+        if self.duplicate_share and self._chance.random() < self.duplicate_share:
+            times.append(arrives + self._chance.choice((0, 1, 3)) * self._chance.uniform(*self._delays_s))
+        for each in times:
             self._arrival_count += 1
-            heappush(self._arrivals, (arrives, self._arrival_count, source, target, connection, message))
+            heappush(self._arrivals, (each, self._arrival_count, source, target, connection, message))
+
+    def _travelled(self, message: Message) -> Message:
+        return decode(encode(message)) if self._encodes else message
 
     # -- Clients
 
     def attach(self, client: str, broker: str) -> None:
-        """Put a client at a broker."""
+        """Put a new client at a broker."""
+        if client in self.clients:
+            raise KnownNameError(client, f"a client at {self.clients[client].home!r}")
+        if client in self._names and client != broker:
+            raise KnownNameError(client, "another broker")
+        self._running(broker).attach(client)
         self.clients[client] = Client(client, broker)
-        self.brokers[broker].attach(client)
+
+    def disconnect(self, client: str) -> None:
+        """Let a client be gone; its broker forgets what it wanted, and the client does not."""
+        found = self._client(client)
+        if not found.is_connected:
+            raise WrongStateError(f"client {client!r}", "gone", "let it come back first")
+        found.is_connected = False
+        if found.home in self.brokers:
+            self._notice_forgotten(found)
+            self._carry_out(found.home, self.brokers[found.home].disconnect(client, self.now))
+
+    def reconnect(self, client: str) -> None:
+        """Let a client come back, and say again what it wants, if its broker is there."""
+        found = self._client(client)
+        if found.is_connected:
+            raise WrongStateError(f"client {client!r}", "connected", "disconnect it first")
+        found.is_connected = True
+        if found.home in self.brokers:
+            self.brokers[found.home].attach(client)
+            self._say_again(found)
 
     def is_online(self, client: str) -> bool:
-        """Is the client's broker there?"""
-        return self.clients[client].home in self.brokers
+        """Are the client and its broker there?"""
+        found = self._client(client)
+        return found.is_connected and found.home in self.brokers
 
     def subscribe(self, client: str, key: Key, filter_: Expression, lease_s: float | None = None) -> None:
-        """A client subscribes."""
-        self.clients[client].subscriptions[key] = filter_
-        if self.is_online(client):
-            self._notice(Subscribed(client, key, filter_))
-            self._say(client, Subscribe((Entry(key, filter_),), lease_s=lease_s))
+        """A client subscribes; it does not remember what its broker refuses."""
+        self._wish(client, {key: filter_}, lease_s, is_advertisement=False)
 
     def subscribe_many(self, client: str, filters: Mapping[Key, Expression]) -> None:
         """A client subscribes to many at once: tables become the same as one by one, and messages are fewer."""
-        self.clients[client].subscriptions.update(filters)
-        if self.is_online(client):
-            for key, filter_ in filters.items():
-                self._notice(Subscribed(client, key, filter_))
-            self._say(client, Subscribe(tuple(Entry(key, filter_) for key, filter_ in filters.items())))
+        self._wish(client, filters, None, is_advertisement=False)
 
     def unsubscribe(self, client: str, key: Key) -> None:
         """A client takes a subscription back."""
-        del self.clients[client].subscriptions[key]
-        if self.is_online(client):
-            self._notice(Unsubscribed(client, key))
-            self._say(client, Unsubscribe((key,)))
+        self._take_back(client, key, is_advertisement=False)
 
     def advertise(self, client: str, key: Key, filter_: Expression, lease_s: float | None = None) -> None:
         """A client advertises."""
-        self.clients[client].advertisements[key] = filter_
-        if self.is_online(client):
-            self._notice(Subscribed(client, key, filter_, is_advertisement=True))
-            self._say(client, Advertise((Entry(key, filter_),), lease_s=lease_s))
+        self._wish(client, {key: filter_}, lease_s, is_advertisement=True)
 
     def unadvertise(self, client: str, key: Key) -> None:
         """A client takes an advertisement back."""
-        del self.clients[client].advertisements[key]
-        if self.is_online(client):
-            self._notice(Unsubscribed(client, key, is_advertisement=True))
-            self._say(client, Unadvertise((key,)))
+        self._take_back(client, key, is_advertisement=True)
 
     def publish(self, client: str, key: Key, event: Mapping[str, Any]) -> None:
         """A client publishes an event, if its broker is there."""
         if self.is_online(client):
             publication = Publish(key, event)
+            outputs = self._answers(client, publication)
             self._published_s.setdefault(key, self.now)
             self._notice(Published(client, self.clients[client].home, publication))
-            self._say(client, publication)
+            self._carry_out(self.clients[client].home, outputs)
 
-    def _say(self, client: str, message: Message) -> None:
-        home = self.clients[client].home
-        self._carry_out(home, self.brokers[home].receive(message, client, self.now))
+    def _client(self, name: str) -> Client:
+        if name not in self.clients:
+            raise UnknownNameError("client", name, self.clients)
+        return self.clients[name]
+
+    def _wish(
+        self, name: str, filters: Mapping[Key, Expression], lease_s: float | None, *, is_advertisement: bool
+    ) -> None:
+        client, is_online = self._client(name), self.is_online(name)
+        outputs: list[Output] = []
+        if is_online and filters:
+            entries = tuple(Entry(key, filter_) for key, filter_ in filters.items())
+            kind = Advertise if is_advertisement else Subscribe
+            outputs = self._answers(name, kind(entries, lease_s=lease_s))
+        refused = {each.key for each in outputs if isinstance(each, Reject)}
+        for key, filter_ in filters.items():
+            if key in refused:
+                continue
+            client.say(is_advertisement, key, filter_, None if lease_s is None else self.now + lease_s)
+            if lease_s is not None:
+                self._has_leases = True
+                self._ends.add(client, (is_advertisement, key))
+            if is_online:
+                self._notice(Subscribed(name, key, filter_, is_advertisement))
+        self._carry_out(client.home, outputs)
+
+    def _take_back(self, name: str, key: Key, *, is_advertisement: bool) -> None:
+        client = self._client(name)
+        if key not in client.said(is_advertisement):
+            kind = "advertisement" if is_advertisement else "subscription"
+            raise UnknownNameError(f"{kind} of {name!r}", key, client.said(is_advertisement))
+        if not self.is_online(name):
+            client.forget(is_advertisement, key)
+            return
+        outputs = self._answers(name, Unadvertise((key,)) if is_advertisement else Unsubscribe((key,)))
+        client.forget(is_advertisement, key)
+        self._notice(Unsubscribed(name, key, is_advertisement))
+        self._carry_out(client.home, outputs)
+
+    def _answers(self, client: str, message: Message) -> list[Output]:
+        home = self.brokers[self.clients[client].home]
+        return home.receive(self._travelled(message), client, self.now)
+
+    def _say_again(self, client: Client) -> None:
+        """Let a client tell a broker that knows nothing of it what it wants, for as long as it still does."""
+        for is_advertisement in (True, False):
+            for key, filter_ in list(client.said(is_advertisement).items()):
+                end = client.ends.get((is_advertisement, key))
+                client.forget(is_advertisement, key)
+                lease_s = None if end is None else end - self.now
+                if lease_s is None or lease_s > 0:
+                    self._wish(client.name, {key: filter_}, lease_s, is_advertisement=is_advertisement)
+
+    def _notice_forgotten(self, client: Client) -> None:
+        for is_advertisement in (False, True):
+            for key in client.said(is_advertisement):
+                self._notice(Unsubscribed(client.name, key, is_advertisement))
 
     # -- Faults
 
     def fail_link(self, link: tuple[str, str]) -> None:
         """Cut a link; what is under way on it is lost."""
+        link = self._link(link)
         self._down.add(link)
         self._notice(Failed(f"link {link}"))
         self._rewire()
 
     def mend_link(self, link: tuple[str, str]) -> None:
         """Make a link work again."""
+        link = self._link(link)
         self._down.discard(link)
         self._notice(Failed(f"mended {link}"))
         self._rewire()
 
     def crash(self, broker: str) -> None:
         """Let a broker forget everything and be gone."""
+        self._running(broker)
         self._notice(Failed(f"broker {broker}"))
         del self.brokers[broker]
-        for client in self.clients.values():
-            if client.home == broker:
-                for key in client.subscriptions:
-                    self._notice(Unsubscribed(client.name, key))
-                for key in client.advertisements:
-                    self._notice(Unsubscribed(client.name, key, is_advertisement=True))
+        for client in self._clients_at(broker):
+            self._notice_forgotten(client)
         self._rewire()
 
     def restart(self, broker: str) -> None:
         """Start a broker that knows nothing; its clients tell it what they want."""
+        if broker not in self._names:
+            raise UnknownNameError("broker", broker, self._names)
+        if broker in self.brokers:
+            raise WrongStateError(f"broker {broker!r}", "running", "crash it first")
+        made = self._make(broker)
         self._notice(Failed(f"restarted {broker}", restarted=broker))
-        self.brokers[broker] = self._make(broker)
+        self.brokers[broker] = made
         self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
-        for client in self.clients.values():
-            if client.home == broker:
-                self.brokers[broker].attach(client.name)
+        for client in self._clients_at(broker):
+            made.attach(client.name)
         self._rewire()
-        for client in self.clients.values():
-            if client.home == broker:
-                for key, filter_ in client.advertisements.items():
-                    self.advertise(client.name, key, filter_)
-                for key, filter_ in client.subscriptions.items():
-                    self.subscribe(client.name, key, filter_)
+        for client in self._clients_at(broker):
+            self._say_again(client)
 
     def mend(self) -> None:
         """Mend all links and restart all brokers."""
         for link in sorted(self._down):
             self.mend_link(link)
-        for name in self._names:
-            if name not in self.brokers:
-                self.restart(name)
+        for name in self.crashed:
+            self.restart(name)
+
+    @property
+    def crashed(self) -> list[str]:
+        """The brokers that are gone."""
+        return [name for name in self._names if name not in self.brokers]
+
+    def _running(self, broker: str) -> Broker:
+        if broker not in self._names:
+            raise UnknownNameError("broker", broker, self._names)
+        if broker not in self.brokers:
+            raise WrongStateError(f"broker {broker!r}", "down", "restart it first")
+        return self.brokers[broker]
+
+    def _link(self, link: tuple[str, str]) -> tuple[str, str]:
+        """Return a link as it was given, whichever end is named first."""
+        for each in (tuple(link), tuple(reversed(link))):
+            if each in self.links:
+                return self.links[self.links.index(each)]
+        raise UnknownNameError("link", "-".join(map(str, link)), ["-".join(each) for each in self.links])
+
+    def _clients_at(self, broker: str) -> list[Client]:
+        return [client for client in self.clients.values() if client.home == broker and client.is_connected]
 
     def _rewire(self) -> None:
         """Use a spanning tree of what works."""

@@ -31,6 +31,15 @@ class Unsubscribed:
 
 
 @dataclass(frozen=True, slots=True)
+class Expired:
+    """The lease of a subscription or an advertisement is over, and the client has forgotten it."""
+
+    client: str
+    key: Key
+    is_advertisement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """A client's broker took an event."""
 
@@ -73,4 +82,4 @@ class Quiet:
     """Nothing is under way any more."""
 
 
-Occurrence: TypeAlias = Subscribed | Unsubscribed | Published | Carried | Delivered | Failed | Quiet
+Occurrence: TypeAlias = Subscribed | Unsubscribed | Expired | Published | Carried | Delivered | Failed | Quiet

@@ -1,22 +1,22 @@
-"""What do clients do, and what fails?
+"""What happens in a run, from the first broker to the last unsubscription?
 
 A scenario is decided by its seed: topology, strategies, clients, what they subscribe to, advertise and publish, when,
 and what breaks. It has rounds. In each, clients come and go and publish while messages are under way; then the network
 comes to rest, and events are published whose ways are all known. At the end everything is mended and everybody takes
 back what they said. A checker looks on all the time.
 
-Filters come from a small pool in which many are identical, cover, overlap or merge with others.
+Most brokers match by the plain meaning of filters, because a network has many and each has little to match.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tamis.language.parser import parse
-from tamis.routing import STRATEGIES, Broker
+from tamis.pruning import Goal
+from tamis.routing import STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
+from tamis.simulation.actors import Actor, world
 from tamis.simulation.checking import Checker
 from tamis.simulation.counting import Counters
 from tamis.simulation.network import Network
@@ -25,10 +25,11 @@ from tamis.simulation.topologies import TOPOLOGIES, names
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tamis.language.expressions import Expression
+    from tamis.routing import Strategy
 
-_ATTRIBUTES = ("x", "y", "z")
-_VALUES = 8
+_BUDGET = 0.5
+"""Of imperfect merging: among so few filters there is nearly nothing to merge for less."""
+_ADAPTATION = Adaptation(stop_above=0.6, ask_above=0.5, event_count=4, wait_s=0.01)
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,31 @@ class Scenario:
     broker_count: int = 5
     strategies: tuple[str, ...] = ("covering",)
     """Of the brokers in turn."""
+    prunes: bool = False
+    """Are filters pruned before they are sent? By every broker, or by every second if strategies differ."""
     advertisements: str | None = None
     """The strategy by which advertisements spread."""
+    prunes_advertisements: bool = False
+    has_plain_brokers: bool = False
+    """Does every third broker know nothing of advertisements?"""
+    shares_strategies: bool = False
+    """Do brokers of the same strategy share what they find out about filters?"""
+    prunes_tables: bool = False
+    """Are brokers told now and then to prune what they keep?"""
+    leases: bool = False
+    announces: bool = False
+    adapts: bool = False
+    roams: bool = False
+    """Do clients disconnect and come back?"""
+    is_crowded: bool = False
+    """Do some clients want many things at once?"""
+    encodes: bool = False
+    """Do messages travel as bytes?"""
+    algorithm: str = "naive"
+    has_faults: bool = False
     round_count: int = 2
     action_count: int = 25
     """What clients do in a round before it comes to rest."""
-    has_faults: bool = False
 
     @classmethod
     def of_seed(cls, seed: int, **fixed: Any) -> Scenario:
@@ -55,14 +75,25 @@ class Scenario:
         (True, 'star')
         """
         chance = Random(seed)
-        mixed = chance.random() < 0.2
-        strategies = tuple(chance.choices(list(STRATEGIES), k=3 if mixed else 1))
+        is_mixed = chance.random() < 0.2
         drawn = cls(
             seed,
             topology=chance.choice(list(TOPOLOGIES)),
             broker_count=chance.randint(1, 8),
-            strategies=strategies,
-            advertisements=chance.choice([None, None, "simple", "identity", "covering", "merging"]),
+            strategies=tuple(chance.choices(list(STRATEGIES), k=3 if is_mixed else 1)),
+            prunes=chance.random() < 0.25,
+            advertisements=chance.choice([None, *STRATEGIES]) if chance.random() < 0.7 else None,
+            prunes_advertisements=chance.random() < 0.25,
+            has_plain_brokers=chance.random() < 0.15,
+            shares_strategies=chance.random() < 0.3,
+            prunes_tables=chance.random() < 0.2,
+            leases=chance.random() < 0.3,
+            announces=chance.random() < 0.2,
+            adapts=chance.random() < 0.2,
+            roams=chance.random() < 0.3,
+            is_crowded=chance.random() < 0.02,
+            encodes=chance.random() < 0.2,
+            algorithm="block" if chance.random() < 0.03 else "naive",
             has_faults=chance.random() < 0.3,
         )
         return replace(drawn, **fixed)
@@ -88,16 +119,24 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
     chance = Random(scenario.seed)
     brokers = names(scenario.broker_count)
     links = TOPOLOGIES[scenario.topology](scenario.broker_count, chance)
-    maker = make or broker_of
-    network = Network(brokers, links, lambda name: maker(scenario, int(name[1:]), name), chance)
-    is_perfect = all(each.strategy.is_perfect for each in network.brokers.values())
-    checker = Checker(network, is_perfect=is_perfect, uses_advertisements=scenario.advertisements is not None)
+    maker = make or broker_maker()
+    network = Network(
+        brokers, links, lambda name: maker(scenario, int(name[1:]), name), chance, encodes=scenario.encodes
+    )
+    filters_exactly = not (scenario.adapts or scenario.prunes_tables)
+    checker = Checker(
+        network,
+        is_perfect=filters_exactly and all(each.strategy.is_perfect for each in network.brokers.values()),
+        announces=scenario.announces,
+        world=world(),
+    )
     counters = Counters()
     network.observers.append(counters)
     for number in range(chance.randint(1, 2 * scenario.broker_count)):
         network.attach(f"c{number}", chance.choice(brokers))
+    actor = Actor(network, chance, scenario)
+    actor.begin()
     network.run()
-    actor = _Actor(network, chance, scenario)
     for _ in range(scenario.round_count):
         for _ in range(scenario.action_count):
             actor.act()
@@ -119,91 +158,35 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
     return Run(scenario, network, checker, counters)
 
 
-def broker_of(scenario: Scenario, number: int, name: str) -> Broker:
-    """Return a broker of a scenario, as it is meant to be."""
-    strategy = scenario.strategies[number % len(scenario.strategies)]
-    return Broker(name, strategy, advertisements=scenario.advertisements, algorithm="naive")
+def broker_maker() -> Callable[[Scenario, int, str], Broker]:
+    """Return what makes the brokers of a scenario, as they are meant to be."""
+    shared: dict[tuple[str, bool], Strategy] = {}
+
+    def strategy(scenario: Scenario, name: str, is_pruned: bool) -> Strategy:
+        if not scenario.shares_strategies:
+            return _strategy(name, is_pruned)
+        if (name, is_pruned) not in shared:
+            shared[name, is_pruned] = _strategy(name, is_pruned)
+        return shared[name, is_pruned]
+
+    def make(scenario: Scenario, number: int, name: str) -> Broker:
+        count = len(scenario.strategies)
+        is_pruned = scenario.prunes and (count == 1 or number % 2 == 1)
+        is_plain = scenario.advertisements is None or (scenario.has_plain_brokers and number % 3 == 2)
+        return Broker(
+            name,
+            strategy(scenario, scenario.strategies[number % count], is_pruned),
+            advertisements=None
+            if is_plain or scenario.advertisements is None
+            else strategy(scenario, scenario.advertisements, scenario.prunes_advertisements),
+            algorithm=scenario.algorithm,
+            announces=scenario.announces,
+            adaptation=_ADAPTATION if scenario.adapts else None,
+        )
+
+    return make
 
 
-class _Actor:
-    """Chance, as far as it moves clients and breaks things."""
-
-    def __init__(self, network: Network, chance: Random, scenario: Scenario) -> None:
-        self._network = network
-        self._chance = chance
-        self._scenario = scenario
-        self._count = 0
-        self._published: list[tuple[str, str, dict[str, Any]]] = []
-        if scenario.has_faults:
-            network.duplicate_share = 0.1
-
-    def act(self) -> None:
-        """Do something."""
-        chance, network = self._chance, self._network
-        client = network.clients[chance.choice(list(network.clients))]
-        self._count += 1
-        drawn = chance.random()
-        if self._scenario.has_faults and drawn < 0.1:
-            self._break()
-        elif drawn < 0.4:
-            network.subscribe(client.name, f"s{chance.randrange(4)}", _filter(chance))
-        elif drawn < 0.55 and client.subscriptions:
-            network.unsubscribe(client.name, chance.choice(list(client.subscriptions)))
-        elif drawn < 0.7 and self._scenario.advertisements is not None:
-            network.advertise(client.name, f"a{chance.randrange(3)}", _filter(chance))
-        elif drawn < 0.75 and client.advertisements:
-            network.unadvertise(client.name, chance.choice(list(client.advertisements)))
-        else:
-            self.publish()
-
-    def publish(self) -> None:
-        """Publish something, or the same again if links are bad."""
-        chance = self._chance
-        if self._published and self._scenario.has_faults and chance.random() < 0.1:
-            self._network.publish(*chance.choice(self._published[-3:]))
-            return
-        self._count += 1
-        client = chance.choice(list(self._network.clients))
-        event = {name: chance.randrange(_VALUES) for name in _ATTRIBUTES if chance.random() < 0.9}
-        self._published.append((client, f"e{self._count}", event))
-        self._network.publish(client, f"e{self._count}", event)
-
-    def _break(self) -> None:
-        chance, network = self._chance, self._network
-        drawn = chance.random()
-        if drawn < 0.3 and network.links:
-            network.fail_link(chance.choice(network.links))
-        elif drawn < 0.5 and network.links:
-            network.mend_link(chance.choice(network.links))
-        elif drawn < 0.75 and len(network.brokers) > 1:
-            network.crash(chance.choice(list(network.brokers)))
-        else:
-            gone = [name for name in names(self._scenario.broker_count) if name not in network.brokers]
-            if gone:
-                network.restart(chance.choice(gone))
-
-    def leave(self) -> None:
-        """Take everything back."""
-        for client in self._network.clients.values():
-            for key in list(client.subscriptions):
-                self._network.unsubscribe(client.name, key)
-            for key in list(client.advertisements):
-                self._network.unadvertise(client.name, key)
-
-
-def _filter(chance: Random) -> Expression:
-    return chance.choice(_pool())
-
-
-@lru_cache(1)
-def _pool() -> tuple[Expression, ...]:
-    """Return the filters that clients choose from."""
-    chance = Random(5)
-    simple = [f"x = {value}" for value in range(4)] + ["x < 3", "x < 6", "x BETWEEN 2 AND 5", "x >= 1", "y IN (1, 2)"]
-    simple += ["y = 1", "y > 4", "z <> 3", "z IS NULL", "NOT (x > 2)", "y = 2 OR y = 1", "TRUE", "x > 5 AND x < 3"]
-    pairs = [
-        f"{chance.choice(simple[:9])} AND {chance.choice(('y = 1', 'y = 2', 'y < 5', 'z = 0', 'z = 1'))}"
-        for _ in range(20)
-    ]
-    mixed = [f"{chance.choice(pairs)} OR {chance.choice(simple[:13])}" for _ in range(8)]
-    return tuple(parse(text) for text in (*simple, *pairs, *mixed))
+def _strategy(name: str, is_pruned: bool) -> Strategy:
+    inner = ImperfectMerging(budget=_BUDGET) if name == ImperfectMerging.name else strategy_of(name)
+    return Pruned(inner, Goal(count=1), lambda _: 0.5) if is_pruned else inner

@@ -1,0 +1,257 @@
+"""Do brokers know of each other what they need to know, and nothing else?
+
+Whenever a network is quiet, on every link and in both directions:
+
+    known     what was said on the link, what its sender says that it told, and what the receiver knows are the same;
+              and of clients a broker knows what they want and advertise
+    valid     what is told covers every subscription behind the sender which something behind the receiver may concern
+    perfect   it matches nothing that none of them matches, if all strategies are perfect
+    placed    with advertisements, a filter is told only where something is advertised that overlaps it
+    left      when nobody wants anything any more, nothing is told; but for brokers that flood, which always want
+              everything, and for what brokers advertise themselves, because they announce
+
+Advertisements are held to the same, the other way round. What filters match is compared on a *world* of some events; it
+is no proof, and needs none, as all of it is asked again in every run.
+
+Source: valid and perfect routing are Mühl et al. 2002, section 2.2; where subscriptions go with advertisements is
+section 2.7 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.expressions import TRUE
+from tamis.language.meaning import holds
+from tamis.relations import overlaps
+from tamis.routing import Advertise, Flooding, Hello, Pruned, Subscribe, Unadvertise, Unsubscribe
+from tamis.routing.announcements import announced_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tamis.language.expressions import Expression
+    from tamis.routing import Broker, Message, Strategy
+    from tamis.routing.messages import Key
+    from tamis.simulation.network import Network
+
+Filters = dict[tuple[str, "Key"], "Expression"]
+"""What clients want or advertise, by client and key."""
+
+
+class World:
+    """Some events, and which of them filters match.
+
+    >>> import tamis
+    >>> world = World([{"x": 1}, {"x": 2}, {"x": 3}])
+    >>> bin(world.where(tamis.parse("x > 1"))), bin(world.anywhere([]))
+    ('0b110', '0b0')
+    """
+
+    def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
+        self.events = events
+        self.where = lru_cache(1 << 14)(self._where)
+        """A number with a bit for each event that a filter matches."""
+
+    def _where(self, filter_: Expression) -> int:
+        return sum(1 << number for number, event in enumerate(self.events) if holds(filter_, event))
+
+    def anywhere(self, filters: Iterable[Expression]) -> int:
+        """Return the same for events that any of some filters matches."""
+        found = 0
+        for each in filters:
+            found |= self.where(each)
+        return found
+
+
+class _Said:
+    """What one broker said to another since they greeted."""
+
+    def __init__(self, hello: Hello) -> None:
+        self.filters = {entry.key: entry.filter for entry in hello.entries}
+        self.advertisements = {entry.key: entry.filter for entry in hello.advertisements}
+
+    def take(self, message: Message) -> None:
+        match message:
+            case Subscribe(entries, keys) | Unsubscribe(keys, entries):
+                known = self.filters
+            case Advertise(entries, keys) | Unadvertise(keys, entries):
+                known = self.advertisements
+            case _:
+                return
+        known.update({entry.key: entry.filter for entry in entries})
+        for key in keys:
+            known.pop(key, None)
+
+
+class Tables:
+    """What brokers say to each other, and whether their tables are as they should be.
+
+    `world` is a sample of events; without one, what filters match is not compared. `announces` says that brokers
+    advertise what they announce.
+    """
+
+    def __init__(self, network: Network, *, is_perfect: bool, announces: bool, world: World | None) -> None:
+        self._network = network
+        self._is_perfect = is_perfect
+        self._announces = announces
+        self._world = world
+        self._said: dict[tuple[str, str], _Said] = {}
+        for source, target, message in network.under_way:
+            self.carried(source, target, message)
+
+    def carried(self, source: str, target: str, message: Message) -> None:
+        """Take note of what a broker says to another."""
+        if isinstance(message, Hello):
+            self._said[source, target] = _Said(message)
+        elif (source, target) in self._said:
+            self._said[source, target].take(message)
+
+    def problems(self, wanted: Filters, advertised: Filters) -> Iterator[str]:
+        """Say what is wrong with tables, as clients want and advertise this, and all is quiet."""
+        brokers = self._network.brokers
+        for name, broker in brokers.items():
+            yield from self._wrong_peers(name, broker, wanted, advertised)
+            for neighbour in broker.neighbours:
+                yield from self._unknown(name, neighbour)
+                yield from self._misplaced(name, neighbour)
+                if self._world is not None:
+                    yield from self._incomplete(name, neighbour, wanted, advertised, self._world)
+
+    # -- Known
+
+    def _wrong_peers(self, name: str, broker: Broker, wanted: Filters, advertised: Filters) -> Iterator[str]:
+        for peer in sorted({peer for peer, _, _ in broker.table.entries()}):
+            if peer not in broker.neighbours and peer not in broker.clients:
+                yield f"tables: {name} still knows filters of {peer}, which is gone"
+        for client in broker.clients:
+            if broker.table.of(client) != _of(client, wanted):
+                yield f"tables: {name} does not know what {client} wants"
+            if broker.advertised_by(client) != _of(client, advertised):
+                yield f"tables: {name} does not know what {client} advertised"
+
+    def _unknown(self, source: str, target: str) -> Iterator[str]:
+        known = self._network.brokers[target].table.of(source)
+        if {entry.key: entry.filter for entry in self._network.brokers[source].told(target)} != known:
+            yield f"tables: {target} does not know what {source} told it"
+        said = self._said.get((source, target))
+        if said is not None and said.filters != known:
+            yield f"tables: {target} knows other filters than {source} said"
+        if said is not None and said.advertisements != self._network.brokers[target].advertised_by(source):
+            yield f"tables: {target} knows other advertisements than {source} said"
+
+    # -- Valid, perfect, placed
+
+    def _misplaced(self, source: str, target: str) -> Iterator[str]:
+        broker = self._network.brokers[source]
+        if broker.advertising is None or floods(broker.strategy):
+            return
+        advertised = list(broker.advertised_by(target).values())
+        for entry in broker.told(target):
+            if not any(_overlap(entry.filter, each) for each in advertised):
+                yield f"tables: {source} told {target} {entry.filter}, and nothing like it may come from there"
+
+    def _incomplete(
+        self, source: str, target: str, wanted: Filters, advertised: Filters, world: World
+    ) -> Iterator[str]:
+        here, there = self._side(source, target), self._side(target, source)
+        wishes = self._behind(here, wanted)
+        told = world.anywhere(entry.filter for entry in self._network.brokers[source].told(target))
+        if self._is_perfect and (vain := told & ~world.anywhere(wishes)):
+            yield f"tables: {source} told {target} what nobody wants{_such(vain, world)}"
+        if self._network.brokers[source].advertising is not None:
+            may_come = self._offered(there, advertised, world)
+            wishes = [each for each in wishes if world.where(each) & may_come]
+        if missing := world.anywhere(wishes) & ~told:
+            yield f"tables: {source} did not tell {target} all that is wanted{_such(missing, world)}"
+        yield from self._wrong_advertisements(source, target, advertised, world)
+
+    def _wrong_advertisements(self, source: str, target: str, advertised: Filters, world: World) -> Iterator[str]:
+        if (source, target) not in self._said:
+            return
+        here = self._side(source, target)
+        told = world.anywhere(self._said[source, target].advertisements.values())
+        needed = self._offered(here, advertised, world)
+        if missing := needed & ~told:
+            yield f"tables: {source} did not tell {target} all that is advertised{_such(missing, world)}"
+        strategies = [self._network.brokers[name].advertising for name in here]
+        if all(each is not None and each.is_perfect for each in strategies) and (vain := told & ~needed):
+            yield f"tables: {source} told {target} what nobody advertised{_such(vain, world)}"
+
+    def _offered(self, brokers: set[str], advertised: Filters, world: World) -> int:
+        """Return what may come from some brokers: what clients advertised, or anything."""
+        if any(self._network.brokers[name].advertising is None for name in brokers):
+            return world.where(TRUE)
+        return world.anywhere(self._behind(brokers, advertised))
+
+    def _behind(self, brokers: set[str], filters: Filters) -> list[Expression]:
+        clients = self._network.clients
+        return [filter_ for (client, _), filter_ in filters.items() if clients[client].home in brokers]
+
+    def _side(self, start: str, other: str) -> set[str]:
+        """Return the brokers that one reaches without another."""
+        found = {start}
+        order = [start]
+        for broker in order:
+            for neighbour in self._network.brokers[broker].neighbours:
+                if neighbour not in found and (broker, neighbour) != (start, other):
+                    found.add(neighbour)
+                    order.append(neighbour)
+        return found
+
+    # -- Left
+
+    def left(self) -> Iterator[str]:
+        """Say what is left, when nobody wants or advertises anything any more."""
+        brokers = self._network.brokers
+        for name, broker in brokers.items():
+            if broker.next_expiry is not None:
+                yield f"tables: {name} still waits for a lease to end"
+            for peer, key, filter_ in broker.table.entries():
+                if filter_ != TRUE or not self._is_flooded(peer, name):
+                    yield f"tables: {name} still knows {key}, {filter_} of {peer}"
+            for neighbour in broker.neighbours:
+                for filter_ in broker.advertised_by(neighbour).values():
+                    if not self._is_constant(filter_, neighbour, name):
+                        yield f"tables: {name} still knows that {filter_} may come from {neighbour}"
+
+    def _is_flooded(self, source: str, target: str) -> bool:
+        """Does somebody flood from whom a broker hears by another?"""
+        return source in self._network.brokers[target].neighbours and any(
+            floods(self._network.brokers[name].strategy) for name in self._side(source, target)
+        )
+
+    def _is_constant(self, filter_: Expression, source: str, target: str) -> bool:
+        """Is it what a broker advertises however little its clients do?"""
+        side = self._side(source, target)
+        strategies = [self._network.brokers[name].advertising for name in side]
+        if filter_ == TRUE and any(each is None or floods(each) for each in strategies):
+            return True
+        return self._announces and any(_overlap(filter_, announced_by(name)) for name in side)
+
+
+def floods(strategy: Strategy) -> bool:
+    """Does a strategy want everything, always?
+
+    >>> from tamis.pruning import Goal
+    >>> from tamis.routing import Covering
+    >>> floods(Pruned(Flooding(), Goal(count=1), lambda _: 0.5)), floods(Covering())
+    (True, False)
+    """
+    while isinstance(strategy, Pruned):
+        strategy = strategy.inner
+    return isinstance(strategy, Flooding)
+
+
+def _of(client: str, filters: Filters) -> dict[Key, Expression]:
+    return {key: filter_ for (name, key), filter_ in filters.items() if name == client}
+
+
+def _such(found: int, world: World) -> str:
+    return f", such as {dict(world.events[(found & -found).bit_length() - 1])}"
+
+
+@lru_cache(1 << 16)
+def _overlap(one: Expression, two: Expression) -> bool:
+    return overlaps(one, two).holds
