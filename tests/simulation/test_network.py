@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from random import Random
 
 import pytest
 
 import tamis
-from tamis.routing import Adaptation, Broker, ImperfectMerging, Send, Subscribe, Unsubscribe
+from tamis.errors import TamisError
+from tamis.routing import Adaptation, Broker, Hello, ImperfectMerging, Send, Subscribe, Unsubscribe
 from tamis.simulation import Checker, Counters, Network, Scenario, measured, simulate
-from tamis.simulation.errors import RestlessError
+from tamis.simulation.__main__ import main
+from tamis.simulation.errors import KnownNameError, RestlessError, UnknownNameError, WrongStateError
+from tamis.simulation.occurrences import Expired
 
 RING = [("a", "b"), ("b", "c"), ("a", "c")]
 
@@ -115,3 +119,188 @@ def test_counters_tell_messages_items_bytes_hops_and_delays():
     assert counters.items[Subscribe.__name__] == 4, "each brings a filter and replaces one"
     assert counters.hop_count == 2 and 0.002 <= counters.delay_s <= 0.2
     assert counters.message_bytes["Publish"] > 10 and counters.messages[Unsubscribe.__name__] == 0
+    network.publish("client c", "f", {"x": 3})
+    network.publish("client b", "g", {"x": 3})
+    network.run()
+    assert counters.hop_count == 2 + 0 + 1 and counters.largest_hop_count == 2
+    assert counters.delay_s / 3 < counters.largest_delay_s < counters.delay_s
+
+
+def test_tables_of_filters_and_of_advertisements_are_measured_apart():
+    network = ring(make=lambda name: Broker(name, advertisements="simple", algorithm="naive"))
+    assert measured(network) == {
+        "entries": 0,
+        "largest_table": 0,
+        "table_bytes": 0,
+        "matches": 0,
+        "advertisements": 0,
+        "largest_advertisement_table": 0,
+        "advertisement_bytes": 0,
+    }
+    network.advertise("client a", "a", tamis.parse("x < 5"))
+    network.advertise("client a", "b", tamis.parse("y = 1"))
+    network.run()
+    found = measured(network)
+    assert (found["advertisements"], found["largest_advertisement_table"]) == (4, 2), "b and c know both of them"
+    assert found["advertisement_bytes"] == 4 * len("x < 5")
+    assert (found["entries"], found["table_bytes"]) == (2, 2 * len("x > 1")), "b and a know what c wants"
+
+
+# -- Leases, and clients that come and go
+
+
+def test_a_lease_ends_while_messages_are_under_way_and_the_client_forgets_it():
+    network = ring()
+    ended = []
+    network.observers.append(lambda each: ended.append(each) if isinstance(each, Expired) else None)
+    checker = Checker(network)
+    checker.knows("client c", "s", tamis.parse("x > 1"))
+    network.subscribe("client a", "t", tamis.parse("x > 3"), lease_s=0.01)
+    network.publish("client c", "e", {"x": 5})
+    network.run()
+    assert ended == [Expired("client a", "t")] and network.clients["client a"].subscriptions == {}
+    assert network.brokers["a"].next_expiry is None and checker.problems == []
+
+
+def test_a_restarted_broker_gets_a_lease_back_for_the_rest_of_its_time_only():
+    network = ring()
+    checker = Checker(network)
+    checker.knows("client c", "s", tamis.parse("x > 1"))
+    network.subscribe("client a", "short", tamis.parse("x = 1"), lease_s=5)
+    network.subscribe("client a", "long", tamis.parse("x = 2"), lease_s=20)
+    end = network.now + 20
+    network.subscribe("client a", "ever", tamis.parse("x = 3"))
+    network.crash("a")
+    network.wait(10)
+    assert list(network.clients["client a"].subscriptions) == ["long", "ever"], "it counts while its broker is gone"
+    network.restart("a")
+    network.run()
+    assert list(network.brokers["a"].table.of("client a")) == ["long", "ever"]
+    assert network.brokers["a"].next_expiry == pytest.approx(end)
+    network.wait(11)
+    network.run()
+    assert list(network.brokers["a"].table.of("client a")) == ["ever"] and checker.problems == []
+
+
+def test_a_client_that_comes_back_says_again_what_it_wants_and_gets_nothing_meanwhile():
+    network = ring()
+    checker = Checker(network)
+    checker.knows("client c", "s", tamis.parse("x > 1"))
+    network.disconnect("client c")
+    network.run()
+    assert measured(network)["entries"] == 0 and not network.is_online("client c")
+    network.publish("client a", "e1", {"x": 5})
+    network.subscribe("client c", "t", tamis.parse("x < 0"))
+    network.run()
+    assert network.delivered_count == 0
+    network.reconnect("client c")
+    network.run()
+    network.publish("client a", "e2", {"x": 5})
+    network.publish("client a", "e3", {"x": -5})
+    network.run()
+    assert network.delivered_count == 2 and checker.problems == []
+
+
+def test_a_client_forgets_what_its_broker_refuses():
+    schema = tamis.Schema({"x": "int"})
+    network = ring(make=lambda name: Broker(name, schema=schema, algorithm="naive"))
+    checker = Checker(network)
+    checker.knows("client c", "s", tamis.parse("x > 1"))
+    network.subscribe("client a", "t", tamis.parse("unheard_of = 1"))
+    network.run()
+    assert [each.key for each in network.rejected] == ["t"] and network.clients["client a"].subscriptions == {}
+    assert checker.problems == []
+
+
+def test_messages_that_travel_as_bytes_make_the_same_tables():
+    for seed in range(5):
+        runs = [simulate(Scenario(seed, strategies=("merging",), encodes=encodes)) for encodes in (False, True)]
+        assert runs[0].counters == runs[1].counters and runs[1].problems == []
+
+
+def test_a_copy_of_a_message_may_come_after_later_ones_and_changes_nothing():
+    network = ring()
+    network.duplicate_share = 1.0
+    for number in range(20):
+        network.subscribe("client a", "s", tamis.parse(f"x = {number}"))
+        network.step()
+    network.run()
+    assert [str(each) for each in network.brokers["b"].table.of("a").values()] == ["x = 19"]
+
+
+# -- What is asked of a network that it cannot do
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "says"),
+    [
+        (lambda network: network.fail_link(("a", "z")), UnknownNameError, "no link 'a-z'; there are: a-b, b-c, a-c"),
+        (lambda network: network.mend_link(("z", "a")), UnknownNameError, "no link 'z-a'; there are: a-b, b-c, a-c"),
+        (lambda network: network.crash("z"), UnknownNameError, "no broker 'z'; there are: a, b, c"),
+        (lambda network: network.crash("b"), WrongStateError, "broker 'b' is down; restart it first"),
+        (lambda network: network.restart("z"), UnknownNameError, "no broker 'z'; there are: a, b, c"),
+        (lambda network: network.restart("a"), WrongStateError, "broker 'a' is running; crash it first"),
+        (lambda network: network.attach("client a", "c"), KnownNameError, "'client a' is the name of a client at 'a'"),
+        (lambda network: network.attach("c", "a"), KnownNameError, "'c' is the name of another broker already"),
+        (lambda network: network.attach("new", "z"), UnknownNameError, "no broker 'z'"),
+        (lambda network: network.attach("new", "b"), WrongStateError, "broker 'b' is down"),
+        (lambda network: network.subscribe("bob", "s", tamis.parse("x = 1")), UnknownNameError, "no client 'bob'"),
+        (lambda network: network.advertise("bob", "s", tamis.parse("x = 1")), UnknownNameError, "no client 'bob'"),
+        (lambda network: network.publish("bob", "e", {}), UnknownNameError, "there are: client a, client b, client c"),
+        (lambda network: network.unsubscribe("bob", "s"), UnknownNameError, "no client 'bob'"),
+        (lambda network: network.unsubscribe("client c", "t"), UnknownNameError, "of 'client c' 't'; there are: s"),
+        (lambda network: network.unadvertise("client c", "s"), UnknownNameError, "'s'; there are: none"),
+        (lambda network: network.disconnect("bob"), UnknownNameError, "no client 'bob'"),
+        (lambda network: network.reconnect("client a"), WrongStateError, "is connected; disconnect it first"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_changes_nothing(ask, error, says):
+    network = ring()
+    network.crash("b")
+    network.run()
+    happened = []
+    network.observers.append(happened.append)
+    before = measured(network), network.used, list(network.clients), list(network.brokers)
+    with pytest.raises(error) as caught:
+        ask(network)
+    assert says in str(caught.value) and isinstance(caught.value, TamisError)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert happened == [] and network.is_quiet
+    assert (measured(network), network.used, list(network.clients), list(network.brokers)) == before
+
+
+def test_a_link_to_a_broker_that_there_is_not_is_refused():
+    with pytest.raises(UnknownNameError, match="there is no broker 'z'; there are: a, b"):
+        Network("ab", [("a", "z")], Broker, Random(1))
+
+
+def test_a_link_may_be_named_from_either_end():
+    network = ring()
+    network.fail_link(("c", "b"))
+    network.run()
+    assert network.used == [("a", "b"), ("a", "c")]
+    network.mend_link(("b", "c"))
+    network.fail_link(("b", "a"))
+    network.run()
+    assert network.used == [("a", "c"), ("b", "c")]
+
+
+def test_many_names_are_not_all_listed():
+    assert str(UnknownNameError("client", "x", range(25))).endswith("8, 9 and 15 more")
+
+
+def test_a_word_that_is_no_seed_is_refused_before_anything_runs(capsys):
+    assert main(["1", "abc"]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("'abc' is no seed; a seed is a whole number")
+
+
+def test_a_checker_sees_what_is_said_when_links_come_up():
+    class Mumbles(Broker):
+        def connect(self, neighbour, now):
+            return [Send(each.peer, Hello()) for each in super().connect(neighbour, now)]
+
+    network = ring(make=lambda name: Mumbles(name, "flooding", algorithm="naive"))
+    checker = Checker(network)
+    network.run()
+    assert "tables: b does not know what a told it" in checker.problems

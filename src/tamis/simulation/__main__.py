@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the scenarios of some seeds; return how many had problems.
+    """Run the scenarios of some seeds; return 1 if one of them had problems, 2 if a word is no seed.
 
     >>> main(["42"])
     Scenario(seed=42, ...)
@@ -21,9 +21,18 @@ def main(words: Sequence[str]) -> int:
       nothing went wrong
     0
     """
-    failed = 0
+    seeds: list[int] = []
     for word in words:
-        scenario = Scenario.of_seed(int(word))
+        try:
+            seeds.append(int(word))
+        except ValueError:
+            print(
+                f"{word!r} is no seed; a seed is a whole number, as in: python -m tamis.simulation 42", file=sys.stderr
+            )
+            return 2
+    failed = 0
+    for seed in seeds:
+        scenario = Scenario.of_seed(seed)
         print(scenario)
         run = simulate(scenario)
         sent = ", ".join(f"{count} {kind}" for kind, count in sorted(run.counters.messages.items()))
@@ -31,7 +40,7 @@ def main(words: Sequence[str]) -> int:
         print(f"  left: {measured(run.network)['entries']} entries")
         print("\n".join(f"  {problem}" for problem in run.problems) or "  nothing went wrong")
         failed += bool(run.problems)
-    return failed
+    return min(failed, 1)
 
 
 if __name__ == "__main__":

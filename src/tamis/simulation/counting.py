@@ -11,7 +11,10 @@ from tamis.routing.table import text_bytes
 from tamis.simulation.occurrences import Carried, Delivered, Occurrence
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tamis.language.expressions import Expression
+    from tamis.routing.messages import Key
     from tamis.simulation.network import Network
 
 
@@ -28,7 +31,10 @@ class Counters:
     message_bytes: Counter[str] = field(default_factory=Counter)
     delivered_count: int = 0
     hop_count: int = 0
+    """Of all deliveries together; so is the delay."""
     delay_s: float = 0.0
+    largest_hop_count: int = 0
+    largest_delay_s: float = 0.0
 
     def __call__(self, occurrence: Occurrence) -> None:
         match occurrence:
@@ -42,6 +48,8 @@ class Counters:
                 self.delivered_count += 1
                 self.hop_count += occurrence.hop_count
                 self.delay_s += occurrence.delay_s
+                self.largest_hop_count = max(self.largest_hop_count, occurrence.hop_count)
+                self.largest_delay_s = max(self.largest_delay_s, occurrence.delay_s)
 
     @property
     def control_count(self) -> int:
@@ -69,17 +77,31 @@ def _item_count(message: Any) -> int:
 
 
 def measured(network: Network) -> dict[str, int]:
-    """Return how large the tables are now, clients' own subscriptions aside, and how many entries matched so far."""
-    largest = 0
-    counts: Counter[Expression] = Counter()  # each is written once, however many brokers have it
-    for broker in network.brokers.values():
-        tables = [broker.table.of(neighbour) for neighbour in broker.neighbours]
-        largest = max(largest, sum(map(len, tables)))
-        for table in tables:
-            counts.update(table.values())
+    """Return how large the tables are now, and how many entries matched so far.
+
+    What clients want and advertise themselves is left aside: it is the same whatever brokers do.
+    """
+    filters = [[broker.table.of(neighbour) for neighbour in broker.neighbours] for broker in network.brokers.values()]
+    advertised = [
+        [broker.advertised_by(neighbour) for neighbour in broker.neighbours] for broker in network.brokers.values()
+    ]
+    entries, largest, table_bytes = _sizes(filters)
+    advertisements, largest_advertised, advertisement_bytes = _sizes(advertised)
     return {
-        "entries": counts.total(),
+        "entries": entries,
         "largest_table": largest,
-        "table_bytes": sum(count * text_bytes(expression) for expression, count in counts.items()),
+        "table_bytes": table_bytes,
         "matches": sum(broker.table.match_count for broker in network.brokers.values()),
+        "advertisements": advertisements,
+        "largest_advertisement_table": largest_advertised,
+        "advertisement_bytes": advertisement_bytes,
     }
+
+
+def _sizes(tables: Sequence[Sequence[Mapping[Key, Expression]]]) -> tuple[int, int, int]:
+    """Return the entries of all brokers' tables, those of the largest, and the bytes of all as text."""
+    counts: Counter[Expression] = Counter()  # each is written once, however many brokers have it
+    for table in (table for of_broker in tables for table in of_broker):
+        counts.update(table.values())
+    largest = max((sum(map(len, of_broker)) for of_broker in tables), default=0)
+    return counts.total(), largest, sum(count * text_bytes(each) for each, count in counts.items())
