@@ -220,12 +220,24 @@ def test_messages_that_travel_as_bytes_make_the_same_tables():
 
 def test_a_copy_of_a_message_may_come_after_later_ones_and_changes_nothing():
     network = ring()
-    network.duplicate_share = 1.0
+    network.travel.duplicate_share = 1.0
     for number in range(20):
         network.subscribe("client a", "s", tamis.parse(f"x = {number}"))
         network.step()
     network.run()
     assert [str(each) for each in network.brokers["b"].table.of("a").values()] == ["x = 19"]
+
+
+def test_time_stands_still_where_nothing_is_to_come():
+    network = ring()
+    now = network.now
+    network.step()
+    assert network.now == now
+    network.subscribe("client a", "t", tamis.parse("x = 2"), lease_s=5)
+    network.run()
+    assert network.now < now + 1, "a lease is not waited for"
+    network.step()
+    assert network.now == now + 5 and network.brokers["a"].next_expiry is None
 
 
 # -- What is asked of a network that it cannot do

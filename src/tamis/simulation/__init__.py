@@ -1,8 +1,10 @@
 """What do many brokers do together?
 
-A `Network` is many brokers and clients in one process, with virtual time, links that delay, and faults; nothing happens
-in it that its seed does not decide. `topologies` says how brokers are linked, `scenarios` what clients do and what
-fails, `checking` looks on from outside and says what went wrong, `counting` how much was sent, kept and waited for.
+A `Network` is many brokers and clients in one process, with virtual time, links that delay (`travel`), and faults;
+nothing happens in it that its seed does not decide. `topologies` says how brokers are linked, `clients` what those
+remember who sit at them, `scenarios` what a run is made of, and `actors` what is done next. `checking` looks on from
+outside and says what went wrong, `tables` whether brokers know of each other what they should, and `counting` how much
+was sent, kept and waited for. Whatever happens is one of the `occurrences`.
 
     >>> from tamis.simulation import Scenario, simulate
     >>> run = simulate(Scenario.of_seed(7))

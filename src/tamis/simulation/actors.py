@@ -53,7 +53,7 @@ class Actor:
                 self._actions.append(action)
                 self._weights.append(weight)
         if scenario.has_faults:
-            network.duplicate_share = 0.1
+            network.travel.duplicate_share = 0.1
 
     def begin(self) -> None:
         """Let clients want and advertise something, so that there is something to see from the start."""

@@ -1,18 +1,16 @@
 """How do brokers and clients live together in one process?
 
-Time is virtual: it jumps to the next arrival. A message takes a random time on its link; links keep their order, and
-know nothing of each other, so messages overtake each other on different ways. Chance comes from one generator, and
-nothing depends on the order of a set: the same seed gives the same run.
+Time is virtual: it jumps to the next arrival, or to the end of a lease. Chance comes from one generator, and nothing
+depends on the order of a set: the same seed gives the same run.
 
 Clients speak with their broker without delay. They remember what they want, and say it again to a broker that was
 restarted, or when they come back; what is leased, for the rest of the lease. Links and brokers fail and come back;
-messages that are under way on a failing link are lost, and the brokers at its ends are told. A link may deliver a
-message a second time, later. Of a graph, the links of a spanning tree are used, chosen anew after every fault.
+the brokers at the ends of a failing link are told. Of a graph, the links of a spanning tree are used, chosen anew after
+every fault.
 """
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +44,7 @@ from tamis.simulation.occurrences import (
     Subscribed,
     Unsubscribed,
 )
+from tamis.simulation.travel import Travel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -92,16 +91,9 @@ class Network:
         self.observers = list(observers)
         self.delivered_count = 0
         self.rejected: list[Reject] = []
-        self.duplicate_share = 0.0
-        """The share of messages that links deliver twice, the second time perhaps after later ones."""
+        self.travel = Travel(chance, delays_s)
         self._make = make
-        self._chance = chance
-        self._delays_s = delays_s
         self._encodes = encodes
-        self._arrivals: list[tuple[float, int, str, str, int, Message]] = []
-        self._arrival_count = 0
-        self._latest: dict[tuple[str, str], float] = {}
-        self._connections: dict[tuple[str, str], int] = {}
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
@@ -121,28 +113,23 @@ class Network:
     @property
     def is_quiet(self) -> bool:
         """Is nothing under way?"""
-        return not self._arrivals
-
-    @property
-    def under_way(self) -> list[tuple[str, str, Message]]:
-        """The messages that are under way, and from where to where, in the order in which they will arrive."""
-        return [(source, target, message) for _, _, source, target, _, message in sorted(self._arrivals)]
+        return not self.travel
 
     def step(self) -> None:
-        """Let the next message arrive; or a lease end, if one ends before."""
-        end, arrival = self._next_end(), self._next_arrival()
-        if end <= arrival:
+        """Let the next message arrive; or a lease end, if one ends before. Without either, nothing happens."""
+        end, arrival = self._next_end(), self.travel.next_s
+        if arrival < end:
+            self.now = max(self.now, arrival)
+            if (arrived := self.travel.arrive()) is not None:
+                source, target, message = arrived
+                self._carry_out(target, self.brokers[target].receive(message, source, self.now))
+        elif end < inf:
             self._end(end)
-            return
-        self.now = max(self.now, arrival)
-        _, _, source, target, connection, message = heappop(self._arrivals)
-        if self._connections.get(_pair(source, target)) == connection:
-            self._carry_out(target, self.brokers[target].receive(message, source, self.now))
 
     def run(self, most_steps: int = 10_000_000) -> None:
         """Let everything arrive that is under way; leases end as far as time passes meanwhile."""
         count = 0
-        while self._arrivals:
+        while self.travel:
             if count >= most_steps:
                 raise RestlessError(count)
             self.step()
@@ -154,12 +141,9 @@ class Network:
     def wait(self, seconds: float) -> None:
         """Let time pass, and with it messages and leases."""
         until = self.now + seconds
-        while min(self._next_end(), self._next_arrival()) <= until:
+        while min(self._next_end(), self.travel.next_s) <= until:
             self.step()
         self.now = until
-
-    def _next_arrival(self) -> float:
-        return self._arrivals[0][0] if self._arrivals else inf
 
     def _next_end(self) -> float:
         """Return when the next lease ends, as its client counts or as its broker does."""
@@ -202,22 +186,14 @@ class Network:
                     self.rejected.append(output)
 
     def _send(self, source: str, target: str, message: Message) -> None:
-        connection = self._connections.get(_pair(source, target))
-        if connection is None:
+        if not self.travel.is_open(source, target):
             return  # the link failed in this moment, and the broker is about to hear of it
         message = self._travelled(message)
         self._notice(Carried(source, target, message))
         if isinstance(message, Publish):
             hops = self._hops.setdefault(message.key, {})
             hops.setdefault(target, hops.get(source, 0) + 1)
-        arrives = max(self.now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
-        self._latest[source, target] = arrives
-        times = [arrives]
-        if self.duplicate_share and self._chance.random() < self.duplicate_share:
-            times.append(arrives + self._chance.choice((0, 1, 3)) * self._chance.uniform(*self._delays_s))
-        for each in times:
-            self._arrival_count += 1
-            heappush(self._arrivals, (each, self._arrival_count, source, target, connection, message))
+        self.travel.send(source, target, message, self.now)
 
     def _travelled(self, message: Message) -> Message:
         return decode(encode(message)) if self._encodes else message
@@ -422,18 +398,13 @@ class Network:
         before, self.used = self.used, wanted
         lost = [link for link in before if link not in wanted]
         for one, two in lost:
-            del self._connections[_pair(one, two)]
+            self.travel.close(one, two)
         for one, two in lost:
             for here, there in ((one, two), (two, one)):
                 if here in self.brokers and there in self.brokers[here].neighbours:
                     self._carry_out(here, self.brokers[here].disconnect(there, self.now))
         for one, two in wanted:
             if (one, two) not in before:
-                self._arrival_count += 1
-                self._connections[_pair(one, two)] = self._arrival_count
+                self.travel.open(one, two)
                 for here, there in ((one, two), (two, one)):
                     self._carry_out(here, self.brokers[here].connect(there, self.now))
-
-
-def _pair(one: str, two: str) -> tuple[str, str]:
-    return (one, two) if one < two else (two, one)

@@ -98,7 +98,7 @@ class Tables:
         self._announces = announces
         self._world = world
         self._said: dict[tuple[str, str], _Said] = {}
-        for source, target, message in network.under_way:
+        for source, target, message in network.travel:
             self.carried(source, target, message)
 
     def carried(self, source: str, target: str, message: Message) -> None:

@@ -1,0 +1,86 @@
+"""How do messages travel between brokers?
+
+A message takes a random time on its link. Links keep their order, and know nothing of each other, so messages overtake
+each other on different ways. A link may deliver a message a second time, perhaps after later ones. What is under way
+on a link that fails is lost, also if the link is soon up again.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from random import Random
+
+    from tamis.routing import Message
+
+
+class Travel:
+    """What is under way, and on which links.
+
+    >>> from random import Random
+    >>> from tamis.routing import Filter
+    >>> travel = Travel(Random(1), (0.5, 1.0))
+    >>> travel.open("a", "b")
+    >>> travel.send("a", "b", Filter(), now=0.0)
+    >>> 0.5 <= travel.next_s <= 1.0, travel.arrive()
+    (True, ('a', 'b', Filter()))
+    >>> travel.next_s
+    inf
+    """
+
+    def __init__(self, chance: Random, delays_s: tuple[float, float]) -> None:
+        self.duplicate_share = 0.0
+        """The share of messages that links deliver twice."""
+        self._chance = chance
+        self._delays_s = delays_s
+        self._arrivals: list[tuple[float, int, str, str, int, Message]] = []
+        self._count = 0
+        self._latest: dict[tuple[str, str], float] = {}
+        self._links: dict[frozenset[str], int] = {}
+
+    def open(self, one: str, two: str) -> None:
+        """Let a link come up."""
+        self._count += 1
+        self._links[frozenset((one, two))] = self._count
+
+    def close(self, one: str, two: str) -> None:
+        """Let it fail."""
+        del self._links[frozenset((one, two))]
+
+    def is_open(self, one: str, two: str) -> bool:
+        """Does a link work?"""
+        return frozenset((one, two)) in self._links
+
+    def send(self, source: str, target: str, message: Message, now: float) -> None:
+        """Let a message leave on a link that works."""
+        arrives = max(now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
+        self._latest[source, target] = arrives
+        times = [arrives]
+        if self.duplicate_share and self._chance.random() < self.duplicate_share:
+            times.append(arrives + self._chance.choice((0, 1, 3)) * self._chance.uniform(*self._delays_s))
+        link = self._links[frozenset((source, target))]
+        for each in times:
+            self._count += 1
+            heappush(self._arrivals, (each, self._count, source, target, link, message))
+
+    @property
+    def next_s(self) -> float:
+        """When the next message arrives; infinity if there is none."""
+        return self._arrivals[0][0] if self._arrivals else inf
+
+    def arrive(self) -> tuple[str, str, Message] | None:
+        """Return from where to where the next message went, and the message; None if its link has failed since."""
+        _, _, source, target, link, message = heappop(self._arrivals)
+        return (source, target, message) if self._links.get(frozenset((source, target))) == link else None
+
+    def __len__(self) -> int:
+        return len(self._arrivals)
+
+    def __iter__(self) -> Iterator[tuple[str, str, Message]]:
+        """Yield what is under way, in the order in which it will arrive."""
+        for _, _, source, target, _, message in sorted(self._arrivals):
+            yield source, target, message
