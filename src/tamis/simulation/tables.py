@@ -110,9 +110,9 @@ class Tables:
 
     def problems(self, wanted: Filters, advertised: Filters) -> Iterator[str]:
         """Say what is wrong with tables, as clients want and advertise this, and all is quiet."""
-        brokers = self._network.brokers
-        for name, broker in brokers.items():
-            yield from self._wrong_peers(name, broker, wanted, advertised)
+        by_client = _by_client(wanted), _by_client(advertised)
+        for name, broker in self._network.brokers.items():
+            yield from _wrong_peers(name, broker, *by_client)
             for neighbour in broker.neighbours:
                 yield from self._unknown(name, neighbour)
                 yield from self._misplaced(name, neighbour)
@@ -120,16 +120,6 @@ class Tables:
                     yield from self._incomplete(name, neighbour, wanted, advertised, self._world)
 
     # -- Known
-
-    def _wrong_peers(self, name: str, broker: Broker, wanted: Filters, advertised: Filters) -> Iterator[str]:
-        for peer in sorted({peer for peer, _, _ in broker.table.entries()}):
-            if peer not in broker.neighbours and peer not in broker.clients:
-                yield f"tables: {name} still knows filters of {peer}, which is gone"
-        for client in broker.clients:
-            if broker.table.of(client) != _of(client, wanted):
-                yield f"tables: {name} does not know what {client} wants"
-            if broker.advertised_by(client) != _of(client, advertised):
-                yield f"tables: {name} does not know what {client} advertised"
 
     def _unknown(self, source: str, target: str) -> Iterator[str]:
         known = self._network.brokers[target].table.of(source)
@@ -244,8 +234,27 @@ def floods(strategy: Strategy) -> bool:
     return isinstance(strategy, Flooding)
 
 
-def _of(client: str, filters: Filters) -> dict[Key, Expression]:
-    return {key: filter_ for (name, key), filter_ in filters.items() if name == client}
+def _wrong_peers(
+    name: str,
+    broker: Broker,
+    wanted: Mapping[str, Mapping[Key, Expression]],
+    advertised: Mapping[str, Mapping[Key, Expression]],
+) -> Iterator[str]:
+    for peer in sorted({peer for peer, _, _ in broker.table.entries()}):
+        if peer not in broker.neighbours and peer not in broker.clients:
+            yield f"tables: {name} still knows filters of {peer}, which is gone"
+    for client in broker.clients:
+        if broker.table.of(client) != wanted.get(client, {}):
+            yield f"tables: {name} does not know what {client} wants"
+        if broker.advertised_by(client) != advertised.get(client, {}):
+            yield f"tables: {name} does not know what {client} advertised"
+
+
+def _by_client(filters: Filters) -> dict[str, dict[Key, Expression]]:
+    found: dict[str, dict[Key, Expression]] = {}
+    for (client, key), filter_ in filters.items():
+        found.setdefault(client, {})[key] = filter_
+    return found
 
 
 def _such(found: int, world: World) -> str:
