@@ -16,7 +16,7 @@ from tamis.relations.merging import mergers, united
 from tamis.relations.parts import Part
 from tamis.relations.samples import Sample
 from tamis.relations.value_sets import is_disjoint, union
-from tamis.routing import ImperfectMerging, Merging, Subscribe, coverage, decode, encode
+from tamis.routing import ImperfectMerging, Merging, Subscribe, decode, encode
 from tamis.routing import mergers as mergers_module
 from tamis.routing.members import Members
 from tests.routing.test_strategies import FILTERS, fed
@@ -54,6 +54,7 @@ def assert_clusters_are_sound(summary, is_perfect):
         if is_perfect:
             assert all(mean or not tell for tell, mean in zip(told, meant, strict=True)), "told in vain"
     for member in summary._by_formula.values():
+        assert member.is_spread or len(member.clusters) == 1, "no newcomer would find it"
         wanted = matched([member.form.expression])
         told = matched([summary._entries[cluster.key] for cluster in member.clusters])
         assert all(tell or not want for want, tell in zip(wanted, told, strict=True)), "lost"
@@ -62,7 +63,7 @@ def assert_clusters_are_sound(summary, is_perfect):
 @pytest.fixture(params=[32, 2], ids=["pairs", "index"], scope="module")
 def few(request):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coverage, "_FEW", request.param)
+        patch.setattr(mergers_module, "_FEW", request.param)
         yield
 
 

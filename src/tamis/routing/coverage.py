@@ -27,8 +27,9 @@ class Coverage:
     (7, [])
     """
 
-    def __init__(self, comparisons: Comparisons) -> None:
+    def __init__(self, comparisons: Comparisons, few: int | None = None) -> None:
         self._comparisons = comparisons
+        self._few = _FEW if few is None else few
         self._filters: dict[int, KnownFilter] = {}
         self._keys: dict[int, int] = {}
 
@@ -40,7 +41,7 @@ class Coverage:
         self._filters[key] = known
         if self._keys:
             self._enter(key, known)
-        elif len(self._filters) > _FEW:
+        elif len(self._filters) > self._few:
             for each, filter_ in self._filters.items():
                 self._enter(each, filter_)
 

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 _TRIED = 8
 """With so many of the latest filters an imperfect merger is tried."""
+_FEW = 128
+"""So many mergers of a link are compared one by one: each link has its own, and a pool of all would be far larger."""
 _LONGEST = 8_192
 """Filters that have more characters together, or about that, stay two: one is told again when one more comes."""
 
@@ -55,7 +57,7 @@ _LONGEST = 8_192
 class Member:
     """A filter that somebody wants: what it is, whose it is, and the clusters that it stands in."""
 
-    __slots__ = ("clusters", "form", "hull", "part", "sources")
+    __slots__ = ("clusters", "form", "hull", "is_spread", "part", "sources")
 
     def __init__(self, form: Form) -> None:
         self.form = form
@@ -63,6 +65,8 @@ class Member:
         self.part = part_of(form, 0)
         self.sources: set[Source] = set()
         self.clusters: list[Cluster] = []
+        self.is_spread = False
+        """Did it ever stand in several clusters?"""
 
 
 class Cluster:
@@ -112,8 +116,9 @@ class MergingSummary(Summary):
         self._member_of: dict[Source, Member] = {}
         self._by_formula: dict[Hashable, Member] = {}
         self._members: Members[Member] = Members()
+        self._spread: Members[Member] = Members()
         self._clusters: dict[int, Cluster] = {}
-        self._coverage = Coverage(comparisons)
+        self._coverage = Coverage(comparisons, _FEW)
         self._partners = MergingIndex(context=self._context)
         self._alike: dict[frozenset[Attribute], dict[int, None]] = {}
 
@@ -130,6 +135,7 @@ class MergingSummary(Summary):
             self._members.add(member, member.hull)
             for cluster in around:
                 cluster.join(member)
+            self._note_spread(member)
             if not around:
                 self._place(Cluster(member), expression, is_apart=True)
         member.sources.add(source)
@@ -142,6 +148,8 @@ class MergingSummary(Summary):
             return
         del self._by_formula[member.form.formula]
         self._members.remove(member, member.hull)
+        if member.is_spread:
+            self._spread.remove(member, member.hull)
         while member.clusters:
             cluster = member.clusters[-1]
             cluster.leave(member)
@@ -155,10 +163,19 @@ class MergingSummary(Summary):
         key = self._coverage.covering(self._comparisons.known(form.expression))
         if key is not None:
             return [self._clusters[key]]
-        for member in self._members.meeting(form.hull):
+        for member in self._spread.meeting(form.hull):
             if len(member.clusters) > 1 and covers_forms(member.form, form).holds:
                 return list(member.clusters)
         return []
+
+    def _note_spread(self, member: Member) -> None:
+        """File a member that stands in several clusters where newcomers find it; it stays there when it stands in one.
+
+        All members whose place meets a newcomer's may be thousands.
+        """
+        if len(member.clusters) > 1 and not member.is_spread:
+            member.is_spread = True
+            self._spread.add(member, member.hull)
 
     # -- A place for a cluster
 
@@ -350,6 +367,7 @@ class MergingSummary(Summary):
             if is_subset(member.hull.get(axis, axis.values), lost):
                 cluster.leave(member)
             apart.setdefault(self._clipped(member, axis, lost), Cluster()).join(member)
+            self._note_spread(member)
         if cluster.members:
             self._place(cluster, expression)
         for clipped, each in apart.items():
