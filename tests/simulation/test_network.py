@@ -60,6 +60,26 @@ def test_a_restarted_broker_learns_what_its_clients_and_neighbours_want():
     assert measured(network)["entries"] == 4
 
 
+def test_a_broker_that_crashes_and_starts_at_once_announces_under_new_keys():
+    network = ring(make=lambda name: Broker(name, algorithm="naive", announces=True))
+    checker = Checker(network, announces=True)
+    checker.knows("client c", "s", tamis.parse("x > 1"))
+    network.subscribe("client c", "all", tamis.parse("type = 'tamis.Subscribed'"))
+    network.run()
+    for number in range(3):
+        network.subscribe("client a", number, tamis.parse("x = 1"))
+    before = network.now
+    network.run()
+    delivered = network.delivered_count
+    network.crash("a")
+    network.restart("a")
+    assert network.now > before
+    network.run()
+    network.subscribe("client a", "t", tamis.parse("x = 1"))
+    network.run()
+    assert network.delivered_count > delivered and checker.problems == []
+
+
 def test_what_is_under_way_on_a_link_that_fails_is_lost_and_only_that():
     network = ring()
     network.publish("client a", "e1", {"x": 5})

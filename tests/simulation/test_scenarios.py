@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import pytest
 
-from tamis.routing import STRATEGIES, Flooding, comparisons, coverage
+from tamis.routing import STRATEGIES, Flooding, comparisons, coverage, mergers
 from tamis.simulation import TOPOLOGIES, Scenario, simulate
 from tamis.simulation.tables import floods
 
@@ -83,8 +83,8 @@ def test_a_crowd_of_filters_is_told_by_an_index(strategy):
 
 @pytest.mark.parametrize("strategy", ["covering", "merging", "imperfect merging"])
 def test_an_index_of_few_filters_keeps_the_promises_too(strategy, monkeypatch):
-    monkeypatch.setattr(coverage, "_FEW", 1)
-    monkeypatch.setattr(comparisons, "_FEW", 1)
+    for module in (coverage, comparisons, mergers):
+        monkeypatch.setattr(module, "_FEW", 1, raising=False)
     for seed in range(12):
         scenario = Scenario.of_seed(seed, strategies=(strategy,), shares_strategies=seed % 2 == 0, is_crowded=False)
         promise_kept(simulate(scenario))

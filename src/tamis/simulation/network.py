@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.routing.messages import Key
 
+_START_S = 0.001
+"""So long a broker takes to start; what it says in one life and in the next is never of the same time."""
+
 
 class Network:
     """Brokers, links, clients, and what is under way.
@@ -347,12 +350,13 @@ class Network:
         self._rewire()
 
     def restart(self, broker: str) -> None:
-        """Start a broker that knows nothing; its clients tell it what they want."""
+        """Start a broker that knows nothing, which takes a moment; its clients tell it what they want."""
         if broker not in self._names:
             raise UnknownNameError("broker", broker, self._names)
         if broker in self.brokers:
             raise WrongStateError(f"broker {broker!r}", "running", "crash it first")
         made = self._make(broker)
+        self.wait(_START_S)
         self._notice(Failed(f"restarted {broker}", restarted=broker))
         self.brokers[broker] = made
         self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}

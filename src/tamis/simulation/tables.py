@@ -6,7 +6,8 @@ Whenever a network is quiet, on every link and in both directions:
               and of clients a broker knows what they want and advertise
     valid     what is told covers every subscription behind the sender which something behind the receiver may concern
     perfect   it matches nothing that none of them matches, if all strategies are perfect
-    placed    with advertisements, a filter is told only where something is advertised that overlaps it
+    placed    with advertisements, a filter is told only where something is advertised that overlaps it, or the whole
+              filter of which merging made several pieces
     left      when nobody wants anything any more, nothing is told; but for brokers that flood, which always want
               everything, and for what brokers advertise themselves, because they announce
 
@@ -25,7 +26,17 @@ from typing import TYPE_CHECKING, Any
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.relations import overlaps
-from tamis.routing import Advertise, Flooding, Hello, Pruned, Subscribe, Unadvertise, Unsubscribe
+from tamis.routing import (
+    Advertise,
+    Flooding,
+    Hello,
+    ImperfectMerging,
+    Merging,
+    Pruned,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
 from tamis.routing.announcements import announced_by
 
 if TYPE_CHECKING:
@@ -139,8 +150,18 @@ class Tables:
             return
         advertised = list(broker.advertised_by(target).values())
         for entry in broker.told(target):
-            if not any(_overlap(entry.filter, each) for each in advertised):
+            if not any(_overlap(entry.filter, each) for each in advertised) and not (
+                _merges(broker.strategy) and self._is_piece(entry.filter, broker, target, advertised)
+            ):
                 yield f"tables: {source} told {target} {entry.filter}, and nothing like it may come from there"
+
+    def _is_piece(self, filter_: Expression, broker: Broker, target: str, advertised: list[Expression]) -> bool:
+        """Is it a piece, cut off a merger, of a filter that as a whole does concern the receiver?"""
+        return any(
+            _overlap(filter_, each) and any(_overlap(each, other) for other in advertised)
+            for peer, _, each in broker.table.entries()
+            if peer != target
+        )
 
     def _incomplete(
         self, source: str, target: str, wanted: Filters, advertised: Filters, world: World
@@ -232,6 +253,12 @@ def floods(strategy: Strategy) -> bool:
     while isinstance(strategy, Pruned):
         strategy = strategy.inner
     return isinstance(strategy, Flooding)
+
+
+def _merges(strategy: Strategy) -> bool:
+    while isinstance(strategy, Pruned):
+        strategy = strategy.inner
+    return isinstance(strategy, Merging | ImperfectMerging)
 
 
 def _wrong_peers(
