@@ -50,11 +50,17 @@ def imperfection_of_two(one: Box, two: Box) -> float:
     >>> imperfection_of_two(*boxes)
     0.25
     """
+    first, second, both = shares_of_two(one, two)
+    return min(1.0, max(0.0, 1 - (first + second - both)))
+
+
+def shares_of_two(one: Box, two: Box) -> tuple[float, float, float]:
+    """Return which shares of the box around two are in the first, in the second, and in both, guessed likewise."""
     first = second = both = 1.0
     for axis in dict.fromkeys((*one, *two)):  # in an order that is the same in every process
         shares = _shares(axis, one.get(axis, axis.values), two.get(axis, axis.values))
         first, second, both = first * shares[0], second * shares[1], both * shares[2]
-    return min(1.0, max(0.0, 1 - (first + second - both)))
+    return first, second, both
 
 
 def share_within(inner: Box, outer: Box) -> float:

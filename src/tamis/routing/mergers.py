@@ -24,7 +24,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import Attribute, postorder
-from tamis.relations.imperfection import imperfection_of_two
+from tamis.relations.imperfection import shares_of_two
 from tamis.relations.merging import mergers
 from tamis.relations.merging_index import MergingIndex
 from tamis.relations.parts import Part, part_of
@@ -249,7 +249,7 @@ class MergingSummary(Summary):
         """Return a cluster that merges with the expression within the budget, by first sight the one that fits best."""
         form = self._context.form(expression)
         sights = [
-            (self._sight(self._entries[key], expression), key)
+            (self._sight(key, form, imperfection), key)
             for key in islice(reversed(self._alike.get(_attributes(expression), {})), _TRIED)
             if not self._is_too_long(self._context.form(self._entries[key]), form)
         ]
@@ -275,10 +275,14 @@ class MergingSummary(Summary):
         other = imperfection * self._waste.share(part_of(form, 0), whole) if imperfection else 0.0
         return beyond + mine + other
 
-    def _sight(self, one: Expression, two: Expression) -> float:
-        """Return how imperfect a merger of two filters is at least, as a first guess; 0 if there is none to be had."""
-        boxes = self._context.form(one).box, self._context.form(two).box
-        return 0.0 if boxes[0] is None or boxes[1] is None else imperfection_of_two(boxes[0], boxes[1])
+    def _sight(self, key: int, form: Form, imperfection: float) -> float:
+        """Return how imperfect a merger of a cluster and another is, at first sight; 0 if nothing is seen."""
+        one, two = self._context.form(self._entries[key]).box, form.box
+        if one is None or two is None:
+            return 0.0
+        first, second, both = shares_of_two(one, two)
+        beyond = max(0.0, 1 - (first + second - both))
+        return beyond + first * self._clusters[key].imperfection + second * imperfection
 
     # -- Departures
 
