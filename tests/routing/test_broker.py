@@ -108,6 +108,14 @@ def test_a_lease_ends_unless_it_is_renewed():
     assert broker.next_expiry is None and len(broker.table) == 0
 
 
+def test_what_ends_together_gets_no_word_of_each_other():
+    broker = broker_between(clients=["ann", "bob"], announces=True)
+    for client, key in (("ann", "s"), ("ann", "t"), ("bob", "w")):
+        broker.receive(subscribe(key, "TRUE", lease_s=5 if client == "ann" else None), client, 0.0)
+    delivered = broker.advance(6.0)
+    assert [(each.client, each.publication.event["key"]) for each in delivered] == [("bob", "s"), ("bob", "t")]
+
+
 def test_another_filter_under_the_same_key_has_the_new_lease():
     broker = broker_between(clients=["ann"])
     broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 0.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.relations import covers, identical
 from tamis.relations.relations import covers_forms
-from tamis.routing import Broker, Covering, Entry, Merging, Subscribe, comparisons, coverage
+from tamis.routing import Broker, Covering, Entry, Merging, Subscribe, comparisons, coverage, mergers
 from tamis.routing.comparisons import Comparisons
 from tamis.routing.coverage import Coverage
 from tests.routing.test_strategies import FILTERS, fed, matched
@@ -81,6 +81,29 @@ def test_a_pool_forgets_filters_that_nobody_is_told_any_more():
     assert len(shared._told) == len(shared._index) == len(shared._with_lists) == shared._listed_count == 0
     gc.collect()
     assert len(shared._by_formula) == len(shared._by_expression) == 0
+
+
+def test_a_filter_that_is_told_finds_itself():
+    shared = Comparisons()
+    link = Coverage(shared)
+    for number in range(40):
+        link.add(number, shared.known(tamis.parse(f"x = {number}")))
+    assert link.covering(shared.known(tamis.parse("x = 5"))) == 5
+    assert link.covered_by(shared.known(tamis.parse("x = 5"))) == [5]
+
+
+def test_merging_with_a_pool_tells_no_filter_twice(monkeypatch):
+    monkeypatch.setattr(mergers, "_FEW", 32)
+    summary = Merging().summary()
+    for number in range(40):
+        summary.add(("pad", number), tamis.parse(f"u = {number} AND v{number} = 1"))
+    for source, text in enumerate(["x >= 1 AND y = 2 OR x = 2", "x BETWEEN 2 AND 5", "x >= 1"]):
+        summary.add(source, tamis.parse(text))
+    summary.remove(2)
+    summary.remove(1)
+    assert sorted(str(entry.filter) for entry in summary.entries if "x" in str(entry.filter)) == [
+        "x >= 1 AND y = 2 OR x = 2"
+    ]
 
 
 def test_the_memory_of_lists_is_bounded_and_counted(monkeypatch):

@@ -105,9 +105,9 @@ class PrunesToLess(Pruned):
 class RemovesFirst(Broker):
     """Takes filters back a moment before it tells what takes their place."""
 
-    def _told(self, is_removal):
+    def _told(self, now, is_removal):
         outputs = []
-        for output in super()._told(is_removal):
+        for output in super()._told(now, is_removal):
             if isinstance(output.message, Unsubscribe) and output.message.instead:
                 outputs.append(Send(output.peer, Unsubscribe(output.message.keys)))
                 outputs.append(Send(output.peer, Subscribe(output.message.instead)))
@@ -127,8 +127,8 @@ class SendsBack(Broker):
 class TellsEverybodyTheSame(Broker):
     """Makes one summary of all filters, for all neighbours alike: one broker at least, two would never come to rest."""
 
-    def _subscribe(self, source, entry, outputs, now):
-        super()._subscribe(source, entry, outputs, now)
+    def _subscribe(self, source, entry, now):
+        super()._subscribe(source, entry, now)
         if self.name == "b0" and source in self._links and (source, entry.key) in self.table:
             self._links[source].wanted.add((source, entry.key), entry.filter)
 
@@ -139,9 +139,9 @@ class TellsEverybodyTheSame(Broker):
 class ForgetsAdvertisements(Broker):
     """Does not look for subscriptions when an advertisement comes late."""
 
-    def _advertise(self, source, entry, outputs, now):
+    def _advertise(self, source, entry, now):
         index, self._subscriptions = self._subscriptions, None
-        super()._advertise(source, entry, outputs, now)
+        super()._advertise(source, entry, now)
         self._subscriptions = index
 
 
@@ -157,9 +157,9 @@ class AsksEverywhere(Broker):
 class KeepsAsking(Broker):
     """Does not take subscriptions back when nothing more is advertised that they want."""
 
-    def _unadvertise(self, source, key, outputs, now):
+    def _unadvertise(self, source, key, now):
         index, self._subscriptions = self._subscriptions, None
-        super()._unadvertise(source, key, outputs, now)
+        super()._unadvertise(source, key, now)
         self._subscriptions = index
 
 
@@ -179,9 +179,9 @@ class DeliversWhatNeighboursWant(Broker):
 class NeverForgets(Broker):
     """Keeps what was taken back."""
 
-    def _unsubscribe(self, source, key, outputs, now):
+    def _unsubscribe(self, source, key, now):
         if source in self.clients or key == 0:
-            super()._unsubscribe(source, key, outputs, now)
+            super()._unsubscribe(source, key, now)
 
 
 class KeepsLeases(Broker):

@@ -104,6 +104,7 @@ class Broker:
         )
         self._announces = announces
         self._announced_count = 0
+        self._announced: list[Publish] = []
         self._adaptation = adaptation
         self._remembered = remembered
         self._seen: OrderedDict[Key, None] = OrderedDict()
@@ -163,18 +164,16 @@ class Broker:
     def disconnect(self, peer: str, now: float) -> list[Output]:
         """Forget a neighbour or a client and all that it said; return what that changes for others."""
         advertised = self.advertised_by(peer)
-        is_client = peer in self._clients
-        outputs: list[Output] = []
         for key in list(self.table.of(peer)):
-            self._unsubscribe(peer, key, outputs, now)
+            self._unsubscribe(peer, key, now)
         for key in advertised:
-            self._unadvertise(peer, key, outputs, now)
-        if is_client:
+            self._unadvertise(peer, key, now)
+        if peer in self._clients:
             del self._clients[peer]
         else:
             self.table.unmute(peer)
             self._links.pop(peer).close()
-        return self._told(is_removal=True) + [each for each in outputs if not _is_for(peer, each)]
+        return self._told(now, is_removal=True)
 
     def prune(self, goal: Goal, share: Share, measure: str = "accuracy") -> int:
         """Generalise what neighbours want, as far as a goal says, where it is kept; return how many filters changed.
@@ -211,7 +210,7 @@ class Broker:
     def receive(self, message: Message, source: str, now: float) -> list[Output]:
         """Do what a message of a peer asks for; return what to send and to deliver."""
         self._check(message, source)
-        outputs: list[Output] = []
+        rejected: list[Output] = []
         is_removal = False
         match message:
             case Publish():
@@ -219,18 +218,18 @@ class Broker:
             case Filter():
                 self._filter_again(source, now)
             case Hello(entries, advertisements):
-                self._hello(source, entries, advertisements, outputs, now)
+                self._hello(source, entries, advertisements, now)
             case Subscribe(entries, keys, lease_s):
-                self._change(Subscribe, source, entries, keys, lease_s, outputs, now)
+                rejected = self._change(Subscribe, source, entries, keys, lease_s, now)
             case Unsubscribe(keys, entries):
                 is_removal = True
-                self._change(Subscribe, source, entries, keys, None, outputs, now)
+                rejected = self._change(Subscribe, source, entries, keys, None, now)
             case Advertise(entries, keys, lease_s):
-                self._change(Advertise, source, entries, keys, lease_s, outputs, now)
+                rejected = self._change(Advertise, source, entries, keys, lease_s, now)
             case Unadvertise(keys, entries):
                 is_removal = True
-                self._change(Advertise, source, entries, keys, None, outputs, now)
-        return self._told(is_removal) + outputs
+                rejected = self._change(Advertise, source, entries, keys, None, now)
+        return self._told(now, is_removal) + rejected
 
     def _check(self, message: Message, source: str) -> None:
         """Raise an error, before anything is done, unless this is for the peer to say."""
@@ -246,29 +245,21 @@ class Broker:
 
     def advance(self, now: float) -> list[Output]:
         """Let the leases expire that nobody renewed; return what that changes."""
-        outputs: list[Output] = []
         for client, kind, key in self._leases.ended(now):
-            (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, outputs, now)
-        return self._told(is_removal=True) + outputs
+            (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, now)
+        return self._told(now, is_removal=True)
 
     @property
     def next_expiry(self) -> float | None:
         """When `advance` has something to do next; None if there are no leases."""
         return self._leases.next_end
 
-    def _hello(
-        self,
-        source: str,
-        entries: tuple[Entry, ...],
-        advertisements: tuple[Entry, ...],
-        outputs: list[Output],
-        now: float,
-    ) -> None:
+    def _hello(self, source: str, entries: tuple[Entry, ...], advertisements: tuple[Entry, ...], now: float) -> None:
         link = self._link(source)
         if not link.has_greeted:  # or it came twice
             link.has_greeted = True
-            self._change(Advertise, source, advertisements, (), None, outputs, now)
-            self._change(Subscribe, source, entries, (), None, outputs, now)
+            self._change(Advertise, source, advertisements, (), None, now)
+            self._change(Subscribe, source, entries, (), None, now)
 
     def _change(
         self,
@@ -277,46 +268,54 @@ class Broker:
         entries: tuple[Entry, ...],
         keys: tuple[Key, ...],
         lease_s: float | None,
-        outputs: list[Output],
         now: float,
-    ) -> None:
-        """Add, then remove: nobody is without a filter in between."""
+    ) -> list[Output]:
+        """Add, then remove: nobody is without a filter in between. Return what a client may not have."""
+        rejected: list[Output] = []
         add, remove = (
             (self._subscribe, self._unsubscribe) if kind is Subscribe else (self._advertise, self._unadvertise)
         )
         is_client = source in self._clients
         for entry in entries:
             if is_client and (reason := self.table.objection(entry.filter)):
-                outputs.append(Reject(source, entry.key, reason))
+                rejected.append(Reject(source, entry.key, reason))
                 continue
-            add(source, entry, outputs, now)
+            add(source, entry, now)
             if is_client:
                 self._leases.lease((source, kind, entry.key), None if lease_s is None else now + lease_s)
         for key in keys:
-            remove(source, key, outputs, now)
+            remove(source, key, now)
+        return rejected
 
-    def _told(self, is_removal: bool) -> list[Output]:
-        return [Send(peer, each) for peer, link in self._links.items() for each in link.messages(is_removal)]
+    def _told(self, now: float, is_removal: bool) -> list[Output]:
+        """Return what neighbours are told of what changed, and whom announcements go to, now that all has changed."""
+        outputs: list[Output] = [
+            Send(peer, each) for peer, link in self._links.items() for each in link.messages(is_removal)
+        ]
+        announced, self._announced = self._announced, []
+        for said in announced:
+            outputs += self._route(said, _OWN, now)
+        return outputs
 
     # -- Subscriptions
 
-    def _subscribe(self, source: str, entry: Entry, outputs: list[Output], now: float) -> None:
+    def _subscribe(self, source: str, entry: Entry, now: float) -> None:
         key, expression = entry.key, entry.filter
         if source in self._links and not self._links[source].subscription_numbers.is_new(key):
             return
         if (source, key) in self.table:
             if self.table.of(source)[key] == expression:
                 return
-            self._unsubscribe(source, key, outputs, now)
+            self._unsubscribe(source, key, now)
         self.table.add(source, key, expression)
         if self._subscriptions is not None:
             self._subscriptions.add((source, key), expression)
         for neighbour, link in self._links.items():
             if neighbour != source and link.concerns(expression):
                 link.wanted.add((source, key), expression)
-        self._announce(Subscribe, source, entry, outputs, now)
+        self._announce(Subscribe, source, entry, now)
 
-    def _unsubscribe(self, source: str, key: Key, outputs: list[Output], now: float) -> None:
+    def _unsubscribe(self, source: str, key: Key, now: float) -> None:
         if (source, key) not in self.table:
             return  # it is what the sender wants
         expression = self.table.remove(source, key)
@@ -326,11 +325,11 @@ class Broker:
         for link in self._links.values():
             if (source, key) in link.wanted:
                 link.wanted.remove((source, key))
-        self._announce(Unsubscribe, source, Entry(key, expression), outputs, now)
+        self._announce(Unsubscribe, source, Entry(key, expression), now)
 
     # -- Advertisements
 
-    def _advertise(self, source: str, entry: Entry, outputs: list[Output], now: float) -> None:
+    def _advertise(self, source: str, entry: Entry, now: float) -> None:
         key, expression = entry.key, entry.filter
         link = self._links.get(source)
         if link is not None:
@@ -342,7 +341,7 @@ class Broker:
             if known == expression:
                 return
             if known is not None:
-                self._unadvertise(source, key, outputs, now)
+                self._unadvertise(source, key, now)
             self._clients[source][key] = expression
         for neighbour, other in self._links.items():
             if neighbour != source and other.offered is not None:
@@ -351,9 +350,9 @@ class Broker:
             for peer, wanted in self._subscriptions.overlapping(expression):
                 if peer != source and (peer, wanted) not in link.wanted:
                     link.wanted.add((peer, wanted), self.table.of(peer)[wanted])
-        self._announce(Advertise, source, entry, outputs, now)
+        self._announce(Advertise, source, entry, now)
 
-    def _unadvertise(self, source: str, key: Key, outputs: list[Output], now: float) -> None:
+    def _unadvertise(self, source: str, key: Key, now: float) -> None:
         if key not in self.advertised_by(source):
             return
         link = self._links.get(source)
@@ -366,7 +365,7 @@ class Broker:
             for wanted in self._subscriptions.overlapping(expression):
                 if wanted in link.wanted and not link.concerns(self.table.of(wanted[0])[wanted[1]]):
                     link.wanted.remove(wanted)
-        self._announce(Unadvertise, source, Entry(key, expression), outputs, now)
+        self._announce(Unadvertise, source, Entry(key, expression), now)
 
     # -- Events
 
@@ -423,20 +422,15 @@ class Broker:
                 rates.is_filtering = True
                 self.table.unmute(neighbour)
 
-    def _announce(self, kind: type[Any], source: str, entry: Entry, outputs: list[Output], now: float) -> None:
+    def _announce(self, kind: type[Any], source: str, entry: Entry, now: float) -> None:
         if self._announces and source in self._clients:
             self._announced_count += 1
-            said = announcements.announcement(
-                kind, self.name, source, entry.key, entry.filter, self._announced_count, now
+            self._announced.append(
+                announcements.announcement(kind, self.name, source, entry.key, entry.filter, self._announced_count, now)
             )
-            outputs += self._route(said, _OWN, now)
 
 
 def _named(name: str) -> str:
     if not isinstance(name, str) or not name:
         raise NamelessError(name)
     return name
-
-
-def _is_for(peer: str, output: Output) -> bool:
-    return peer == (output.peer if isinstance(output, Send) else output.client)

@@ -113,6 +113,8 @@ class Comparisons:
             for number, is_proven in self.inside(known).items():
                 if (other := self._told.get(number)) is not None:
                     self._list(other.around, known.number, is_proven)
+            self._list(known.around, known.number, is_proven=True)  # whoever asks for a filter that is told finds it
+            self._list(known.inside, known.number, is_proven=True)
             self._told[known.number] = known
             self._entered_count += 1
             if self._index is not None:
