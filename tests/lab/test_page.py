@@ -102,8 +102,8 @@ def test_what_does_not_agree_has_its_reason_in_the_row_below():
 
 def test_what_agrees_can_be_left_out():
     page = written(report())
-    assert 'id="otherwise"' in page and "#otherwise:checked ~ .scroll tr.yes" in page
-    assert page.count('<tr class="yes">') == 2 and page.count('<tr class="judged">') == 4
+    assert 'id="otherwise"' in page and "#otherwise:checked ~ .scroll tr.agreed" in page
+    assert page.count('<tr class="agreed">') == 2 and page.count('<tr class="judged">') == 4
 
 
 def test_the_counts_are_told_apart():

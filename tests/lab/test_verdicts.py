@@ -22,6 +22,8 @@ ratios = st.floats(0.01, 100)
         (0.73, 0.30, Verdict.DIRECTION),
         (0.73, 0.20, Verdict.DIFFERS),  # less, but far less
         (0.86, 0.035, Verdict.DIFFERS),
+        (0.67, 0.93, Verdict.DIRECTION),  # a saving of a third, and one of a fifteenth
+        (0.80, 0.54, Verdict.DIRECTION),
         (0.73, 0.98, Verdict.SAME),
         (0.73, 1.40, Verdict.TURNED),
         (10.0, 12.0, Verdict.AGREES),
@@ -157,6 +159,23 @@ def test_an_order_agrees_as_far_as_its_pairs_do(order, verdict):
     assert claim.verdict is verdict
     assert claim.published == "a > b > c"
     assert [each.split()[0] for each in claim.ours.split(" > ")] == list(order)
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ((10.0, 9.0), Verdict.AGREES),
+        ((10.0, 9.9), Verdict.SAME),
+        ((9.9, 10.0), Verdict.SAME),
+        ((9.0, 10.0), Verdict.TURNED),
+    ],
+)
+def test_who_leads_by_less_than_noise_does_not_lead(values, verdict):
+    assert verdicts.by_order("s", ["a", "b"], dict(zip("ab", values, strict=True)), where="5").verdict is verdict
+
+
+def test_what_holds_in_just_half_of_the_settings_differs():
+    assert verdicts.by_share("s", "always", [True, False], what="settings", where="5").verdict is Verdict.DIFFERS
 
 
 def test_equal_values_may_differ_by_what_is_said():

@@ -50,7 +50,7 @@ tr.judged > td { border-bottom: 0; } tr.judged > td, tr.why > td { background: #
 tr.why > td { padding: 0 .75rem .6rem 0; color: #3c444d; } tr.why b { font-weight: 600; }
 .yes { color: #00704f; } .nearly { color: #5f6f00; } .same { color: #6b5b00; }
 .differs { color: #9a4a00; } .turned { color: #b3261e; } .premise { color: #7a3b8f; } .unmeasured { color: #5b6672; }
-#otherwise:checked ~ .scroll tr.yes, #otherwise:checked ~ .scroll tr.all { display: none; }
+#otherwise:checked ~ .scroll tr.agreed, #otherwise:checked ~ .scroll tr.all { display: none; }
 .plots { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1rem 0; }
 .plots figure { margin: 0; max-width: 100%; }
 .plots svg { max-width: 100%; height: auto; }
@@ -134,7 +134,7 @@ def _claims_table(rows: str) -> str:
 
 def _claim_rows(claims: Sequence[Claim]) -> str:
     return "".join(
-        f'<tr class="{"yes" if claim.verdict is Verdict.AGREES else "judged"}">'
+        f'<tr class="{"agreed" if claim.verdict is Verdict.AGREES else "judged"}">'
         f"<td>{escape(claim.statement)}<br><small>{escape(claim.where)}</small></td>"
         f"<td>{escape(claim.published)}</td><td>{escape(claim.ours)}</td>"
         f'<td class="verdict {_LOOKS[claim.verdict]}">{claim.verdict.mark} {claim.verdict}</td></tr>{_why(claim)}'

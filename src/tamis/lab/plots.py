@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tamis.lab.base import Bars, Picture, Plot
 
@@ -51,8 +52,8 @@ _MOST_INSIDE = 4
 """So many names find room among the lines; more stand below them."""
 _APART = 0.01
 """Lines that are nowhere farther apart, as a share of the height of the plot, are one to the eye."""
-_THIN, _STRIPE = 1.5, 2.6
-"""The breadth of a line, and of each stripe beside it."""
+_THIN, _STRIPE, _MARKER = 1.5, 2.2, 3.5
+"""The breadth of a line, of each stripe beside it, and of a marker."""
 
 
 def drawn(plot: Plot | Bars | Picture) -> str:
@@ -134,7 +135,7 @@ def _lines(figure: Figure, plot: Plot) -> None:
         more = _STRIPE * stripes[id(line)]
         axes.plot(
             line.x, line.y, color=colour, linestyle=style, linewidth=_THIN + more, marker=marker,
-            markersize=3.5 + more, label=line.label or None, clip_on=False, zorder=2.5,
+            markersize=_MARKER + more, label=line.label or None, clip_on=False, zorder=2.5,
         )  # fmt: skip
     if plot.is_log_x:
         axes.set_xscale("log")
@@ -155,10 +156,12 @@ def _lines(figure: Figure, plot: Plot) -> None:
     axes.set_axisbelow(True)
     labelled = [line for line in plot.lines if line.label]
     look: Any = {"frameon": False, "fontsize": 7.5, "handlelength": 1.6, "columnspacing": 1.0}
-    if len(labelled) > _MOST_INSIDE:  # no corner is large enough
-        figure.legend(ncols=2, loc="outside lower left", **look)
-    else:
-        axes.legend(**look)
+    if len(labelled) > 1:  # one line is what the title says
+        is_inside = len(labelled) <= _MOST_INSIDE  # for more, no corner is large enough
+        legend = axes.legend(**look) if is_inside else figure.legend(ncols=2, loc="outside lower left", **look)
+        for handle in legend.legend_handles:
+            if isinstance(handle, Line2D):
+                handle.set(linewidth=_THIN, markersize=_MARKER)
 
 
 def _bars(axes: Axes, plot: Bars) -> None:

@@ -2,8 +2,9 @@
 
 Each function takes what was published as numbers or words and what we measured as numbers, and returns a claim. The
 noise of a shared machine is a few percent, so a difference below `NOISE` is none; a published ratio and ours agree if
-they lie within a factor of `ABOUT` of one another. Up to three times as far away, they agree in direction; what
-lies still farther away differs, even if both are less than one.
+they lie within a factor of `ABOUT` of one another, and neither difference is more than `EFFECT` times the other: a
+saving of 7 % is no saving of 33 %. Up to three times as far away, they agree in direction; what lies still farther away
+differs, even if both are less than one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NOISE = 1.05
 ABOUT = 1.5
+EFFECT = 2
 LINEAR = 0.2
 """By so much the power with which something grows may miss 1."""
 ROUGHLY = 3
@@ -59,7 +61,9 @@ def _verdict(published: float, measured: float, about: float) -> Verdict:
         return Verdict.AGREES if _is_within(found - expected, NOISE) else Verdict.SAME
     if (expected > 0) is not (found > 0):
         return Verdict.TURNED
-    return _distance(found - expected, about)
+    verdict = _distance(found - expected, about)
+    is_like = 1 / EFFECT <= found / expected <= EFFECT
+    return Verdict.DIRECTION if verdict is Verdict.AGREES and not is_like else verdict
 
 
 def _distance(difference: float, about: float) -> Verdict:
@@ -170,15 +174,17 @@ def by_value(
 def by_order(
     statement: str, names: Sequence[str], values: Mapping[str, float], *, where: str, remark: str = ""
 ) -> Claim:
-    """Check an order: `names` from the greatest value to the least.
+    """Check an order: `names` from the greatest value to the least. Who leads by less than noise does not lead.
 
     >>> by_order("speed", ["a", "b", "c"], {"a": 9.0, "b": 1.0, "c": 4.0}, where="5").verdict
     <Verdict.DIRECTION: 'agrees in direction'>
     """
     pairs = [(one, two) for index, one in enumerate(names) for two in names[index + 1 :]]
-    kept = sum(values[one] > values[two] for one, two in pairs)
+    kept = sum(values[one] > NOISE * values[two] for one, two in pairs)
     if kept == len(pairs):
         verdict = Verdict.AGREES
+    elif not kept and not any(values[two] > NOISE * values[one] for one, two in pairs):
+        verdict = Verdict.SAME
     else:
         verdict = Verdict.DIRECTION if 2 * kept > len(pairs) else Verdict.TURNED
     found = sorted(names, key=lambda name: -values[name])
@@ -274,6 +280,8 @@ def by_share(
         verdict, remark = Verdict.UNMEASURED, f"There are no {what} in this run in which it could be seen."
     elif kept == len(is_true):
         verdict = Verdict.AGREES
+    elif 2 * kept == len(is_true):
+        verdict = Verdict.DIFFERS
     else:
         verdict = Verdict.DIRECTION if 2 * kept > len(is_true) else Verdict.TURNED
     ours = f"in {kept} of {len(is_true)} {what}" + (f": {found}" if found else "")

@@ -25,7 +25,8 @@ PUBLISHED_RATIO = 0.73
 CACHES = (
     "The thesis explains its result by the caches of its time: the counters of all conjunctions did not fit into them, "
     "those of the subscriptions did for four times as many. Today both fit into the last cache, counters are compared "
-    "many at a time, and what is left is the evaluation of candidates, which only Boolean filtering has."
+    "many at a time, and what is left is the evaluation of candidates, which only Boolean filtering has. That is a "
+    "guess: nothing here measures caches."
 )
 
 

@@ -86,6 +86,12 @@ class Covered:
         """The share of others' filters that are covered, all brokers together (cov)."""
         return 1 - sum(map(len, self.kept.values())) / sum(map(self.behind, self.kept))
 
+    @property
+    def own_share(self) -> float:
+        """The share of what all brokers have that are filters of their own clients."""
+        own = len(self.traffic.filters)
+        return own / (own + sum(map(len, self.kept.values())))
+
     # -- Pruned
 
     def versions(self, share: float) -> dict[Link, list[Expression]]:

@@ -43,9 +43,9 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
                           BUDGETS, [row["entries"] for row in longest], is_rising=False, where="2.6"),
         verdicts.by_trend("The more may be wasted, the more event messages (longest line)", "irrelevant ones",
                           BUDGETS, [row["event messages"] for row in longest], is_rising=True, where="2.6"),
-        verdicts.by_trend("Waste adds up on the way: messages for each that is needed, over the length of the line",
-                          "adds up, until it is flooding", LENGTHS, [1 + row["in vain"] for row in farthest],
-                          is_rising=True, where="2.6"),
+        verdicts.by_trend("Waste adds up on the way (messages, divided by those that are needed, over the "
+                          "length of the line)", "adds up, until it is flooding", LENGTHS,
+                          [1 + row["in vain"] for row in farthest], is_rising=True, where="2.6"),
     )  # fmt: skip
     setup = (
         f"{count} subscriptions to {SHARE_COUNT} shares at one end of lines of brokers, {4 * count} events from "

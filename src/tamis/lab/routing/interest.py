@@ -28,6 +28,7 @@ TOPOLOGY = "balanced tree"
 INTERESTED = (1, 2, 4, 8, 15)
 PUBLISHING = (1, 3, 8, 15)
 SHARE_COUNT = 30
+UNIT = "of those without advertisements"
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
@@ -61,17 +62,17 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         for kind in kinds
     }
     claims = (
-        verdicts.by_trend("The more brokers want an event, the less filtering saves (messages for each of flooding)",
-                          "flooding is good if interests are spread evenly", INTERESTED,
+        verdicts.by_trend("The more brokers want an event, the less filtering saves (messages, as a share of "
+                          "those of flooding)", "flooding is good if interests are spread evenly", INTERESTED,
                           [row["filtering"] for row in interest], is_rising=True, where="2.2"),
         verdicts.by_value("If all brokers want every event, filtering sends as much as flooding", 1.0,
                           interest[-1]["filtering"], within=0.01, where="2.2"),
-        verdicts.by_direction("With one publisher, advertisements leave fewer entries (for each without)", "fewer",
-                              saved["own shares"][0], is_more=False, where="2.7"),
-        verdicts.by_direction("And fewer messages for subscribing", "fewer", messages["own shares"][0],
-                              is_more=False, where="2.7"),
-        verdicts.by_value("If anything may come from anywhere, they save nothing: entries for each without", 1.0,
-                          saved["anything"][-1], within=0.01, where="2.7"),
+        verdicts.by_direction("With one publisher, advertisements leave fewer entries", "fewer",
+                              saved["own shares"][0], is_more=False, unit=UNIT, where="2.7"),
+        verdicts.by_direction("With one publisher, advertisements leave fewer messages for subscribing", "fewer",
+                              messages["own shares"][0], is_more=False, unit=UNIT, where="2.7"),
+        verdicts.by_value("If anything may come from anywhere, advertisements save nothing: entries", 1.0,
+                          saved["anything"][-1], within=0.01, unit=UNIT, where="2.7"),
     )  # fmt: skip
     setup = (
         f"A {TOPOLOGY} of {BROKER_COUNT} brokers, simulated, {count} subscriptions. Advertisements are of a "
@@ -79,15 +80,15 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     )
     plots = (
         Plot(
-            "Event messages for each of flooding",
+            "Event messages",
             "brokers whose clients want the event",
-            "",
+            "share of those of flooding",
             (Line("filtering", INTERESTED, tuple(row["filtering"] for row in interest)),),
         ),
         Plot(
-            "Entries with advertisements, for each without",
+            "Entries with advertisements",
             "publishers",
-            "",
+            "share of those without",
             tuple(Line(kind, PUBLISHING, tuple(each)) for kind, each in saved.items()),
         ),
     )

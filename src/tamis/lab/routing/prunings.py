@@ -102,6 +102,25 @@ class Pruning:
         loads = self.loads(overlay)
         return bend(FINE, loads, loads[-1])
 
+    def risen(self, overlay: Overlay, gone: float) -> float:
+        """Return how much of what all prunings add to the load is there when a share of the table is gone."""
+        first, there, last = self.loads_over(overlay, (0.0, gone, 1.0))
+        return (there - first) / max(last - first, 1e-9)
+
+    def rise_told(self, overlay: Overlay, published: float) -> str:
+        """Say how the load rises, where no place stands out from which on it does."""
+        first, *_, last = self.loads(overlay)
+        parts = ", ".join(f"{self.risen(overlay, gone):.0%} at {gone}" for gone in (0.1, 0.3, published))
+        return (
+            f"The load rises all along, by {last - first:.2f} altogether; of that are there, by what is gone of the "
+            f"table, {parts}. On such a curve no place stands out."
+        )
+
+    def loads_over(self, overlay: Overlay, gone: Sequence[float]) -> list[float]:
+        """Return the load of a network when such shares of the table are gone."""
+        found = np.interp(gone, [self.reduction(share) for share in FINE], self.loads(overlay))
+        return [float(each) for each in found]
+
     def loads(self, overlay: Overlay, shares: Sequence[float] = FINE) -> list[float]:
         """Return the load of a network after each share of all prunings (N)."""
         return overlay.loads(self.reached(overlay), [self.steps(share) for share in shares])

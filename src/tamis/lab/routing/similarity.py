@@ -7,6 +7,7 @@ measurements; what they expect is compared with what simulated brokers do.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from random import Random
 
 from tamis.lab import verdicts
@@ -21,6 +22,7 @@ TOPOLOGY, BROKER_COUNT = "balanced tree", 10
 SHARE_COUNTS = (300, 100, 30, 10, 3)
 FLOODING, SIMPLE, IDENTITY, COVERING, MERGING, IMPERFECT = STRATEGIES
 PERFECT = (SIMPLE, IDENTITY, COVERING, MERGING)
+TOLD = ("subscribe", "cancel")
 _RETOLD = (
     "A merger is a new filter: it is told to each neighbour and takes the old ones back in the same message, so fewer "
     "entries do not make fewer messages."
@@ -48,11 +50,14 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
 
 def _claims(rows: list[Row], count: int) -> tuple[Claim, ...]:
-    alike = {row["strategy"]: row for row in rows if row["shares"] == SHARE_COUNTS[-1]}
-    entries = {name: float(row["entries"]) for name, row in alike.items()}
-    messages = {name: float(row["subscribe messages"] + row["cancel messages"]) for name, row in alike.items()}
     simple = [row for row in rows if row["strategy"] == SIMPLE]
     others = BROKER_COUNT - 1
+    entries = {name: _all(rows, name, "entries") for name in STRATEGIES}
+    messages = {
+        name: [one + two for one, two in zip(*(_all(rows, name, f"{each} messages") for each in TOLD), strict=True)]
+        for name in STRATEGIES
+    }
+    carried = {name: _all(rows, name, "filters and keys in a cancellation") for name in STRATEGIES}
     return (
         verdicts.by_share("With simple routing every broker knows every subscription of the others", "all of them",
                           [row["entries"] == others * count for row in simple], what="settings", where="2.3"),
@@ -64,16 +69,21 @@ def _claims(rows: list[Row], count: int) -> tuple[Claim, ...]:
                           [row["subscribe messages"] + row["cancel messages"] == 0
                            and row["event messages"] == others * count for row in rows if row["strategy"] == FLOODING],
                           what="settings", where="2.2"),
-        verdicts.by_order("Tables shrink from strategy to strategy (entries, many alike)", PERFECT, entries,
-                          where="2.3 to 2.6"),
-        verdicts.by_order("So do control messages, up to covering (many alike)", PERFECT[:3], messages,
-                          where="2.3 to 2.5"),
-        verdicts.by_direction("Merging takes fewer control messages than covering (many alike)", "fewer",
-                              messages[MERGING] / messages[COVERING], is_more=False, where="2.6", remark=_RETOLD),
+        verdicts.by_share("Tables shrink from simple routing to identity, covering and merging (entries)",
+                          "smaller at each step", [_is_falling(*each) for each in _settings(entries, PERFECT)],
+                          what="settings", found=_named(entries, PERFECT), where="2.3 to 2.6"),
+        verdicts.by_share("Control messages become fewer from simple routing to identity and covering",
+                          "fewer at each step", [_is_falling(*each) for each in _settings(messages, PERFECT[:3])],
+                          what="settings", found=_named(messages, PERFECT[:3]), where="2.3 to 2.5"),
+        verdicts.by_share("Merging takes fewer control messages than covering", "fewer",
+                          [_is_falling(*each) for each in _settings(messages, (COVERING, MERGING))],
+                          what="settings", found=_ratios_told(messages, MERGING, COVERING), where="2.6",
+                          remark=f"{_RETOLD} The entries are fewer all the same: "
+                          f"{_ratios_told(entries, MERGING, COVERING)}."),
         *(
-            verdicts.by_trend(f"The more alike, the more {name} saves (entries for each of simple routing)",
-                              "depends on similarity", SHARE_COUNTS, _saved(rows, name), is_rising=False,
-                              where=where)
+            verdicts.by_trend(f"The more alike, the more {name} saves (entries, as a share of those of simple routing, "
+                              "over the number of shares)", "depends on similarity", SHARE_COUNTS, _saved(rows, name),
+                              is_rising=False, where=where)
             for name, where in ((IDENTITY, "2.4"), (COVERING, "2.5"), (MERGING, "2.6"))
         ),
         verdicts.by_share("Nothing is lost in quality: identity, covering and merging carry exactly the events that "
@@ -83,18 +93,43 @@ def _claims(rows: list[Row], count: int) -> tuple[Claim, ...]:
         verdicts.by_share("Every strategy delivers the same", "the same",
                           [len({row["delivered"] for row in rows if row["shares"] == each}) == 1
                            for each in SHARE_COUNTS], what="settings", where="2.2"),
-        verdicts.by_direction("A cancellation carries what takes its place, with covering (filters and keys in it, "
-                              "for each with simple routing)", "covered ones are told again",
-                              alike[COVERING]["filters and keys in a cancellation"]
-                              / alike[SIMPLE]["filters and keys in a cancellation"], is_more=True, where="2.5"),
+        verdicts.by_share("With covering, a cancellation carries what takes its place (more filters and keys in it "
+                          "than with simple routing)", "covered ones are told again",
+                          [_is_falling(*each) for each in _settings(carried, (COVERING, SIMPLE))], what="settings",
+                          found=_ratios_told(carried, COVERING, SIMPLE), where="2.5"),
         verdicts.by_share("Imperfect merging carries more events than perfect routing", "irrelevant ones too",
                           [one > two for one, two in zip(_all(rows, IMPERFECT, "event messages"),
                                                          _all(rows, SIMPLE, "event messages"), strict=True)],
                           what="settings", where="2.6"),
-        verdicts.by_direction("Imperfect merging has fewer entries than perfect merging (all settings)", "fewer",
-                              sum(_all(rows, IMPERFECT, "entries")) / sum(_all(rows, MERGING, "entries")),
-                              is_more=False, where="2.6"),
+        verdicts.by_share("Imperfect merging has fewer entries than perfect merging", "fewer",
+                          [_is_falling(*each) for each in _settings(entries, (MERGING, IMPERFECT))], what="settings",
+                          found=_ratios_told(entries, IMPERFECT, MERGING), where="2.6"),
     )  # fmt: skip
+
+
+def _settings(counts: dict[str, list[float]], strategies: tuple[str, ...]) -> list[tuple[float, ...]]:
+    """Return what was counted with some strategies, setting by setting."""
+    return list(zip(*(counts[name] for name in strategies), strict=True))
+
+
+def _is_falling(*counts: float) -> bool:
+    return all(one > two for one, two in pairwise(counts))
+
+
+def _named(counts: dict[str, list[float]], strategies: tuple[str, ...]) -> str:
+    """Write what was counted where subscriptions are least and most alike."""
+    ends = ((0, SHARE_COUNTS[0]), (-1, SHARE_COUNTS[-1]))
+    return "; ".join(
+        f"{', '.join(f'{name} {counts[name][place]:,.0f}' for name in strategies)} with {shares} shares"
+        for place, shares in ends
+    )
+
+
+def _ratios_told(counts: dict[str, list[float]], one: str, other: str) -> str:
+    """Write how many times as many one strategy has as another, in all settings."""
+    ratios = [mine / theirs for mine, theirs in _settings(counts, (one, other))]
+    told = [f"{ratio:.2f} times with {shares} shares" for ratio, shares in zip(ratios, SHARE_COUNTS, strict=True)]
+    return ", ".join(told)
 
 
 def _saved(rows: list[Row], strategy: str) -> list[float]:

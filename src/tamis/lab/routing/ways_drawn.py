@@ -103,8 +103,9 @@ def _told(stop: Stop) -> str:
     sentences = [f"<b>{stop.broker}</b> gets the event {came}."]
     for peer, filters in stop.asked:
         if filters:
-            marks = ", ".join(f"{escape(text)} {'✓' if is_match else '✗'}" for text, is_match in filters)
-            sentences.append(f"{escape(peer)} wants: {marks}.")
+            marks = ", ".join(f"{escape(text)}&nbsp;{'✓' if is_match else '✗'}" for text, is_match in filters)
+            is_flooded = [text for text, _ in filters] == ["TRUE"]
+            sentences.append(f"{escape(peer)} gets everything." if is_flooded else f"{escape(peer)} wants: {marks}.")
     if stop.delivered:
         sentences.append(f"It delivers to <b>{escape(' and '.join(stop.delivered))}</b>.")
     if stop.sent:
