@@ -48,6 +48,7 @@ th.group { padding-top: 1.4rem; font-size: .95rem; white-space: normal; }
 td.verdict { font-weight: 600; min-width: 7.5rem; }
 tr.judged > td { border-bottom: 0; } tr.judged > td, tr.why > td { background: #fbfaf7; }
 tr.why > td { padding: 0 .75rem .6rem 0; color: #3c444d; } tr.why b { font-weight: 600; }
+tr.why div, th.group div { position: sticky; left: 0; max-width: min(100%, calc(100vw - 2.5rem)); }
 .yes { color: #00704f; } .nearly { color: #5f6f00; } .same { color: #6b5b00; }
 .differs { color: #9a4a00; } .turned { color: #b3261e; } .premise { color: #7a3b8f; } .unmeasured { color: #5b6672; }
 #otherwise:checked ~ .scroll tr.agreed, #otherwise:checked ~ .scroll tr.all { display: none; }
@@ -124,7 +125,8 @@ def _summary(report: Report) -> str:
             is_all = all(claim.verdict is Verdict.AGREES for claim in result.claims)
             look = ' class="all"' if is_all else ""
             source = f"<small>{escape(experiment.source)}</small>"
-            rows += f'<tr{look}><th class="group" colspan="4">{link} {source}</th></tr>{_claim_rows(result.claims)}'
+            rows += f'<tr{look}><th class="group" colspan="4"><div>{link} {source}</div></th></tr>'
+            rows += _claim_rows(result.claims)
     return _claims_table(rows)
 
 
@@ -146,7 +148,7 @@ def _why(claim: Claim) -> str:
     """Say below a claim why it did not come out as published, or that nobody knows."""
     if claim.verdict is Verdict.AGREES:
         return ""
-    return f'<tr class="why"><td colspan="4"><b>Why:</b> {escape(claim.remark or UNKNOWN)}</td></tr>'
+    return f'<tr class="why"><td colspan="4"><div><b>Why:</b> {escape(claim.remark or UNKNOWN)}</div></td></tr>'
 
 
 def _section(experiment: Experiment, result: Result, seconds: float) -> list[str]:
