@@ -35,6 +35,8 @@ _FEW = 32
 """So many filters are compared pair by pair; for more there is an index."""
 _PAIRS = 1 << 16
 """So many comparisons of pairs are remembered."""
+_MERGERS = 1 << 13
+"""So many mergers, and lengths of filters; these are large, and the next link asks soon."""
 _FEW_CHARACTERS = 6
 _MOST_LISTED = 1 << 23
 """So many filters may stand in lists altogether; then the oldest lists are forgotten."""
@@ -77,9 +79,9 @@ class Comparisons:
         self.context = context_of(schema)
         self.is_covered: Callable[[KnownFilter, KnownFilter], bool] = lru_cache(_PAIRS)(_is_covered)
         """Does the second filter match every event that the first matches, as far as that can be proven?"""
-        self.united: Callable[[Form, Form], Expression | None] = lru_cache(_PAIRS)(united)
+        self.united: Callable[[Form, Form], Expression | None] = lru_cache(_MERGERS)(united)
         """Which one filter matches just what two match?"""
-        self.length: Callable[[Form], int] = lru_cache(_PAIRS)(_length)
+        self.length: Callable[[Form], int] = lru_cache(_MERGERS)(_length)
         """About how many characters does it take to say a filter?"""
         self._by_expression: WeakValueDictionary[Expression, KnownFilter] = WeakValueDictionary()
         self._by_formula: WeakValueDictionary[Hashable, KnownFilter] = WeakValueDictionary()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tamis.routing.base import Summary
     from tamis.routing.mergers import Nearly
 
-_REMEMBERED = 1 << 16
+_REMEMBERED = 1 << 13
 BUDGET = 0.2
 
 
