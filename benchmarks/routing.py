@@ -49,7 +49,7 @@ _ONE_BY_ONE = 10_000
 _BATCHES = 1_000
 """Up to so many subscriptions come one by one; more of them come in so many batches, each from one client at once."""
 _CANCELLED = 1_000
-_MOST_ENTRIES = 20_000_000
+_MOST_ENTRIES = 5_000_000
 """Above so many entries of simple routing, what simple routing and identity cost is computed and not simulated."""
 
 
