@@ -20,7 +20,19 @@ from tamis.language.meaning import holds
 from tamis.language.patterns import ANY_CHARACTER, ANY_TEXT, like_pieces
 from tamis.language.types import ArrayType, RecordType
 from tamis.language.values import EXACT, compare, is_number
-from tamis.relations.lines import ARRAY, BOOLEAN, DOUBLE, NULL, NUMBER, TEXT, TIME, Cut, first_value, last_value, places
+from tamis.relations.lines import (
+    BOOLEAN,
+    DOUBLE,
+    NULL,
+    NUMBER,
+    TEXT,
+    TIME,
+    Cut,
+    cut_at,
+    first_value,
+    last_value,
+    places,
+)
 from tamis.relations.value_sets import Values, is_member, stretches
 
 if TYPE_CHECKING:
@@ -105,8 +117,10 @@ def _put(event: Event, path: Path, value: Any) -> None:
         if not isinstance(below, dict):
             return
         at = below
-    if not (isinstance(value, Mapping) and isinstance(at.get(path[-1]), Mapping)):
+    if not isinstance(value, Mapping):
         at[path[-1]] = value
+    elif not isinstance(at.get(path[-1]), Mapping):
+        at[path[-1]] = dict(value)  # its own, for what lies in the record is put into it
 
 
 def _complete(event: Event, schema: Schema, event_type: str | None) -> None:
@@ -196,8 +210,10 @@ def _candidates(values: Values, line: str, hints: list[Any]) -> list[Any]:
 
 def _as_typed(hint: Any, values: Values, line: str) -> Iterator[Any]:
     """Return what a hint is on a line, in the types that the line has, if it is one of some values there."""
-    if isinstance(hint, list):
-        if is_member((ARRAY,), values):
+    if isinstance(
+        hint, list | dict
+    ):  # no comparison has one for an operand: they lie together, each as good as another
+        if is_member(cut_at(hint), values):
             yield hint
         return
     for _, before, after, _ in places(hint, line):
