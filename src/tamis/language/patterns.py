@@ -52,6 +52,21 @@ def like_pieces(pattern: str, escape: str) -> list[Any]:
     return pieces
 
 
+def least_text_above(prefix: str) -> str | None:
+    """Return the least text that is greater than every text with this prefix; None if there is none.
+
+    >>> least_text_above("ab"), least_text_above("")
+    ('ac', None)
+    """
+    while prefix:
+        last = ord(prefix[-1])
+        if last < 0x10FFFF:
+            following = last + 1 if last + 1 != 0xD800 else 0xE000  # surrogates are no characters
+            return prefix[:-1] + chr(following)
+        prefix = prefix[:-1]
+    return None
+
+
 def like_expression(pattern: str, escape: str) -> str:
     """Return the regular expression of a LIKE pattern."""
     wild = {ANY_TEXT: ".*", ANY_CHARACTER: "."}

@@ -30,7 +30,7 @@ from tamis.language.expressions import (
     Not,
     Test,
 )
-from tamis.language.patterns import ANY_TEXT, like_pieces
+from tamis.language.patterns import ANY_TEXT, least_text_above, like_pieces
 from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.matching.axes import STRING, TRUTH, Axis, AxisKey, axis_kind, sorting_keys
@@ -239,7 +239,7 @@ class Leaves:
 
     def _prefix(self, term: Expression, prefix: str) -> int:
         """`startswith` as an interval: from the prefix up to the least text above all that start with it."""
-        above = _least_text_above(prefix)
+        above = least_text_above(prefix)
         if type(term) not in _TERMS or above is None:
             return self.truth(Test("startswith", (term, Literal(prefix))), True)
         axis, operands = self._place(term, STRING)
@@ -302,17 +302,6 @@ class Leaves:
             set_starts,
             sorted_members[:member_count],
         )
-
-
-def _least_text_above(prefix: str) -> str | None:
-    """Return the least text that is greater than every text with this prefix; None if there is none."""
-    while prefix:
-        last = ord(prefix[-1])
-        if last < 0x10FFFF:
-            following = last + 1 if last + 1 != 0xD800 else 0xE000  # surrogates are no characters
-            return prefix[:-1] + chr(following)
-        prefix = prefix[:-1]
-    return None
 
 
 def integers(values: list[int], dtype: Any = np.int64) -> npt.NDArray[Any]:

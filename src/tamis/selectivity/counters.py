@@ -1,31 +1,85 @@
 """How does a running system learn how often its predicates are true?
 
-It counts: a table says of each registered predicate how many of the filtered events fulfilled it. Counters of several
-brokers, or of several partitions of a history, are added. A predicate that is new has no counter yet; where others
-are known that ask about the same attribute, its share lies between theirs, and is interpolated.
+It counts: a table says of each predicate how many events fulfilled it, of those that came since it is known. A
+matcher that sorts an event's values among the operands of its predicates counts more at once: how many events fell on
+each operand and between two of them, which decides all comparisons there (`Tallied`). Old events count less and less
+(`half_life`). Counters of several brokers, or of several partitions of a history, are added: each brings its own
+events.
+
+A predicate that is new has no count yet. Where others are known that ask about the same term, its share follows
+from theirs, exactly or by interpolation (`lines`); as it is counted itself, that counts more and more.
 
 Source: Bittner 2008, sections 6.4.2 and 6.6.1, the selectivity table and example 6.1 (docs/bibliography.md).
-Departs: interpolation is linear between the nearest known limits of either direction, `<` and `>` alike; an equality
-  takes an even part of what is left between them.
+Departs: the published table has one number of events for all predicates, which is wrong for those that come late.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.language.expressions import Attribute, Compare, Expression, Literal, Not
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.expressions import Attribute, Expression, IsNull, Not, postorder
 from tamis.language.meaning import truth
+from tamis.selectivity.errors import HalfLifeError
+from tamis.selectivity.lines import AFTER, BEFORE, BOOLEAN, Line, Place, standing
+from tamis.selectivity.questions import Comparison, comparison, question
 from tamis.selectivity.statistics import GUESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sequence
 
     from tamis.language.schema import Schema
 
-_Limit = tuple[float, float]
-"""An operand, and the share of events whose value is less."""
+ENOUGH = 20.0
+"""After so many events a predicate's own count is believed alone."""
+_GREATEST_WEIGHT = 1e12
+_FORGOTTEN = 1e-4
+"""An operand is forgotten when it has so small a share of the events of its line: nobody asks for it any more."""
+
+_COMPLEMENT = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "=": "<>", "<>": "="}
+
+
+class Tallied(NamedTuple):
+    """How often the values of a term fell on each of some operands, and between two of them.
+
+    Operands are of one kind and in order. `counts` has 0 for no value (of that kind), then below the first operand, on
+    it, between it and the second, and so on. Without operands the term is a predicate: unknown, false, true.
+    """
+
+    term: Expression
+    operands: Sequence[Any] | None
+    counts: npt.NDArray[Any]
+
+
+class _Column:
+    """What was tallied of a term's values of one kind: weights by place."""
+
+    __slots__ = ("numbers", "present", "seen", "weights")
+
+    def __init__(self) -> None:
+        self.numbers: dict[Place, int] = {}
+        self.weights = np.zeros((0, 3))
+        """Of each place: what lies before it, what does not lie after it, and of how many events."""
+        self.present = self.seen = 0.0
+
+    def add(self, places: list[Any], weights: npt.NDArray[np.float64], present: float, seen: float) -> None:
+        numbers = self.numbers
+        for place in places:
+            numbers.setdefault(place, len(numbers))
+        if len(numbers) > len(self.weights):
+            self.weights = np.concatenate([self.weights, np.zeros((len(numbers) - len(self.weights), 3))])
+        np.add.at(self.weights, [numbers[place] for place in places], weights)
+        self.present += present
+        self.seen += seen
+        least = _FORGOTTEN * self.weights[:, 2].max(initial=0.0)
+        kept = self.weights[:, 2] > least
+        if np.count_nonzero(kept) < len(kept) // 2:
+            self.numbers = {place: at for at, place in enumerate(each for each in numbers if kept[numbers[each]])}
+            self.weights = self.weights[kept]
 
 
 class Counters:
@@ -34,116 +88,247 @@ class Counters:
     >>> import tamis
     >>> counters = Counters()
     >>> counters.observe([{"price": price} for price in range(100)], map(tamis.parse, ["price > 20", "price > 60"]))
-    >>> counters.share(tamis.parse("price > 20")), counters.share(tamis.parse("price > 40"))
-    (0.79, 0.59...)
+    >>> [round(counters.share(tamis.parse(text)), 2) for text in ("price > 20", "price <= 20", "price > 40")]
+    [0.79, 0.21, 0.59]
+
+    With a `half_life` an event counts half after so many others, a quarter after twice as many.
     """
 
-    def __init__(self, schema: Schema | None = None) -> None:
+    def __init__(self, schema: Schema | None = None, *, half_life: float | None = None) -> None:
+        if half_life is not None and not half_life > 0:
+            raise HalfLifeError(half_life)
         self._schema = schema
-        self.event_count = 0
-        self._counts: Counter[Expression] = Counter()
-        self._limits: dict[tuple[str, ...], list[_Limit]] | None = None
+        self._half_life = half_life
+        self._weight = 1.0  # of an event now; what is old counts less because new events count more
+        self._total = 0.0
+        self._fulfilled: dict[Expression, float] = {}
+        self._missed: dict[Expression, float] = {}  # of each predicate: the weight of the events it was not asked about
+        self._columns: dict[tuple[Expression, str], _Column] = {}
+        self._comparisons: dict[tuple[Expression, str], dict[Expression, Comparison]] = {}
+        self._lines: dict[tuple[Expression, str], Line] = {}
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len(self._fulfilled)
+
+    @property
+    def event_count(self) -> float:
+        """How many events count, those that are old less."""
+        return self._total / self._weight
+
+    # -- Counting
 
     def observe(self, events: Iterable[Mapping[str, Any]], predicates: Iterable[Expression]) -> None:
         """Count which of some predicates some events fulfil: the plain way, for those who have no matcher."""
         asked = list(dict.fromkeys(predicates))
+        self.know(asked)
         for event in events:
             self.add(1, [each for each in asked if truth(each, event, self._schema) is True])
-        self.know(asked)
 
     def add(self, event_count: int, fulfilled: Iterable[Expression] | Mapping[Expression, int]) -> None:
-        """Count some events, and the predicates that they fulfilled."""
-        self.event_count += event_count
-        self._counts.update(fulfilled)
-        self._limits = None
+        """Count some events, of which all predicates were asked that are known, and those that they fulfilled."""
+        counts = fulfilled if isinstance(fulfilled, Mapping) else Counter(fulfilled)
+        self.know(counts)
+        self._pass(event_count)
+        for predicate, count in counts.items():
+            self._fulfilled[predicate] += count * self._weight
+
+    def take(self, event_count: int, tallied: Iterable[Tallied]) -> None:
+        """Count some events, which a matcher tallied as far as it knew operands; all of them, or some of them."""
+        self._pass(event_count)
+        for term, operands, counts in tallied:
+            seen = float(counts.sum())
+            if not seen:
+                continue
+            if operands is None:
+                for predicate, count in ((term, counts[2]), (Not(term), counts[1])):
+                    self._credit(predicate, float(count), seen, event_count)
+                continue
+            stands = [standing(operand) for operand in operands]
+            kinds = {each.kind for each in stands if each is not None}
+            if len(kinds) == 1:
+                rising = np.cumsum(counts[1:], dtype=np.float64)
+                weights = np.stack([rising[:-1:2], rising[1::2], np.full(len(operands), seen)], axis=1)
+                is_known = [each is not None for each in stands]  # NaN stands nowhere
+                column = self._columns.setdefault((term, kinds.pop()), _Column())
+                column.add(
+                    [each.place for each in stands if each is not None],
+                    weights[is_known] * self._weight,
+                    float(rising[-1]) * self._weight,
+                    seen * self._weight,
+                )
+
+    def _credit(self, predicate: Expression, count: float, seen: float, event_count: int) -> None:
+        """Count a predicate that was asked of `seen` of the events that just passed."""
+        if predicate not in self._fulfilled:
+            self.know((predicate,))
+            self._missed[predicate] -= event_count * self._weight
+        self._fulfilled[predicate] += count * self._weight
+        self._missed[predicate] += (event_count - seen) * self._weight
+
+    def _pass(self, event_count: int) -> None:
+        if self._half_life is not None:
+            self._weight *= 2.0 ** min(900.0, event_count / self._half_life)
+        self._total += event_count * self._weight
+        self._lines = {}
+        if self._weight > _GREATEST_WEIGHT:
+            self._scale(1 / self._weight)
+
+    def _scale(self, by: float) -> None:
+        self._weight *= by
+        self._total *= by
+        for counts in (self._fulfilled, self._missed):
+            for predicate in counts:
+                counts[predicate] *= by
+        for column in self._columns.values():
+            column.weights *= by
+            column.present *= by
+            column.seen *= by
 
     def know(self, predicates: Iterable[Expression]) -> None:
-        """Keep counters for predicates although they were never fulfilled yet."""
+        """Count predicates from now on, although they were never fulfilled yet."""
         for predicate in predicates:
-            self._counts.setdefault(predicate, 0)
-        self._limits = None
+            if predicate not in self._fulfilled:
+                self._fulfilled[predicate] = 0.0
+                self._missed[predicate] = self._total
+                compared = comparison(predicate)
+                if compared is not None:
+                    self._comparisons.setdefault((compared.term, compared.kind), {})[predicate] = compared
+                    self._lines = {}
 
     def merge(self, others: Counters) -> None:
-        """Add what was counted elsewhere, on other events."""
-        self.add(others.event_count, others._counts)
+        """Add what was counted elsewhere, on other events: each predicate by those that it was asked about."""
+        by = self._weight / others._weight
+        self.know(others._fulfilled)
+        for predicate in self._fulfilled:
+            missed = others._missed.get(predicate, others._total)
+            self._missed[predicate] += missed * by
+        for predicate, count in others._fulfilled.items():
+            self._fulfilled[predicate] += count * by
+        self._total += others._total * by
+        for key, column in others._columns.items():
+            own = self._columns.setdefault(key, _Column())
+            own.add(list(column.numbers), column.weights * by, column.present * by, column.seen * by)
+        self._lines = {}
 
     def forget(self, predicate: Expression) -> None:
         """Drop the counter of a predicate that nobody asks any more."""
-        self._counts.pop(predicate, None)
-        self._limits = None
+        if self._fulfilled.pop(predicate, None) is None:
+            return
+        del self._missed[predicate]
+        compared = comparison(predicate)
+        if compared is not None:
+            del self._comparisons[compared.term, compared.kind][predicate]
+        self._lines = {}
 
-    def count(self, predicate: Expression) -> int:
-        """Return how many events fulfilled a predicate."""
-        return self._counts.get(predicate, 0)
+    # -- Asking
+
+    def count(self, predicate: Expression) -> float:
+        """Return how many events fulfilled a predicate, those that are old less; as many as its share says."""
+        if predicate in self._fulfilled:
+            return self._fulfilled[predicate] / self._weight
+        return self.share(predicate) * self.event_count
 
     def share(self, predicate: Expression) -> float:
-        """Return how often a predicate is true: counted, interpolated, or guessed."""
-        if not self.event_count:
-            return GUESS
-        if predicate in self._counts:
-            return self._counts[predicate] / self.event_count
-        match predicate:
-            case Compare(operator, Attribute(path), Literal(int() | float() as operand)) if operand == operand:
-                found = self._interpolated(operator, path, float(operand))
-                return GUESS if found is None else min(1.0, max(0.0, found))
-            case Not(inner) if inner in self._counts:
-                return 1.0 - self._counts[inner] / self.event_count
-        return GUESS
+        """Return how often a predicate is true: counted, concluded from others, or guessed."""
+        if predicate not in self._fulfilled:
+            return self._concluded(predicate)
+        seen = self._seen(predicate)
+        doubt = max(0.0, min(ENOUGH, self.event_count) - seen)
+        if not seen + doubt:
+            return self._concluded(predicate)
+        prior = self._concluded(predicate) if doubt else 0.0
+        return _share((self._fulfilled[predicate] / self._weight + doubt * prior) / (seen + doubt))
 
-    # -- Interpolation
+    def _seen(self, predicate: Expression) -> float:
+        return (self._total - self._missed[predicate]) / self._weight
 
-    def _interpolated(self, operator: str, path: tuple[str, ...], operand: float) -> float | None:
-        limits = self._known_limits().get(path)
-        if not limits:
+    def _counted(self, predicate: Expression) -> float | None:
+        """Return the share of a predicate's own count, if that is enough; None if there is none."""
+        if predicate not in self._fulfilled:
             return None
-        match operator:
-            case "<" | "<=":
-                return _below(limits, operand)
-            case ">" | ">=":
-                return 1.0 - _below(limits, operand)
-            case "=":
-                return self._equal(limits, path, operand)
-            case "<>":
-                return 1.0 - self._equal(limits, path, operand)
-        return None
+        seen = self._seen(predicate)
+        return self._fulfilled[predicate] / self._weight / seen if seen >= min(ENOUGH, self.event_count) > 0 else None
 
-    def _equal(self, limits: list[_Limit], path: tuple[str, ...], operand: float) -> float:
-        """Spread what lies between the limits around a value evenly, the values that are counted left out."""
-        at = bisect_left(limits, (operand, -1.0))
-        low, below = limits[at - 1] if at else (limits[0][0], 0.0)
-        high, above = limits[at] if at < len(limits) else (limits[-1][0], 1.0)
-        mass, width = max(0.0, above - below), max(1.0, high - low)
-        for known, count in self._counts.items():
-            match known:
-                case Compare("=", Attribute(other), Literal(int() | float() as value)) if other == path:
-                    if low <= value < high:
-                        mass, width = max(0.0, mass - count / self.event_count), max(1.0, width - 1)
-        return mass / width
+    def _concluded(self, predicate: Expression) -> float:
+        """Return the share of a predicate as far as others tell it."""
+        match predicate:
+            case IsNull(term):
+                present = self._presence(term)
+                return GUESS if present is None else _share(1.0 - present)
+            case Not(IsNull(term)):
+                present = self._presence(term)
+                return GUESS if present is None else _share(present)
+        asked = question(predicate)
+        if asked is not None and (line := self._line(asked.term, asked.kind)):
+            return _share(asked.share(line))
+        complement = predicate.value if isinstance(predicate, Not) else Not(predicate)
+        counted = self._counted(complement)
+        if counted is None:
+            return GUESS
+        attributes = (node for node in postorder(complement) if isinstance(node, Attribute))
+        presences = [present for node in attributes if (present := self._presence(node)) is not None]
+        return _share(min(presences, default=1.0) - counted)
 
-    def _known_limits(self) -> dict[tuple[str, ...], list[_Limit]]:
-        if self._limits is None:
-            self._limits = {}
-            for predicate, count in self._counts.items():
-                match predicate:
-                    case Compare("<" | "<=", Attribute(path), Literal(int() | float() as operand)):
-                        below = count / self.event_count
-                    case Compare(">" | ">=", Attribute(path), Literal(int() | float() as operand)):
-                        below = 1.0 - count / self.event_count
-                    case _:
-                        continue
-                insort(self._limits.setdefault(path, []), (float(operand), below))
-        return self._limits
+    def _presence(self, term: Expression) -> float | None:
+        """Return how often a term has a value; None if nobody counted that."""
+        tallied = [
+            column.present / column.seen for (each, _), column in self._columns.items() if each == term and column.seen
+        ]
+        if tallied:
+            return min(1.0, sum(tallied))  # values of several kinds
+        absent = self._counted(IsNull(term))
+        return self._counted(Not(IsNull(term))) if absent is None else 1.0 - absent
+
+    def _line(self, term: Expression, kind: str) -> Line:
+        known = self._lines.get((term, kind))
+        if known is None:
+            known = self._lines[term, kind] = self._drawn(term, kind)
+        return known
+
+    def _drawn(self, term: Expression, kind: str) -> Line:
+        counted: dict[tuple[str, Place], float] = {}
+        for predicate, compared in self._comparisons.get((term, kind), {}).items():
+            share = self._counted(predicate)
+            if share is not None:
+                counted[compared.operator, compared.place] = share
+        column = self._columns.get((term, kind))
+        present = None if column is None or not column.seen else column.present / column.seen
+        if present is None:
+            present = self._presence(term)
+        if present is None:
+            sums = [
+                share + counted[_COMPLEMENT[operator], place]
+                for (operator, place), share in counted.items()
+                if (_COMPLEMENT[operator], place) in counted
+            ]
+            present = min(1.0, max(sums)) if sums else 1.0
+        cuts: dict[tuple[Place, int], float] = {}
+        points: dict[Place, float] = {}
+        for (operator, place), share in counted.items():
+            match operator:
+                case "<":
+                    cuts[place, BEFORE] = share
+                case "<=":
+                    cuts[place, AFTER] = share
+                case ">=":
+                    cuts.setdefault((place, BEFORE), present - share)
+                case ">":
+                    cuts.setdefault((place, AFTER), present - share)
+                case "=":
+                    points[place] = share
+                case "<>":
+                    points.setdefault(place, max(0.0, present - share))
+        if kind == BOOLEAN and len(points) == 1:
+            ((value, share),) = points.items()
+            points[0.0 if value else 1.0] = max(0.0, present - share)
+        if column is not None:
+            enough = min(ENOUGH * self._weight, float(column.weights[:, 2].max(initial=0.0)))
+            for place, number in column.numbers.items():
+                before, until, seen = column.weights[number].tolist()
+                if seen and seen >= enough:
+                    cuts[place, BEFORE], cuts[place, AFTER] = before / seen, until / seen
+        return Line(cuts, points, present)
 
 
-def _below(limits: list[_Limit], operand: float) -> float:
-    """Return the share of values less than an operand, between those less than its neighbours."""
-    at = bisect_left(limits, (operand, -1.0))
-    if at == 0:
-        return limits[0][1] / 2
-    if at == len(limits):
-        return (1.0 + limits[-1][1]) / 2
-    (low, below), (high, above) = limits[at - 1], limits[at]
-    return below if high == low else below + (above - below) * (operand - low) / (high - low)
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
