@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.errors import TamisError
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import ALWAYS, NEVER, Within
 from tamis.relations.value_sets import intersection
@@ -53,6 +54,13 @@ def said(text, schema=None):
         ("x >= ''", "x >= ''"),
         ("low < x", "low < x"),
         ("low <> x AND low <= x", "low < x"),
+        ("length(x) = 2 OR length(x) = 1", "length(x) BETWEEN 1 AND 2"),
+        ("length(x) < 3 OR length(x) > 7", "length(x) NOT BETWEEN 3 AND 7"),
+        ("length(x) = 0", "length(x) <= 0"),
+        ("length(x) > -1", "length(x) IS NOT NULL"),
+        ("size(x) = 0 OR size(x) > 1 OR size(x) IS NULL", "size(x) IS NULL OR size(x) <> 1"),
+        ("distance(x, y, 1, 2) < 3 OR distance(x, y, 1, 2) > 7", "distance(x, y, 1, 2) NOT BETWEEN 3 AND 7"),
+        ("distance(x, y, 1, 2) > 19000 AND distance(x, y, 1, 2) < 30000", "distance(x, y, 1, 2) > 19000"),
     ],
 )
 def test_sets_of_values_of_any_type_are_said_as_people_would(text, expected):
@@ -91,6 +99,28 @@ def test_whatever_is_said_of_a_set_means_just_that_set(condition):
         if expression is not None:
             assert context.form(expression).formula == formula
             assert context.form(str(expression)).formula == formula
+
+
+@given(
+    term=st.sampled_from(["length(s)", "size(a)", "distance(x, y, 1, 2)", "abs(x)", "x + y", "lower(s)", "x"]),
+    operators=st.lists(st.sampled_from(["=", "<", "<=", ">", ">=", "<>", "<=>"]), min_size=1, max_size=4),
+    operands=st.lists(
+        st.one_of(st.integers(-2, 4), st.sampled_from(["0D", "2.5", "20016", "1e300D", "double('NaN')", "''", "NULL"])),
+        min_size=4,
+        max_size=4,
+    ),
+    joint=st.sampled_from(["AND", "OR"]),
+)
+def test_sets_of_a_function_s_values_are_said_within_what_the_function_can_give(term, operators, operands, joint):
+    context = Context(None)
+    parts = [f"{term} {operator} {operand}" for operator, operand in zip(operators, operands, strict=False)]
+    try:
+        formula = context.form(f" {joint} ".join(parts)).formula
+    except TamisError:
+        return  # a text beside a number
+    if isinstance(formula, Within):
+        expression = worded(formula.axis, formula.values, context)
+        assert expression is None or context.form(str(expression)).formula == formula
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)

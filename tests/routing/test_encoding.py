@@ -33,7 +33,8 @@ from tests.strategies import conditions, numbers, texts, times
 
 keys = st.one_of(st.integers(0, 2**40), texts)
 many_keys = st.lists(keys, max_size=3).map(tuple)
-entries = st.lists(st.builds(Entry, keys, conditions), max_size=3).map(tuple)
+shares = st.sampled_from([0.0, 0.0, 0.125, 1.0, 5e-324])
+entries = st.lists(st.builds(Entry, keys, conditions, shares), max_size=3).map(tuple)
 leases = st.one_of(st.none(), st.floats(0.001, 1e9))
 values = st.recursive(
     st.one_of(st.none(), st.booleans(), numbers, texts, times, st.just(10**40), st.binary(max_size=4)),
@@ -94,8 +95,16 @@ def raw(kind, *values):
         (b"\xa7\x01\x01\x93\x91\x92\x01\xa3x =\x90\xc0", "expected the fields of a Subscribe"),
         (raw(2, "abc", []), "keys are a list, found 'abc'"),
         (raw(2, {1: 2}, []), "name is a text"),
-        (raw(1, ["ab"], [], None), "an entry is a key and the text of a filter, found 'ab'"),
+        (
+            raw(1, ["ab"], [], None),
+            "an entry is a key and the text of a filter, and its imperfection if any, found .ab.",
+        ),
         (raw(1, [[1, b"x = 1"]], [], None), "an entry is a key and the text of a filter"),
+        (raw(1, [[1, "x = 1", 0.0]], [], None), "and its imperfection if any"),
+        (raw(1, [[1, "x = 1", 1.5]], [], None), "an imperfection of 1.5; expected a share from 0 to 1"),
+        (raw(1, [[1, "x = 1", float("nan")]], [], None), "an imperfection of nan"),
+        (raw(1, [[1, "x = 1", True]], [], None), "an imperfection of True"),
+        (raw(1, [[1, "x = 1", "a"]], [], None), "an imperfection of 'a'"),
         (raw(1, [], [], msgpack.ExtType(1, b"1" + b"0" * 400)), "a lease of 1000"),
         (raw(1, [], [], 0), "a lease of 0"),
         (raw(1, [], [], True), "a lease of True"),

@@ -294,7 +294,12 @@ MUTANTS = {
     "never shrinks, seen on the way": Mutant(
         "in vain", strategy=lambda: with_summary(Merging(), NeverShrinks), whole="merging"
     ),
-    "loses reach": Mutant(TOO_LITTLE, strategy=lambda: with_summary(Merging(), LosesReach), whole="merging"),
+    "loses reach": Mutant(
+        TOO_LITTLE,
+        strategy=lambda: with_summary(Merging(), LosesReach),
+        whole="merging",
+        scenario={"leaves_one_by_one": True},
+    ),
     "says that it is perfect": Mutant(
         "in vain",
         strategy=lambda: SaysThatItIsPerfect(budget=0.5),

@@ -32,7 +32,7 @@ from tamis.relations.domains import ABSENT, KINDS, PRESENT, Axis
 from tamis.relations.formulas import ALWAYS, Constant, Within
 from tamis.relations.lines import BOOLEAN, DOUBLE, NUMBER, TEXT, TIME, Cut, first_value, last_value, places, prefix_cuts
 from tamis.relations.predicates import compared
-from tamis.relations.value_sets import Values, difference, intersection, is_member, union_of
+from tamis.relations.value_sets import Values, difference, intersection, is_member, stretches, union_of
 
 if TYPE_CHECKING:
     from tamis.relations.forms import Context
@@ -174,9 +174,11 @@ def _interval(term: Expression, low: Station | None, high: Station | None) -> Ex
 def _intervals(values: Values, everything: Values, line: str) -> list[tuple[Station | None, Station | None]] | None:
     """Return a set of one kind as intervals between operands, open ones beginning or ending with None."""
     is_begun = is_member(everything[0], values)
-    ranks = [rank for rank in (BOOLEAN, DOUBLE, NUMBER, TEXT, TIME) if is_member((rank,), everything)]
+    # Lengths begin at 0 and distances end somewhere: what a term cannot exceed is no cut that needs an operand.
+    ranks = list(dict.fromkeys(low[0] for low, _ in stretches(everything)))
     inner = {rank: [cut for cut in values if len(cut) > 1 and cut[0] == rank] for rank in ranks}
     if len(ranks) == 1:
+        inner[ranks[0]] = [cut for cut in inner[ranks[0]] if cut not in (everything[0], everything[-1])]
         stations = [_station(cut, line, is_begun is (index % 2 == 0)) for index, cut in enumerate(inner[ranks[0]])]
     else:
         stations = _paired(inner[DOUBLE], inner[NUMBER], _known(inner[DOUBLE] + inner[NUMBER], line))

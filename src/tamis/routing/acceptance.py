@@ -82,6 +82,10 @@ def _check_entries(entries: Iterable[Any], sender: str) -> None:
             raise MessageError(f"a neighbour calls a filter {each.key!r:.60}", "a number that grows with every filter")
         if not is_key(each.key):
             raise _no_key(each.key)
+        if not _is_share(each.imperfection):
+            raise MessageError(f"an imperfection of {each.imperfection!r:.40}", "a share from 0 to 1")
+        if sender == "client" and each.imperfection:
+            raise MessageError("a client's filter is imperfect", "what the client wants, and no imperfection")
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
@@ -101,3 +105,7 @@ def is_key(value: Any) -> bool:
 
 def _is_lease(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_LEASE_S
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1

@@ -62,8 +62,8 @@ def encode(message: Message) -> bytes:
 
 def _plain(value: Any) -> Any:
     match value:
-        case Entry(key, filter_):
-            return [key, str(filter_)]
+        case Entry(key, filter_, imperfection):
+            return [key, str(filter_), imperfection] if imperfection else [key, str(filter_)]
         case tuple():
             return [_plain(each) for each in value]
         case Mapping():
@@ -181,4 +181,6 @@ def _entry(value: Any, limits: Limits) -> Entry:
     match value:
         case [key, str(text)]:
             return Entry(key, parse(text, limits=limits))
-    raise TypeError(f"an entry is a key and the text of a filter, found {value!r:.60}")
+        case [key, str(text), imperfection] if imperfection:  # it is written only if there is any
+            return Entry(key, parse(text, limits=limits), imperfection)
+    raise TypeError(f"an entry is a key and the text of a filter, and its imperfection if any, found {value!r:.60}")

@@ -59,6 +59,8 @@ class Entry:
 
     key: Key
     filter: Expression
+    imperfection: float = 0.0
+    """The share of what the filter matches that nobody behind the sender may want, at most; 0 if a client said it."""
 
 
 @dataclass(frozen=True, slots=True)

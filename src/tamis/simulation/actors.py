@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ATTRIBUTES = ("x", "y", "z")
 _VALUES = 8
+_TEXTS = ("", "a", "b", "ab", "abc", "bcdef")
 _CROWD = 45
 """So many filters a client of a crowd wants: more than are compared one by one."""
 
@@ -90,11 +91,30 @@ class Actor:
         for client in self._network.clients.values():
             if not client.is_connected:
                 self._network.reconnect(client.name)
-        for client in self._network.clients.values():
-            for key in list(client.subscriptions):
-                self._network.unsubscribe(client.name, key)
-            for key in list(client.advertisements):
+        wishes = [
+            (client, is_advertisement, key)
+            for client in self._network.clients.values()
+            for is_advertisement in (False, True)
+            for key in client.said(is_advertisement)
+        ]
+        if self._scenario.leaves_one_by_one:
+            self._chance.shuffle(wishes)
+        for client, is_advertisement, key in wishes:
+            if key not in client.said(is_advertisement):
+                continue  # its lease ended meanwhile
+            if is_advertisement:
                 self._network.unadvertise(client.name, key)
+            else:
+                self._network.unsubscribe(client.name, key)
+            if self._scenario.leaves_one_by_one:
+                self._let_some_arrive()
+
+    def _let_some_arrive(self) -> None:
+        if self._chance.random() < 0.5:
+            self._network.run()
+        for _ in range(self._chance.choice((0, 1, 2, 5))):
+            if not self._network.is_quiet:
+                self._network.step()
 
     # -- What clients do
 
@@ -162,7 +182,10 @@ class Actor:
 
 
 def _event(chance: Random) -> dict[str, Any]:
-    return {name: chance.randrange(_VALUES) for name in _ATTRIBUTES if chance.random() < 0.9}
+    event: dict[str, Any] = {name: chance.randrange(_VALUES) for name in _ATTRIBUTES if chance.random() < 0.9}
+    if chance.random() < 0.7:
+        event["s"] = chance.choice(_TEXTS)
+    return event
 
 
 @lru_cache(1)
@@ -182,8 +205,10 @@ def _pool() -> tuple[Expression, ...]:
         f"{chance.choice(simple[:9])} AND {chance.choice(('y = 1', 'y = 2', 'y < 5', 'z = 0', 'z = 1'))}"
         for _ in range(20)
     ]
+    functions = [f"length(s) = {length} AND x < 6" for length in range(4)] + ["length(s) > 2", "abs(x - 3) < 2"]
+    functions += ["length(s) < 2 AND y = 1", "startswith(s, 'a')", "startswith(s, 'ab')", "x + y < 6", "x + y > 9"]
     mixed = [f"{chance.choice(pairs)} OR {chance.choice(simple[:13])}" for _ in range(8)]
-    return tuple(parse(text) for text in (*simple, *pairs, *mixed))
+    return tuple(parse(text) for text in (*simple, *pairs, *functions, *mixed))
 
 
 @lru_cache(1)

@@ -59,6 +59,8 @@ class Scenario:
     """Do clients disconnect and come back?"""
     is_crowded: bool = False
     """Do some clients want many things at once?"""
+    leaves_one_by_one: bool = False
+    """Do clients take everything back in any order at the end, while messages are under way, or all at once?"""
     encodes: bool = False
     """Do messages travel as bytes?"""
     algorithm: str = "naive"
@@ -92,6 +94,7 @@ class Scenario:
             adapts=chance.random() < 0.2,
             roams=chance.random() < 0.3,
             is_crowded=chance.random() < 0.02,
+            leaves_one_by_one=chance.random() < 0.4,
             encodes=chance.random() < 0.2,
             algorithm="block" if chance.random() < 0.03 else "naive",
             has_faults=chance.random() < 0.3,
