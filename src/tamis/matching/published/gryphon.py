@@ -11,9 +11,10 @@ where its last predicate leads. An event starts at the root and follows every ed
             < 5 /   \ < 9          | = 'Emma'
               s1     s2  s7       price? ...
 
-Of the edges by equality at a test at most one can hold, and it is looked up; all others are tried one by one. So the
-order puts the attributes first that most conjunctions compare by equality, where the fewest do not care. Its time goes
-into the edges that are tried: with ranges of many different ends there is an edge for each, at each node.
+Of the edges by equality at a test only those of one value can hold, and they are looked up: mostly one, but `x = 1` and
+`x <=> 1` are two predicates that the same events fulfil. All others are tried one by one. So the order puts the
+attributes first that most conjunctions compare by equality, where the fewest do not care. Its time goes into the edges
+that are tried: with ranges of many different ends there is an edge for each, at each node.
 
 Source: Aguilera et al. 1999, as described in Jewel 2004, section 2.1, and Bittner 2008, section 2.3.1
   (docs/bibliography.md).
@@ -98,7 +99,7 @@ class GryphonIndex:
             self.equal_axes, self.is_shared, self.conjunction_count,
             pages.owners, pages.predicates, pages.ends, len(pages.slot_ends),
             scratch.zeros("bits", part.word_count, np.uint32), scratch.zeros("equal", self.axis_count, np.uint32),
-            scratch.empty("stack", len(self.nodes), np.uint32),
+            scratch.empty("twins", len(self.equal_axes), np.uint32), scratch.empty("stack", len(self.nodes), np.uint32),
             scratch.zeros("stamps", len(self.is_shared), np.uint32), scratch.zeros("epochs", 1, np.uint32), *out,
         )  # fmt: skip
         return at, written

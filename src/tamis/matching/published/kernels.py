@@ -388,12 +388,14 @@ def write_tests(edges, starts, axes, is_equality, labels, nodes, tests):
 @njit(nogil=True, cache=True)
 def match_tree(
     event_starts, numbers, begin, nodes, tests, labels, targets, line, equal_axes, is_shared, conjunction_count, owners,
-    predicates, ends, slot_count, bits, equal_at, stack, stamps, epochs, out_events, out_slots,
+    predicates, ends, slot_count, bits, equal_at, twins, stack, stamps, epochs, out_events, out_slots,
 ):  # fmt: skip
     """Gryphon's algorithm: from the root, follow every edge whose predicate holds, and all edges for "don't care".
 
     equal_axes  int32[:]   of each predicate: one plus its axis if it is an equality, else 0
-    equal_at    uint32[:]  scratch, all zeros: of each axis, one plus the equality that holds there
+    equal_at    uint32[:]  scratch, all zeros: of each axis, one plus the last equality that holds there
+    twins       uint32[:]  scratch: of each such equality, one plus the one before it on the same axis, 0 for none;
+                           `x = 1` and `x <=> 1` are two predicates, and both hold
     """
     written = 0
     for event in range(begin, event_starts.size - 1):
@@ -405,6 +407,7 @@ def match_tree(
         for index in range(first, last):
             number = numbers[index]
             if number < equal_axes.size and equal_axes[number] > 0:
+                twins[number] = equal_at[equal_axes[number] - 1]
                 equal_at[equal_axes[number] - 1] = number + np.uint32(1)
         stack[0] = 0
         height = 1
@@ -422,9 +425,11 @@ def match_tree(
                 written += 1
             for test in range(nodes[node, TESTS], nodes[node + 1, TESTS]):
                 equal = equal_at[tests[test, TEST_AXIS]]
-                low, high = np.int64(tests[test, EQUALS]), np.int64(tests[test, OTHERS])
-                if equal > 0 and low < high:
+                if tests[test, EQUALS] == tests[test, OTHERS]:
+                    equal = np.uint32(0)
+                while equal > 0:
                     wanted = equal - np.uint32(1)
+                    low, high = np.int64(tests[test, EQUALS]), np.int64(tests[test, OTHERS])
                     while high - low > 1:
                         middle = (low + high) >> 1
                         if labels[middle] <= wanted:
@@ -434,6 +439,7 @@ def match_tree(
                     if labels[low] == wanted:
                         stack[height] = targets[low]
                         height += 1
+                    equal = twins[wanted]
                 for at in range(tests[test, OTHERS], tests[test, EDGES_END]):
                     asked = labels[at]
                     if (bits[asked >> np.uint32(5)] >> (asked & np.uint32(31))) & np.uint32(1) != 0:

@@ -1,7 +1,8 @@
 """When are two predicates the same, though they are written differently?
 
 `20 > price`, `NOT price >= 20` and `price < 20` ask the same. One spelling stands for all of them, so that the
-predicate has one number, and so that of the equalities on an attribute at most one can hold.
+predicate has one number. Only what agrees for every event, in truth, falsehood and doubt, is spelled alike: `x = 1` and
+`x <=> 1` are true for the same events, but only the first can be unknown, so they stay two.
 """
 
 from __future__ import annotations
