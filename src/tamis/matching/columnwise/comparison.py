@@ -92,9 +92,10 @@ def _text_orders(left: Series, right: Series) -> tuple[Any, Any]:
     if right.is_constant or left.is_constant:
         constant, column = (right, left) if right.is_constant else (left, right)
         orders = np.empty(len(column.words), np.int8)
-        places = np.arange(len(orders), dtype=np.int32), np.zeros(len(orders), np.int32)
+        all_words = np.arange(len(orders), dtype=np.int32)
+        one_word = np.full(len(orders), constant.values[0], np.int32)  # not 0: it may be any, or NULL
         mine, theirs = column.words.texts, constant.words.texts
-        kernels.orders_of_texts(mine.data, mine.offsets, places[0], theirs.data, theirs.offsets, places[1], orders)
+        kernels.orders_of_texts(mine.data, mine.offsets, all_words, theirs.data, theirs.offsets, one_word, orders)
         found = by_text(orders, column)
         return (found, zero) if column is left else (zero, found)
     one, two = left.words.texts, right.words.texts

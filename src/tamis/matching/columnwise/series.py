@@ -90,6 +90,14 @@ class Series:
         """Does one value stand for all events?"""
         return self.kind == "null" or len(self.values) == 1
 
+    def constant_text(self) -> str | None:
+        """Return the one text that stands for all events, None for NULL.
+
+        It need not be the first of the words: a block of one event shares the dictionary of its table.
+        """
+        position = int(self.values[0])
+        return None if position < 0 else self.words.strings[position]  # type: ignore[no-any-return]
+
     def known(self) -> Flags | None:
         """Return which values are not NULL; None: all."""
         match self.kind:

@@ -50,14 +50,15 @@ def test(name: str, text: Series, part: Series) -> Series | None:
         return NULL
     if text.kind == "object" or part.kind == "object" or not (text.is_constant or part.is_constant):
         return None
+    constant = part.constant_text() if part.is_constant else text.constant_text()
+    if constant is None:
+        return NULL
     if part.is_constant and name in _IN_ARROW:
-        answers = _IN_ARROW[name](text.words.arrow, pattern=part.words.strings[0]).to_numpy(zero_copy_only=False)
+        answers = _IN_ARROW[name](text.words.arrow, pattern=constant).to_numpy(zero_copy_only=False)
         return Series("boolean", by_text(answers, text), text.values >= 0)
     meaning = remembered_cidr if name == "in_cidr" else FUNCTIONS[name].meaning
     if part.is_constant:
-        constant = part.words.strings[0]
         return _spread([meaning(each, constant) for each in text.words.strings], text)
-    constant = text.words.strings[0]
     return _spread([meaning(constant, each) for each in part.words.strings], part)
 
 
