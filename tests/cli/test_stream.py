@@ -41,7 +41,8 @@ def test_a_second_run_matches_what_came_since_against_what_the_table_says_now(fo
     assert "10 events, 1 rows" in result.stdout
     found = {(row.number, row.subscription_id) for row in read_matches(spark, folder / "out").collect()}
     assert found == {(0, 1), (1, 1), (2, 1), (109, 3)}
-    assert [(commit["version"], commit["rejected"]) for commit in commits(folder / "out")] == [(1, 1), (2, 0)]
+    seen = [(commit["version"], commit["rejected"]) for commit in commits(folder / "out")]
+    assert seen == [(1, 0), (2, 0)], "a bad row of a table stays out of the log"
     assert "tamis_stream_rows_total 1\n" in (folder / "figures.prom").read_text()
 
 

@@ -171,19 +171,23 @@ def test_bad_rows_are_rejected_with_the_parsers_message_and_the_others_match(spa
         ("mismatch", "title < 3"),
         ("null", None),
         (None, "price < 20"),
+        ("twice", "price <"),
         ("twice", "price < 20"),
         ("twice", "price < 30"),
     ]
     subscriptions = spark.createDataFrame(rows, "subscription_id string, condition string")
     compiled = pipeline.compiled(subscriptions, schema=tamis.Schema.from_spark(events))
     rejected = {(row.subscription_id, row.condition): row for row in compiled.rejected.collect()}
-    assert rejected.keys() == set(rows[1:])
+    assert list(rejected) == [*rows[1:7], rows[8]], "in the order of the table"
+    assert rejected["twice", "price < 30"].error == "DuplicateIdError"
     assert "line 1, column 8" in rejected["broken", "price <"].message
     assert rejected["broken", "price <"].error == "ExpressionSyntaxError"
     assert "Did you mean price?" in rejected["unknown", "prize < 20"].message
     assert compiled.rejected.columns == ["subscription_id", "condition", "error", "message"]
-    assert compiled.count == 1
-    assert {each for _, each in collected(pipeline.match(events, compiled, keep=["number"]))} == {"good"}
+    assert compiled.count == 2
+    found = collected(pipeline.match(events, compiled, keep=["number"]))
+    assert {number for number, each in found if each == "twice"} == {number for number, each in found if each == "good"}
+    assert {each for _, each in found} == {"good", "twice"}
 
 
 def test_what_is_rejected_is_told(spark, frames):

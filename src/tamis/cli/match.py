@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -28,6 +28,17 @@ from tamis.cli.addresses import (
 from tamis.cli.inputs import InputError
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
+from tamis.cli.rejections import (
+    RejectedOption,
+    StrictOption,
+    refuse,
+    show_rejected,
+    told_in_json,
+    write_rejected,
+)
+
+if TYPE_CHECKING:
+    from tamis.matching.admission import Rejection
 
 EXAMPLES = (
     Example("tamis workload auction --events 2000 --subscriptions 50 --out a", "Some events and subscriptions."),
@@ -42,6 +53,9 @@ NOTES = (
     "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
     "folder of files. It needs Java 17 or newer. On a cluster, give [cyan]tamis/cli/__main__.py[/cyan] to "
     "[cyan]spark-submit[/cyan], or name it with [cyan]--master[/cyan].",
+    "Rows that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
+    "out: the first three are shown with their reasons, and all go to [cyan]OUT.rejected.jsonl[/cyan] or where "
+    "[cyan]--rejected[/cyan] says.",
     "[bold]Events[/bold] may also be what a stream of NATS ([cyan]nats://host:4222/STREAM?subject=a.>[/cyan]) or a "
     "topic of Kafka ([cyan]kafka://host:9092/topic[/cyan]) holds as JSON. Kafka needs Spark's connector, which is "
     "fetched, or named with [cyan]--jars[/cyan].",
@@ -72,9 +86,8 @@ def match(
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
     schema: SchemaOption = None,
     events_option: EventsOption = None,
-    rejected: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Where the rows go that are no subscriptions.")
-    ] = None,
+    rejected: RejectedOption = None,
+    strict: StrictOption = False,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
     jars: JarsOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
@@ -84,6 +97,8 @@ def match(
     """Match the events of files, or of a broker, against the subscriptions of files, on Spark."""
     with mistakes_shown(as_json):
         source = read_options(events_option, "--events-option")
+        if rejected and "://" in rejected:
+            raise InputError(f"rejected rows go to a file on this machine, not to {rejected}")
         _look_first((events, subscriptions), (out, rejected), overwrite, master)
         look_at_events(events, source, streaming=False)
         read = partial(_read, events=events, options=source, schema=schema, keep=keep)
@@ -96,17 +111,29 @@ def match(
             "quick": quick,
             "config": connector(events, jars),
         }
-        told = _matched(read, subscriptions, out, rejected, naming, keep or None, result.value, options)
+        told, bad = _matched(read, subscriptions, out, naming, keep or None, result.value, options, strict)
+    if told is None:
+        refuse(bad, as_json)
+        return
+    kept = rejected or _beside(out)
+    write_rejected(bad, kept, id_column, where)
     if as_json:
-        to_programs(told)
+        to_programs(told | told_in_json(bad, kept))
         return
     rows = f"{told['rows']:,} {'pairs' if result is Result.pairs else 'events'}"
     done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s")
     show(to_people(), done, below="  ")
-    if told["rejected"]:
-        where_to = f", in {rejected}" if rejected else "; --rejected PATH keeps them with their messages"
-        message = f"{told['rejected']:,} rows are no subscriptions{where_to}"
-        show(to_complain(), Text.assemble(("✗ ", "bold red"), message), below="  ")
+    show_rejected(bad, kept)
+
+
+def _beside(out: str) -> str:
+    """Return where rejected rows go if nobody says: beside what is written, or here if that lies elsewhere.
+
+    >>> _beside("results/pairs.parquet"), _beside("s3://bucket/pairs.csv")
+    ('results/pairs.rejected.jsonl', 'pairs.rejected.jsonl')
+    """
+    path = Path(out.rstrip("/").rpartition("/")[2] if "://" in out else out)
+    return str(path.with_name(f"{path.stem}.rejected.jsonl"))
 
 
 def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool, master: str | None) -> None:
@@ -149,30 +176,33 @@ def _matched(
     read: Callable[[Any], Any],
     subscriptions: str,
     out: str,
-    rejected: str | None,
     naming: dict[str, Any],
     keep: list[str] | None,
     result: str,
     options: dict[str, Any],
-) -> dict[str, Any]:
+    strict: bool,
+) -> tuple[dict[str, Any] | None, list["Rejection"]]:
+    """Match on Spark; return what there is to tell, and the rejected rows. If these forbid it, nothing is written."""
     from tamis import spark as on_spark
     from tamis.language import Schema
-    from tamis.spark.files import read_table, write_table
+    from tamis.matching.admission import Rejection
+    from tamis.spark.files import read_in_order, read_table, write_table
 
     console = to_complain()
     start = perf_counter()
     with console.status("Matching on Spark"), on_spark.running(**options) as session:
         table = read(session)
-        compiled = on_spark.compiled(read_table(session, subscriptions), schema=Schema.from_spark(table), **naming)
+        compiled = on_spark.compiled(read_in_order(session, subscriptions), schema=Schema.from_spark(table), **naming)
+        bad = [Rejection(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
+        if bad and strict:
+            return None, bad
         write_table(on_spark.match(table, compiled, keep=keep, result=result), out)
-        if rejected:
-            write_table(compiled.rejected, rejected)
         rows = read_table(session, out).count() if compiled.count or result != "pairs" else 0
-    return {
+    told = {
         "out": out,
         "result": result,
         "rows": rows,
         "subscriptions": compiled.count,
-        "rejected": compiled.rejected_count,
         "seconds": round(perf_counter() - start, 3),
     }
+    return told, bad

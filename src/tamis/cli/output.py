@@ -119,7 +119,10 @@ def show_error(error: TamisError, place: str = "") -> None:
     """
     console = to_complain()
     if not isinstance(error, LanguageError):
-        show(console, Text.assemble(("✗ ", "bold red"), (visible(str(error)), "bold")), below="  ")
+        first, *more = str(error).splitlines() or [type(error).__name__]
+        show(console, Text.assemble(("✗ ", "bold red"), (visible(first), "bold")), below="  ")
+        for line in more:
+            show(console, Text(visible(line)), "  ", "  ")
         return
     if error.line is not None:
         place = place or f"line {error.line}, column {error.column}"

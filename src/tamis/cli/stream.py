@@ -29,8 +29,18 @@ from tamis.cli.figures import served, write_figures
 from tamis.cli.inputs import InputError, require_known
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
+from tamis.cli.rejections import (
+    RejectedOption,
+    StrictOption,
+    refuse,
+    show_rejected,
+    told_in_json,
+    write_rejected,
+)
 
 if TYPE_CHECKING:
+    from tamis.language import Schema
+    from tamis.matching.admission import Rejection
     from tamis.spark import SubscriptionLog
 
 EXAMPLES = (
@@ -52,6 +62,9 @@ NOTES = (
     "[cyan]--subscriptions[/cyan] names a table (.parquet, .jsonl or .csv), which is read at the start, or the folder "
     "of a subscription log, whose changes are in force from the next micro-batch on. The matches are a folder for each "
     "micro-batch; those with a commit in [cyan]_tamis/commits[/cyan] are whole. It needs Java 17 or newer.",
+    "Rows of a table that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are "
+    "left out: the first three are shown with their reasons, and all go to [cyan]CHECKPOINT/rejected.jsonl[/cyan] or "
+    "where [cyan]--rejected[/cyan] says.",
     "[bold]Events[/bold] may also come as JSON from [cyan]nats://host:4222/STREAM?subject=a.>[/cyan] or "
     "[cyan]kafka://host:9092/topic[/cyan], and [bold]matches[/bold] go as JSON to "
     "[cyan]nats://host:4222/STREAM?subject=m.{subscription_id}[/cyan] or [cyan]https://host/hook[/cyan]. A stream that "
@@ -91,6 +104,8 @@ def stream(
     ] = None,
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
+    rejected: RejectedOption = None,
+    strict: StrictOption = False,
     once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is matched.")] = False,
     every_s: Annotated[float, typer.Option("--every", min=0, help="Seconds between micro-batches.")] = 1.0,
     files: Annotated[int, typer.Option(min=1, help="The most files in a micro-batch.")] = 100,
@@ -128,10 +143,16 @@ def stream(
             _arriving, events=events, options=source, kind=kind, schema=schema, files=files, checkpoint=checkpoint
         )
         starting |= {"quick": master is None and once}  # a stream without an end is a long job
-        figures = _run(arriving, subscriptions, matching, starting, metrics, metrics_port)
+        kept = rejected or str(checkpoint / "rejected.jsonl")
+        figures, bad = _run(
+            arriving, subscriptions, matching, starting, metrics, metrics_port, None if strict else kept, as_json
+        )
+    if figures is None:
+        refuse(bad, as_json)
+        return
     shown = without_secrets(out) if scheme_of(out) else out
     if as_json:
-        to_programs({"out": shown, **figures})
+        to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
         return
     told = f"{figures['events_total']:,.0f} events, {figures['rows_total']:,.0f} rows in {shown}"
     show(to_people(), Text.assemble(("✓ ", "bold green"), told), below="  ")
@@ -160,13 +181,26 @@ def _run(
     starting: dict[str, Any],
     metrics: Path | None,
     metrics_port: int | None,
-) -> dict[str, float]:
+    kept: str | None,
+    as_json: bool,
+) -> tuple[dict[str, float] | None, list["Rejection"]]:
+    """Run the stream; return its figures, and the rejected rows. No file to keep these: then they forbid it."""
     from tamis import spark as on_spark
+    from tamis.language import Schema
 
     console = to_complain()
     with on_spark.running(**starting) as session:
         table = arriving(session, keep=matching["keep"])
-        asked = _asked(session, subscriptions, matching["checkpoint"], matching["id"], matching["where"])
+        naming = matching["id"], matching["where"]
+        asked, bad = _asked(
+            session, subscriptions, matching["checkpoint"], *naming, Schema.from_spark(table), kept is None
+        )
+        if asked is None:
+            return None, bad
+        if kept is not None:
+            write_rejected(bad, kept, *naming)
+            if not as_json:
+                show_rejected(bad, kept)  # now, because a stream may run for months
         running = on_spark.match_stream(table, asked, **matching)
         try:
             with served(running.metrics, metrics_port), console.status("Matching what arrives; Ctrl-C stops"):
@@ -177,7 +211,7 @@ def _run(
         finally:
             running.stop()
             write_figures(metrics, running.metrics)
-        return running.metrics.as_dict()
+        return running.metrics.as_dict(), bad
 
 
 def _arriving(
@@ -197,29 +231,37 @@ def _arriving(
         return events_of(session, events, options, schema, keep, remembered, streaming=True)
     if not scheme_of(events) and not any(Path(events).iterdir()):
         raise InputError(f"{events} is empty: its first file says which columns events have")
+    from tamis.spark.files import CSV
     from tamis.spark.sources import register
 
     register(session)
     if kind == "csv":
-        options = {"header": "true", "inferSchema": "true", **options}
+        options = {**CSV, **options}
     limit = "max_files" if kind == "parquet_folder" else "maxFilesPerTrigger"
     columns = schema or session.read.format(kind).options(**options).load(events).schema
     return session.readStream.format(kind).schema(columns).options(**{limit: files, **options}).load(events)
 
 
-def _asked(session: Any, path: Path, checkpoint: Path, id: str, where: str) -> "SubscriptionLog":
-    """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says."""
+def _asked(
+    session: Any, path: Path, checkpoint: Path, id: str, where: str, schema: "Schema", strict: bool
+) -> tuple["SubscriptionLog | None", list["Rejection"]]:
+    """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says.
+
+    And the rows of the table that are no subscriptions; if these forbid the whole there is no log.
+    """
     from tamis import spark as on_spark
-    from tamis.spark.files import ENDINGS, read_table
+    from tamis.matching.admission import Row, admitted
+    from tamis.spark.columns import column, require
+    from tamis.spark.files import ENDINGS, read_in_order
 
     if path.suffix.lower() not in ENDINGS:
-        return on_spark.SubscriptionLog(path)
-    kept = on_spark.SubscriptionLog(checkpoint / "tamis" / "subscriptions")
-    rows = read_table(session, str(path)).select(id, where).collect()
-    wanted = {row[0]: row[1] for row in rows if row[0] is not None and row[1] is not None}
-    known = kept.at(kept.version)
-    changes: dict[Any, str | None] = dict.fromkeys(each for each in known if each not in wanted)
-    changes |= {each: text for each, text in wanted.items() if known.get(each) != text}
-    if changes:
-        kept.append(changes)
-    return kept
+        return on_spark.SubscriptionLog(path), []
+    table = read_in_order(session, str(path))
+    require(table, (id, where), "subscriptions")
+    rows = [(row[0], row[1]) for row in table.select(column(id), column(where)).collect()]
+    if strict:
+        _, bad = admitted((Row(*row) for row in rows), schema)
+        if bad:
+            return None, bad
+    log = on_spark.SubscriptionLog(checkpoint / "tamis" / "subscriptions")
+    return log, log.load(rows, schema)

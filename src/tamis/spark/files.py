@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 ENDINGS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv"}
 
+CSV = {"header": "true", "inferSchema": "true", "escape": '"'}
+"""How CSV is read: with a line of names, and a quote within quotes written twice, as everybody but Spark writes it."""
+
 
 def format_of(path: str) -> str:
     """Say what a path holds, by its ending.
@@ -40,9 +43,16 @@ def read_table(
 ) -> DataFrame:
     """Return the table of a path, with the columns of `schema` if they are said, and with options of Spark's reader."""
     kind = format_of(path)
-    guessing = {"header": "true", "inferSchema": "true"} if kind == "csv" else {}
-    reader = spark.read.format(kind).options(**{**guessing, **(options or {})})
+    reader = spark.read.format(kind).options(**{**(CSV if kind == "csv" else {}), **(options or {})})
     return (reader.schema(schema) if schema else reader).load(path)
+
+
+def read_in_order(spark: SparkSession, path: str) -> DataFrame:
+    """Return the table of a path with its rows in order: files by their names, then as they stand in them."""
+    table = read_table(spark, path, options={"multiLine": "true"} if format_of(path) == "csv" else None)
+    if len(table.inputFiles()) < 2:
+        return table
+    return table.orderBy("_metadata.file_path", "_metadata.file_block_start", functions.monotonically_increasing_id())
 
 
 def write_table(frame: DataFrame, path: str) -> None:
@@ -54,4 +64,4 @@ def write_table(frame: DataFrame, path: str) -> None:
             *(functions.to_json(column(name)).alias(name) if name in nested else column(name) for name in frame.columns)
         )
     writer = frame.write.format(kind).mode("overwrite")
-    (writer.option("header", "true") if kind == "csv" else writer).save(path)
+    (writer.options(header="true", escape='"') if kind == "csv" else writer).save(path)

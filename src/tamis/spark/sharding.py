@@ -23,11 +23,12 @@ from pyspark.sql.types import LongType, NumericType, StringType, StructField, St
 
 from tamis.errors import TamisError
 from tamis.language import parse
+from tamis.matching.admission import Row, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned
 from tamis.spark.access_keys import keys_of
 from tamis.spark.columns import ID_TYPES, column, opened
-from tamis.spark.compiling import batch_of, chunks_of, compiled_rows, matcher_of
+from tamis.spark.compiling import batch_of, chunks_of, in_order, matcher_of, rejected_columns, rejection_in
 from tamis.spark.forests import Forest, folder, planted, shares_disk
 from tamis.spark.worker import Watch, gathered, matched
 
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from tamis.language import Schema
+    from tamis.matching.admission import Rejection
     from tamis.matching.columns import Path
-    from tamis.spark.compiling import Rejected
 
 MOST_IN_ONE = 2_000_000
 """More subscriptions than this are cut into shards by themselves: a gigabyte or two each."""
@@ -47,6 +48,7 @@ SALTS = 4
 
 _MOST_TASKS = 400
 F_LONG = StructField("", LongType())
+_CARRIED = ("id", "condition", "priority", "place")
 _KEYED = "attribute string, number double, text string"
 
 
@@ -96,48 +98,49 @@ def _shard_of(events: DataFrame, route: Route) -> Column:
 # -- Compiling
 
 
-def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards, list[Rejected], int]:
+def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards, list[Rejection], int]:
     """Cut subscriptions into about `count` shards; return them, the rows that are none, and how many there are."""
     spark = rows.sparkSession
     kind = rows.schema[0].dataType.simpleString()
-    named = rows.toDF("id", "condition", *(["priority"] if len(rows.columns) > 2 else []))
+    named = rows.toDF("id", "condition", *(["priority"] if len(rows.columns) > 3 else []), "place")
     if "priority" not in named.columns:
         named = named.withColumn("priority", F.lit(0))
+    named = named.select("id", "condition", F.col("priority").cast("bigint").alias("priority"), "place")
     repeated = named.groupBy("id").count().where("count > 1 OR id IS NULL").select("id")
-    single = named.join(repeated, named["id"].eqNullSafe(repeated["id"]), "left_anti")
+    same = named["id"].eqNullSafe(repeated["id"])
+    # The rows of an id that several have are few, so the driver decides which of them stays.
+    doubled = [Row(*row) for row in named.join(repeated, same, "left_semi").orderBy("place").collect()]
+    _, rejected = admitted(doubled, schema)
+    lost = {row.place for row in rejected}
+    usable = [row for row in doubled if row.place not in lost]
+    single = named.join(repeated, same, "left_anti").unionAll(spark.createDataFrame(usable, named.schema))
     keyed = single.mapInArrow(
         _finding_keys(schema, ID_TYPES[kind]),
-        f"id {kind}, condition string, priority bigint, keys array<struct<{_struct(_KEYED)}>>",
+        f"id {kind}, condition string, priority bigint, place bigint, keys array<struct<{_struct(_KEYED)}>>",
     ).persist()
     try:
         routes, unkeyed, placed = _placed(keyed, count)
         shared = str(folder()) if shares_disk(spark) else None
         parts = placed.groupBy("shard").applyInArrow(
             _compiling_shard(schema, shared, ID_TYPES[kind]),
-            f"part int, chunk binary, id {kind}, condition string, error string, message string",
+            f"part int, chunk binary, {rejected_columns(kind)}",
         )
         table = parts.toArrow().to_pylist()
         total = keyed.count()
     finally:
         keyed.unpersist()
-    bad: dict[Any, Rejected] = {}
+    bad: dict[Any, Rejection] = {}
     pieces: dict[int, list[bytes]] = {}
     for row in table:
         if row["chunk"] is None:
-            bad[row["id"]] = (row["id"], row["condition"], row["error"], row["message"])
+            bad[row["id"]] = rejection_in(row)
         else:
             pieces.setdefault(row["part"], []).append(row["chunk"])
     forests = {}
     for number, chunks in sorted(pieces.items()):
         matcher = matcher_of(chunks, is_path=shared is not None)
         forests[number] = planted(spark, matcher, mentioned(matcher))
-    doubled = named.join(repeated, named["id"].eqNullSafe(repeated["id"]), "left_semi").select("id", "condition")
-    rejected = [*bad.values()]
-    for each, text in map(tuple, doubled.collect()):
-        error = "NullIdError" if each is None else "DuplicateIdError"
-        message = "a subscription has an id, and this one has NULL" if each is None else "several have this id"
-        rejected.append((each, text, error, message))
-    return Shards(forests, routes, unkeyed), rejected, total - len(bad)
+    return Shards(forests, routes, unkeyed), in_order([*bad.values(), *rejected]), total - len(bad)
 
 
 def _placed(keyed: DataFrame, count: int) -> tuple[tuple[Route, ...], tuple[int, ...], DataFrame]:
@@ -166,14 +169,14 @@ def _placed(keyed: DataFrame, count: int) -> tuple[tuple[Route, ...], tuple[int,
     keys = F.filter("keys", lambda key: key["attribute"] == F.col("best"))
     parts = [
         chosen.where(F.col("best") == _name(route.path)).select(
-            "id", "condition", "priority", F.explode(F.array_distinct(F.transform(keys, _shard(route)))).alias("shard")
+            *_CARRIED, F.explode(F.array_distinct(F.transform(keys, _shard(route)))).alias("shard")
         )
         for route in routes
     ]
     if unkeyed:
         spread = F.lit(first) + F.pmod(F.xxhash64("id"), F.lit(unkeyed_count)).cast("int")
-        parts.append(chosen.where("best IS NULL").select("id", "condition", "priority", spread.alias("shard")))
-    placed = parts[0] if parts else chosen.select("id", "condition", "priority", F.lit(0).alias("shard")).limit(0)
+        parts.append(chosen.where("best IS NULL").select(*_CARRIED, spread.alias("shard")))
+    placed = parts[0] if parts else chosen.select(*_CARRIED, F.lit(0).alias("shard")).limit(0)
     for part in parts[1:]:
         placed = placed.unionAll(part)
     return tuple(routes), unkeyed, placed
@@ -206,15 +209,16 @@ def _finding_keys(schema: Schema | None, kind: str) -> Callable[[Iterator[pa.Rec
         key_type = pa.struct([("attribute", pa.string()), ("number", pa.float64()), ("text", pa.string())])
         for batch in batches:
             keys = [_key_rows(text, schema) for text in batch.column(1).to_pylist()]
-            ids, texts, priorities = batch.columns
+            ids, texts, priorities, places = batch.columns
             yield pa.RecordBatch.from_arrays(
                 [
                     ids.cast(pa.type_for_alias(kind)),
                     texts,
-                    priorities.cast(pa.int64()),
+                    priorities,
+                    places,
                     pa.array(keys, pa.list_(key_type)),
                 ],
-                ["id", "condition", "priority", "keys"],
+                [*_CARRIED, "keys"],
             )
 
     return run
@@ -242,8 +246,7 @@ def _compiling_shard(schema: Schema | None, shared: str | None, kind: str) -> Ca
     def run(table: pa.Table) -> pa.Table:
         table = table.sort_by("id")
         shard = table["shard"][0].as_py()
-        rows = list(zip(*(table[name].to_pylist() for name in ("id", "condition", "priority")), strict=True))
-        matcher, bad = compiled_rows(rows, schema)
+        matcher, bad = admitted(map(Row, *(table[name].to_pylist() for name in _CARRIED)), schema)
         batches = []
         if len(matcher):
             with TemporaryDirectory() as own:
@@ -251,7 +254,7 @@ def _compiling_shard(schema: Schema | None, shared: str | None, kind: str) -> Ca
                 matcher.save(path)
                 chunks = [str(path).encode()] if shared else chunks_of(path.read_bytes())
             batches += [batch_of(kind, part=shard, chunk=chunk) for chunk in chunks]
-        batches += [batch_of(kind, id=each, condition=text, error=e, message=m) for each, text, e, m in bad]
+        batches += [batch_of(kind, **row._asdict()) for row in bad]
         return pa.Table.from_batches(batches, schema=batch_of(kind).schema)
 
     return run

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.language import parse
+from tamis.matching.admission import Row, admitted
 from tamis.spark import durable
 from tamis.spark.errors import ColumnError, OptionError
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tamis.language import Schema
+    from tamis.matching.admission import Rejection
 
 Changes: TypeAlias = "dict[int | str, str | None]"
 """The text of each subscription that was added, None for one that was removed."""
@@ -77,6 +79,30 @@ class SubscriptionLog:
             parse(text, self.schema)  # nothing half-registers
         changes: Changes = dict.fromkeys(remove) | added
         return self.append(changes)
+
+    def load(self, rows: Iterable[tuple[Any, Any]], schema: Schema | None = None) -> list[Rejection]:
+        """Bring the set to what the ids and conditions of a table say, in one version; return the rows that are none.
+
+        Within a table the first usable row of an id stays, as everywhere; against the version before, another text is
+        a change. Where nothing changes there is no new version.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     log = SubscriptionLog(folder)
+        ...     rejected = log.load([(1, "price < 20"), (1, "price < 30"), (2, "price <")])
+        ...     log.at(log.version), [row.error for row in rejected]
+        ({1: 'price < 20'}, ['DuplicateIdError', 'ExpressionSyntaxError'])
+        """
+        asked = [Row(each, text, 0, number) for number, (each, text) in enumerate(rows)]
+        _, rejected = admitted(asked, schema or self.schema)
+        lost = {row.place for row in rejected}
+        wanted = {row.id: row.condition for row in asked if row.place not in lost}
+        present = self.at(self.version)
+        changes: Changes = dict.fromkeys(each for each in present if each not in wanted)
+        changes |= {each: text for each, text in wanted.items() if present.get(each) != text}
+        if changes:
+            self.append(changes)
+        return rejected
 
     def append(self, changes: Changes, source: str = "") -> int:
         """Write a version; a `source` that wrote one before writes none again, and gets the version it wrote."""

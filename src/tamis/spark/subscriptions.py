@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import IntegerType, LongType
 
+from tamis.matching.admission import Rejection, admitted
 from tamis.matching.uniting import mentioned, united
 from tamis.selectivity.likely_events import likely_events
 from tamis.spark.columns import column, id_type, require
-from tamis.spark.compiling import collected, compiled_rows, rejected_frame, rows_of, told
+from tamis.spark.compiling import collected, numbered, rejected_frame, rows_of
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
 from tamis.spark.forests import planted
 from tamis.spark.sharding import MOST_IN_ONE, sharded
@@ -44,7 +45,7 @@ class Compiled:
     attributes: tuple[Path, ...]
     """The paths of the attributes that they mention."""
     rejected: DataFrame
-    """The rows that are none: id, condition, error, message."""
+    """The rows that are none: id, condition, error, message, in the order of the table."""
     rejected_count: int
     id: str
     id_type: DataType
@@ -65,7 +66,7 @@ def compiled(
     shards: int | None = None,
     on_error: str = "reject",
 ) -> Compiled:
-    """Parse and compile a table of subscriptions, in parallel.
+    """Parse and compile a table of subscriptions, in parallel. The first usable row of an id stays.
 
     schema        what texts are checked against, such as `tamis.Schema.from_spark(events)`
     statistics    what to lay one forest out by at once; otherwise the first events that a host sees decide
@@ -83,11 +84,11 @@ def compiled(
     if priority and not isinstance(subscriptions.schema[priority].dataType, IntegerType | LongType):
         raise ColumnError(f"priorities are integers, and {priority!r} is {subscriptions.schema[priority].dataType}")
     spark = subscriptions.sparkSession
-    rows = subscriptions.select(*map(column, names))
+    rows = numbered(subscriptions.select(*map(column, names)))
     forest = found_shards = None
     few = rows.limit(FEW + 1).toArrow()
     if few.num_rows <= FEW and (shards or 1) == 1:
-        matcher, bad = compiled_rows(rows_of(few), schema)
+        matcher, bad = admitted(rows_of(few), schema)
         matchers, count = [matcher], len(matcher)
     elif (wanted := shards or -(-rows.count() // MOST_IN_ONE)) > 1:
         found_shards, bad, count = sharded(rows, schema, wanted)
@@ -96,7 +97,7 @@ def compiled(
         matchers, bad = collected(spark, rows, schema)
         count = sum(map(len, matchers))
     if bad and on_error == "raise":
-        raise RejectedSubscriptionsError(len(bad), count + len(bad), told(bad[0]))
+        raise RejectedSubscriptionsError(len(bad), count + len(bad), bad[0].told())
     if found_shards is None:
         matcher = united(matchers, schema)
         if statistics is not None:
@@ -113,7 +114,7 @@ def warn_of_rejected(found: Compiled) -> None:
         first = found.rejected.collect()[0]
         warnings.warn(
             f"{found.rejected_count:,} subscriptions cannot be used and are left out; the first: "
-            f"{told(tuple(first))}\n  tamis.spark.compiled(subscriptions).rejected has them all",
+            f"{Rejection(*first).told()}\n  tamis.spark.compiled(subscriptions).rejected has them all",
             RejectedSubscriptionsWarning,
             stacklevel=3,
         )

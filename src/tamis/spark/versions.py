@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import LongType, StringType
 
 from tamis.errors import TamisError
+from tamis.matching.admission import Rejection, Row, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned, united
-from tamis.spark.compiling import Rejected, collected, compiled_rows, rejected_frame
+from tamis.spark.compiling import collected, numbered, rejected_frame
 from tamis.spark.forests import felled, planted
 from tamis.spark.subscriptions import Compiled
 
@@ -39,7 +40,7 @@ class Versions:
         self._log, self._schema, self._id, self._where = log, schema, id, where
         self._version = 0
         self._matcher = Matcher(schema=schema)
-        self._bad: dict[Any, Rejected] = {}
+        self._bad: dict[Any, Rejection] = {}
         self._forests: dict[int, Compiled] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -62,15 +63,15 @@ class Versions:
 
     def _start(self, version: int, spark: SparkSession) -> None:
         """Build a version from the start."""
-        rows = [(each, text, 0) for each, text in self._log.at(version).items()]
+        rows = [Row(each, text) for each, text in self._log.at(version).items()]
         if len(rows) >= _MANY:
-            kind = "bigint" if isinstance(rows[0][0], int) else "string"
+            kind = "bigint" if isinstance(rows[0].id, int) else "string"
             frame = spark.createDataFrame([row[:2] for row in rows], f"id {kind}, condition string")
-            matchers, bad = collected(spark, frame, self._schema)
+            matchers, bad = collected(spark, numbered(frame), self._schema)
             self._matcher = united(matchers, self._schema)
         else:
-            self._matcher, bad = compiled_rows(rows, self._schema)
-        self._bad = {row[0]: row for row in bad}
+            self._matcher, bad = admitted(rows, self._schema)
+        self._bad = {row.id: row for row in bad}
         self._version = version
 
     def _apply(self, changes: dict[Any, str | None]) -> None:
@@ -81,8 +82,8 @@ class Versions:
         try:
             self._matcher.add_many(added)
         except TamisError:
-            good, bad = compiled_rows([(each, text, 0) for each, text in added.items()], self._schema)
-            self._bad |= {row[0]: row for row in bad}
+            good, bad = admitted((Row(each, text) for each, text in added.items()), self._schema)
+            self._bad |= {row.id: row for row in bad}
             self._matcher.add_many({each: text for each, text in added.items() if each in good})
 
     def _planted(self, spark: SparkSession) -> Compiled:
