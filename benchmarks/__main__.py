@@ -38,6 +38,7 @@ from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
 from benchmarks.warm_up import warm_up
+from benchmarks.watching import watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "registration": registration,
     "churn": churn,
     "warm_up": warm_up,
+    "watching": watching,
     "algorithms": algorithms,
     "against_published": against_published,
     "phases": phases,

@@ -12,6 +12,7 @@ from tamis.matching.errors import (
     UnknownAlgorithmError,
     UnknownIdError,
     UnsupportedExpressionError,
+    WatchError,
 )
 from tamis.matching.matcher import Matcher
 
@@ -23,4 +24,5 @@ __all__ = [
     "UnknownAlgorithmError",
     "UnknownIdError",
     "UnsupportedExpressionError",
+    "WatchError",
 ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events
+    from tamis.matching.watching import Encoded
 
 Handles: TypeAlias = npt.NDArray[np.int64]
 Pairs: TypeAlias = tuple[npt.NDArray[np.int64], Handles]
@@ -39,6 +40,14 @@ class Snapshot(ABC):
     @abstractmethod
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         """Return all matches of a batch, sorted by event. The arrays are the caller's, who may write into them."""
+
+    def encoded_event(self, event: Mapping[str, Any]) -> list[Encoded] | None:
+        """Return the codes of an event on the axes that predicates are laid out on; None if there are no axes."""
+        return None
+
+    def encoded_events(self, events: Events) -> list[Encoded] | None:
+        """Return the same of a batch."""
+        return None
 
 
 class Algorithm(ABC):

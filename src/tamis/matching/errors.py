@@ -57,3 +57,14 @@ class BadTableError(TamisError, ValueError):
 
 class SavedMatcherError(TamisError, ValueError):
     """A file that is not a saved matcher of this version, or not all of one."""
+
+
+class WatchError(TamisError, ValueError):
+    """A matcher is to look at one of so many events, which are no number."""
+
+    def __init__(self, every: Any) -> None:
+        super().__init__(every)
+        self.every = every
+
+    def __str__(self) -> str:
+        return f"a matcher looks at one of {self.every!r} events; expected a whole number from 1 on"

@@ -99,3 +99,12 @@ def rename(handles, ids):
     """Replace each handle by its id."""
     for index in range(handles.size):
         handles[index] = ids[handles[index]]
+
+
+@njit(nogil=True, cache=True)
+def tally_codes(codes, starts, counts):
+    """Count codes: add one to `counts[starts[axis] + code]` for every axis and event of `codes`."""
+    for axis in range(starts.size - 1):
+        start = starts[axis]
+        for event in range(codes.shape[1]):
+            counts[start + codes[axis, event]] += 1

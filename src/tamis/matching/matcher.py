@@ -33,18 +33,22 @@ from tamis.matching.errors import (
     UnknownIdError,
 )
 from tamis.matching.sources import Sources, parsed
+from tamis.matching.watching import PlainAxes, Watch
 
 if TYPE_CHECKING:
     import os
 
     from tamis.language.schema import Schema
     from tamis.matching.base import Handles, Snapshot
+    from tamis.selectivity.counters import Tallied
 
 Condition: TypeAlias = "str | Expression"
 Entry: TypeAlias = "tuple[Hashable, Condition] | tuple[Hashable, Condition, int]"
 Subscriptions: TypeAlias = "Mapping[Any, Condition] | Iterable[Entry] | pa.Table"
 
 _HIGHEST = 2**31 - 1
+WATCHED = 16
+"""One of so many events is looked at, where a matcher is watched."""
 
 
 class Matcher:
@@ -74,6 +78,8 @@ class Matcher:
         self._integer_ids: npt.NDArray[np.int64] | None = np.zeros(0, np.int64)
         """By handle, with room for more; None once an id is no integer of 64 bits."""
         self._id_array: npt.NDArray[Any] | None = None
+        self._watch: Watch | None = None
+        self._plain_axes: tuple[Snapshot, PlainAxes] | None = None
 
     def __len__(self) -> int:
         return len(self._handles)
@@ -211,6 +217,8 @@ class Matcher:
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, asked = self._snapshot(among, is_batch=False)
+        if self._watch is not None and self._watch.is_due():
+            self._look_at_event(self._watch, snapshot, event)
         handles = np.sort(snapshot.match_event(event, asked))
         if self._priorities is not None:
             handles = handles[np.argsort(-self._priorities[handles], kind="stable")]
@@ -270,6 +278,8 @@ class Matcher:
         events = Events(batch)
         self._engine.observe(events)
         snapshot, asked = self._snapshot(among, is_batch=True)
+        if self._watch is not None:
+            self._look_at_events(self._watch, snapshot, events)
         return events.count, *snapshot.match_events(events, asked, threads)
 
     def _snapshot(self, among: Iterable[Hashable] | None, *, is_batch: bool) -> tuple[Snapshot, Handles | None]:
@@ -297,6 +307,52 @@ class Matcher:
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise BadTableError("ids of several types have no column; use match, or ids of one type") from None
         return found
+
+    # -- Watching
+
+    def watch(self, every: int = WATCHED) -> None:
+        """Look at one of so many of the events that are matched from now on, and count which predicates are true.
+
+        >>> import tamis
+        >>> from tamis.selectivity import Counters
+        >>> matcher, counters = Matcher(), Counters()
+        >>> matcher.add_many({1: "price < 20 AND sold", 2: "price < 30"})
+        >>> matcher.watch(every=1)
+        >>> _ = matcher.match_batch([{"price": price, "sold": price > 10} for price in range(100)])
+        >>> counters.take(*matcher.watched())
+        >>> [counters.share(tamis.parse(text)) for text in ("price < 20", "price >= 30", "sold = TRUE")]
+        [0.2, 0.7, 0.89]
+        """
+        self._watch = Watch(every)
+
+    def watched(self) -> tuple[int, list[Tallied]]:
+        """Return how many events were looked at since this was asked last, and their counts, for `Counters.take`."""
+        return (0, []) if self._watch is None else self._watch.take()
+
+    @property
+    def watched_count(self) -> int:
+        """How many events were looked at since `watched` was asked last."""
+        return 0 if self._watch is None else self._watch.event_count
+
+    def _look_at_event(self, watch: Watch, snapshot: Snapshot, event: Mapping[str, Any]) -> None:
+        encoded = snapshot.encoded_event(event)
+        watch.look(1, self._axes(snapshot).of_event(event) if encoded is None else encoded)
+
+    def _look_at_events(self, watch: Watch, snapshot: Snapshot, events: Events) -> None:
+        rows = watch.rows(events.count)
+        if len(rows):
+            seen = events.take(rows)
+            encoded = snapshot.encoded_events(seen)
+            watch.look(len(rows), self._axes(snapshot).of_events(seen) if encoded is None else encoded)
+
+    def _axes(self, snapshot: Snapshot) -> PlainAxes:
+        """Return the axes of all subscriptions, made anew when they have changed."""
+        known = self._plain_axes
+        if known is None or known[0] is not snapshot:
+            with self._lock:
+                expressions = [self.expression(each) for each in self._handles]
+            known = self._plain_axes = snapshot, PlainAxes(expressions, self.schema)
+        return known[1]
 
     # -- Looking inside
 

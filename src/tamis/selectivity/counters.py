@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.expressions import Attribute, Expression, IsNull, Not, postorder
+from tamis.language.expressions import Attribute, Compare, Expression, IsNull, Not, postorder
 from tamis.language.meaning import truth
+from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.selectivity.errors import HalfLifeError
 from tamis.selectivity.lines import AFTER, BEFORE, BOOLEAN, Line, Place, standing
 from tamis.selectivity.questions import Comparison, comparison, question
@@ -39,8 +40,6 @@ ENOUGH = 20.0
 _GREATEST_WEIGHT = 1e12
 _FORGOTTEN = 1e-4
 """An operand is forgotten when it has so small a share of the events of its line: nobody asks for it any more."""
-
-_COMPLEMENT = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "=": "<>", "<>": "="}
 
 
 class Tallied(NamedTuple):
@@ -119,14 +118,16 @@ class Counters:
 
     def observe(self, events: Iterable[Mapping[str, Any]], predicates: Iterable[Expression]) -> None:
         """Count which of some predicates some events fulfil: the plain way, for those who have no matcher."""
-        asked = list(dict.fromkeys(predicates))
+        asked = list(dict.fromkeys(map(_positive, predicates)))
         self.know(asked)
         for event in events:
             self.add(1, [each for each in asked if truth(each, event, self._schema) is True])
 
     def add(self, event_count: int, fulfilled: Iterable[Expression] | Mapping[Expression, int]) -> None:
         """Count some events, of which all predicates were asked that are known, and those that they fulfilled."""
-        counts = fulfilled if isinstance(fulfilled, Mapping) else Counter(fulfilled)
+        counts: Counter[Expression] = Counter()
+        for predicate, count in (fulfilled if isinstance(fulfilled, Mapping) else Counter(fulfilled)).items():
+            counts[_positive(predicate)] += count
         self.know(counts)
         self._pass(event_count)
         for predicate, count in counts.items():
@@ -141,7 +142,7 @@ class Counters:
                 continue
             if operands is None:
                 for predicate, count in ((term, counts[2]), (Not(term), counts[1])):
-                    self._credit(predicate, float(count), seen, event_count)
+                    self._credit(_positive(predicate), float(count), seen, event_count)
                 continue
             stands = [standing(operand) for operand in operands]
             kinds = {each.kind for each in stands if each is not None}
@@ -186,7 +187,7 @@ class Counters:
 
     def know(self, predicates: Iterable[Expression]) -> None:
         """Count predicates from now on, although they were never fulfilled yet."""
-        for predicate in predicates:
+        for predicate in map(_positive, predicates):
             if predicate not in self._fulfilled:
                 self._fulfilled[predicate] = 0.0
                 self._missed[predicate] = self._total
@@ -212,6 +213,7 @@ class Counters:
 
     def forget(self, predicate: Expression) -> None:
         """Drop the counter of a predicate that nobody asks any more."""
+        predicate = _positive(predicate)
         if self._fulfilled.pop(predicate, None) is None:
             return
         del self._missed[predicate]
@@ -224,12 +226,14 @@ class Counters:
 
     def count(self, predicate: Expression) -> float:
         """Return how many events fulfilled a predicate, those that are old less; as many as its share says."""
+        predicate = _positive(predicate)
         if predicate in self._fulfilled:
             return self._fulfilled[predicate] / self._weight
         return self.share(predicate) * self.event_count
 
     def share(self, predicate: Expression) -> float:
         """Return how often a predicate is true: counted, concluded from others, or guessed."""
+        predicate = _positive(predicate)
         if predicate not in self._fulfilled:
             return self._concluded(predicate)
         seen = self._seen(predicate)
@@ -261,7 +265,7 @@ class Counters:
         asked = question(predicate)
         if asked is not None and (line := self._line(asked.term, asked.kind)):
             return _share(asked.share(line))
-        complement = predicate.value if isinstance(predicate, Not) else Not(predicate)
+        complement = predicate.value if isinstance(predicate, Not) else _positive(Not(predicate))
         counted = self._counted(complement)
         if counted is None:
             return GUESS
@@ -297,9 +301,9 @@ class Counters:
             present = self._presence(term)
         if present is None:
             sums = [
-                share + counted[_COMPLEMENT[operator], place]
+                share + counted[COMPLEMENTS[operator], place]
                 for (operator, place), share in counted.items()
-                if (_COMPLEMENT[operator], place) in counted
+                if (COMPLEMENTS[operator], place) in counted
             ]
             present = min(1.0, max(sums)) if sums else 1.0
         cuts: dict[tuple[Place, int], float] = {}
@@ -328,6 +332,14 @@ class Counters:
                 if seen and seen >= enough:
                     cuts[place, BEFORE], cuts[place, AFTER] = before / seen, until / seen
         return Line(cuts, points, present)
+
+
+def _positive(predicate: Expression) -> Expression:
+    """Return a comparison for one that is negated."""
+    match predicate:
+        case Not(Compare(operator, left, right)) if operator in COMPLEMENTS:
+            return Compare(COMPLEMENTS[operator], left, right)
+    return predicate
 
 
 def _share(value: float) -> float:

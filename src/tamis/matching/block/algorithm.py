@@ -24,6 +24,7 @@ from tamis.matching.block.draft import Drafting
 from tamis.matching.block.joining import joined
 from tamis.matching.block.segment import Segment, compiled
 from tamis.matching.encoder import Encoder
+from tamis.matching.watching import PlainAxes, as_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events
+    from tamis.matching.watching import Encoded
 
 BLOCK = 8192
 """How many events are matched at once."""
@@ -320,6 +322,7 @@ class BlockSnapshot(Snapshot):
         self._schema = schema
         self._encoders = [Encoder(part.segment.draft.axes, schema, part.segment.distances()) for part in parts]
         self._offsets = [_offset(part.segment.draft.handles) for part in parts]
+        self._open_axes: PlainAxes | None = None
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         found = []
@@ -357,6 +360,20 @@ class BlockSnapshot(Snapshot):
             for numbers, owners, handles_of in each.pieces:
                 kernels.place_matches(numbers, owners, handles_of, starts[start:], handles)
         return np.repeat(np.arange(events.count), counts), handles
+
+    def encoded_event(self, event: Mapping[str, Any]) -> list[Encoded]:
+        encoded: list[Encoded] = [
+            (part.segment.draft.axes, as_column(encoder.codes(event)))
+            for part, encoder in zip(self._parts, self._encoders, strict=True)
+        ]
+        if self._open:
+            if self._open_axes is None:
+                self._open_axes = PlainAxes(self._open.values(), self._schema)
+            encoded += self._open_axes.of_event(event)
+        return encoded
+
+    def encoded_events(self, events: Events) -> list[Encoded]:
+        return [(part.segment.draft.axes, part.segment.codes(events, self._schema)) for part in self._parts]
 
     def _match_block(self, events: Events, alive: list[tuple[Flags, Flags]]) -> _Found:
         found = _Found(np.zeros(events.count, np.int64), [])
