@@ -105,7 +105,9 @@ def families_of_twins(draw):
     leaves = st.tuples(terms, st.sampled_from(values)).flatmap(lambda pair: st.sampled_from(twins_of(*pair)))
     leaves = st.one_of(leaves, leaves, leaves, st.just(Not(IsNull(Attribute(("y",))))))
     subscriptions = draw(
-        st.lists(st.one_of(leaves, st.lists(leaves, min_size=2, max_size=3).map(tuple).map(And)), min_size=2, max_size=30)
+        st.lists(
+            st.one_of(leaves, st.lists(leaves, min_size=2, max_size=3).map(tuple).map(And)), min_size=2, max_size=30
+        )
     )
     cells = st.one_of(st.sampled_from(values), st.sampled_from(values), st.none(), st.just("other"))
     batch = draw(st.lists(st.fixed_dictionaries({}, optional={"x": cells, "y": cells}), min_size=1, max_size=6))

@@ -52,6 +52,10 @@ def test_what_a_watched_matcher_tells_of_its_predicates_is_what_counting_each_of
     assert matcher.watched_count == 0 and counters.event_count == len(seen)
     for predicate in asked:
         assert counters.share(predicate) == pytest.approx(plain.share(predicate)), str(predicate)
+    if tamis.parse("flag") in asked:
+        negated, plain = tamis.parse("NOT flag"), Counters()
+        plain.observe(seen, [negated])
+        assert counters.share(negated) == pytest.approx(plain.share(negated))
 
 
 @given(wanted=st.lists(conditions, max_size=5), seen=st.lists(events(), min_size=1, max_size=5))

@@ -322,16 +322,19 @@ class Counters:
                     points[place] = share
                 case "<>":
                     points.setdefault(place, max(0.0, present - share))
-        if kind == BOOLEAN and len(points) == 1:
-            ((value, share),) = points.items()
-            points[0.0 if value else 1.0] = max(0.0, present - share)
         if column is not None:
             enough = min(ENOUGH * self._weight, float(column.weights[:, 2].max(initial=0.0)))
             for place, number in column.numbers.items():
                 before, until, seen = column.weights[number].tolist()
                 if seen and seen >= enough:
                     cuts[place, BEFORE], cuts[place, AFTER] = before / seen, until / seen
-        return Line(cuts, points, present)
+        line = Line(cuts, points, present)
+        if kind == BOOLEAN:  # there are two values, so one tells the other
+            known = [place for place in (0.0, 1.0) if place in points or (place, BEFORE) in cuts]
+            if len(known) == 1:
+                points[1.0 - known[0]] = max(0.0, present - line.equal(known[0]))
+                line = Line(cuts, points, present)
+        return line
 
 
 def _positive(predicate: Expression) -> Expression:
