@@ -8,6 +8,7 @@ against.
 from tamis.matching.errors import (
     BadTableError,
     DuplicateIdError,
+    OptionError,
     SavedMatcherError,
     UnknownAlgorithmError,
     UnknownIdError,
@@ -15,11 +16,14 @@ from tamis.matching.errors import (
     WatchError,
 )
 from tamis.matching.matcher import Matcher
+from tamis.matching.rejections import Rejected
 
 __all__ = [
     "BadTableError",
     "DuplicateIdError",
     "Matcher",
+    "OptionError",
+    "Rejected",
     "SavedMatcherError",
     "UnknownAlgorithmError",
     "UnknownIdError",

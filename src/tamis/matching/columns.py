@@ -1,29 +1,32 @@
 """How do events come in as columns?
 
-A batch is an Arrow table, a record batch, or a list of mappings; to the matchers it is a set of columns, each of
-one kind. Arrow's columns are taken as they are, without a Python loop over their values; texts stay dictionary-
+A batch is a table (of whatever library, see `tables`) or a list of mappings; to the matchers it is a set of columns,
+each of one kind. Arrow's columns are taken as they are, without a Python loop over their values; texts stay dictionary-
 encoded.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import EventError
 from tamis.language.meaning import attribute_value
 from tamis.language.values import DIGITS
+from tamis.matching.tables import event_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tamis.matching.tables import Batch
 
 Path: TypeAlias = tuple[str, ...]
-Batch: TypeAlias = "pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]"
 
 EPOCH = dt.datetime(1970, 1, 1)
 _DAY_US = 86_400_000_000
@@ -85,33 +88,34 @@ class Events:
         """What was computed from the columns, kept by whom it was computed (`columnwise`)."""
         self._table: Any = None
         self._rows: Sequence[Mapping[str, Any]] | None = None
-        if isinstance(batch, pa.Table | pa.RecordBatch):
-            self._table = batch
-            self.count: int = batch.num_rows
-        elif isinstance(batch, Sequence) and not isinstance(batch, str | bytes):
-            for event in batch:
-                if not isinstance(event, Mapping):
-                    raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
-            self._rows = batch
-            self.count = len(batch)
+        rows = event_rows(batch)
+        if isinstance(rows, pa.Table | pa.RecordBatch):
+            self._table = rows
+            self.count: int = rows.num_rows
         else:
-            raise EventError(
-                f"events come as an Arrow table, a record batch or a list of mappings, not as {type(batch).__name__}"
-            )
+            self._rows = rows
+            self.count = len(rows)
+
+    @classmethod
+    def _of(cls, rows: Sequence[Mapping[str, Any]]) -> Events:
+        """Return events that were looked at before."""
+        events = cls(())
+        events._rows, events.count = rows, len(rows)
+        return events
 
     def slice(self, start: int, count: int) -> Events:
         """Return some of the events."""
         if self._table is not None:
             return Events(self._table.slice(start, count))
         assert self._rows is not None
-        return Events(self._rows[start : start + count])
+        return Events._of(self._rows[start : start + count])
 
     def take(self, rows: npt.NDArray[np.int64]) -> Events:
         """Return the events of these numbers."""
         if self._table is not None:
             return Events(self._table.take(pa.array(rows)))
         assert self._rows is not None
-        return Events([self._rows[row] for row in rows.tolist()])
+        return Events._of([self._rows[row] for row in rows.tolist()])
 
     def column(self, path: Path) -> Column | None:
         """Return the values of an attribute, or None where no event has it."""

@@ -15,7 +15,7 @@ class DuplicateIdError(TamisError, ValueError):
         self.subscription_id = subscription_id
 
     def __str__(self) -> str:
-        return f"there is a subscription {self.subscription_id!r} already; remove it first, or choose another id"
+        return f"there is a subscription {self.subscription_id!r} already; replace it, or choose another id"
 
 
 class UnknownIdError(TamisError, KeyError):
@@ -53,6 +53,10 @@ class UnsupportedExpressionError(TamisError, ValueError):
 
 class BadTableError(TamisError, ValueError):
     """A table of subscriptions that lacks a column, or has one of the wrong type."""
+
+
+class OptionError(TamisError, ValueError):
+    """An option that does not exist, or not with this value."""
 
 
 class SavedMatcherError(TamisError, ValueError):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,18 @@ from tamis.language.expressions import Expression, is_condition
 from tamis.language.parser import parse
 from tamis.matching import kernels, storage
 from tamis.matching.algorithms import ALGORITHMS
-from tamis.matching.columns import Batch, Events
+from tamis.matching.columns import Events
 from tamis.matching.errors import (
     BadTableError,
     DuplicateIdError,
+    OptionError,
     SavedMatcherError,
     UnknownAlgorithmError,
     UnknownIdError,
 )
+from tamis.matching.rejections import Rejected, Sieve
 from tamis.matching.sources import Sources, parsed
+from tamis.matching.tables import subscription_rows
 from tamis.matching.watching import PlainAxes, Watch
 
 if TYPE_CHECKING:
@@ -40,13 +43,14 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.matching.base import Handles, Snapshot
+    from tamis.matching.tables import ArrowStream, Batch, Interchanged, Rows, Table
     from tamis.selectivity.counters import Tallied
 
 Condition: TypeAlias = "str | Expression"
 Entry: TypeAlias = "tuple[Hashable, Condition] | tuple[Hashable, Condition, int]"
-Subscriptions: TypeAlias = "Mapping[Any, Condition] | Iterable[Entry] | pa.Table"
-
-_HIGHEST = 2**31 - 1
+Subscriptions: TypeAlias = (
+    "Mapping[Any, Condition] | Iterable[Entry] | Iterable[Mapping[str, Any]] | Table | ArrowStream | Interchanged"
+)
 WATCHED = 16
 """One of so many events is looked at, where a matcher is watched."""
 
@@ -93,34 +97,107 @@ class Matcher:
         """Register a subscription: a text, or an expression."""
         self.add_many([(subscription_id, condition, priority)])
 
-    def add_many(self, subscriptions: Subscriptions) -> None:
+    @overload
+    def add_many(
+        self,
+        subscriptions: Subscriptions,
+        *,
+        id: str | None = None,
+        where: str | None = None,
+        priority: str | None = None,
+    ) -> None: ...
+
+    @overload
+    def add_many(
+        self,
+        subscriptions: Subscriptions,
+        *,
+        id: str | None = None,
+        where: str | None = None,
+        priority: str | None = None,
+        on_error: Literal["skip"],
+    ) -> list[Rejected]: ...
+
+    def add_many(
+        self,
+        subscriptions: Subscriptions,
+        *,
+        id: str | None = None,
+        where: str | None = None,
+        priority: str | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> list[Rejected] | None:
         """Register many subscriptions at once; all of them, or none if one is bad.
 
-        They come as a mapping from ids to conditions, as tuples of id and condition (and priority), or as an Arrow
-        table with the columns `subscription_id`, `condition` and, if you like, `priority`.
+        They come as a mapping from ids to conditions; as tuples of id and condition (and priority); as mappings with
+        these as keys; or as a table of any library that speaks Arrow's C stream or the dataframe interface: polars,
+        pandas, DuckDB, pyarrow with its readers and datasets.
+
+        id, where, priority    the columns of ids (else `subscription_id` or `id`), of conditions (else `condition` or
+                               `where`) and of priorities (else `priority`, if there is one)
+        on_error               "raise": the first bad row is an error, and nothing is registered;
+                               "skip": bad rows are left out and returned, each with the reason. Of rows with one id
+                               the first that is good stays, and the later ones are rejected.
 
         >>> matcher = Matcher()
         >>> matcher.add_many({1: "price < 20", 2: "price < 30"})
         >>> matcher.match({"price": 25})
         [2]
+        >>> rejected = matcher.add_many([(2, "price < 40"), (3, "price <"), (4, "price < 50")], on_error="skip")
+        >>> [(each.id, each.error) for each in rejected], len(matcher)
+        ([(2, 'DuplicateIdError'), (3, 'ExpressionSyntaxError')], 3)
         """
-        ids, conditions, priorities = _columns(subscriptions)
-        prepared = self._engine.prepare(self._expressions(ids, conditions))
+        rows = subscription_rows(subscriptions, id=id, where=where, priority=priority)
+        if on_error == "skip":
+            return self._add_good(rows)
+        if on_error != "raise":
+            raise OptionError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        objection = rows.first_objection()
+        if objection is not None:
+            raise BadTableError(f"row {objection[0]} ({rows.ids[objection[0]]!r}): {objection[1]}")
+        prepared = self._engine.prepare(self._expressions(rows.ids, rows.conditions))
         with self._lock:
-            first = len(self._ids)
-            new = dict(zip(ids, range(first, first + len(ids)), strict=True))
-            if len(new) < len(ids) or not self._handles.keys().isdisjoint(new):
-                raise DuplicateIdError(_first_repeated(ids, self._handles))
-            self._engine.add(range(first, first + len(ids)), prepared)
-            if self._handles:
-                self._handles |= new
-            else:
-                self._handles = new
-            self._ids += ids
-            self._note_integers(first, ids)
-            self._sources.extend(conditions)
-            self._prioritise(first, priorities)
-            self._id_array = None
+            self._register(rows, prepared)
+        return None
+
+    def _add_good(self, rows: Rows) -> list[Rejected]:
+        """Register the rows that can be; return the others."""
+        understood: Callable[[Any], Expression] = self._understood
+        while True:
+            sieve = Sieve(rows, self._handles, understood)
+            try:
+                prepared = self._engine.prepare(sieve.expressions())
+            except TamisError:  # the algorithm refuses one of them, so it is worth the time to ask it for each
+                assert understood != self._prepared_alone, "an algorithm that took each takes all of them"
+                understood = self._prepared_alone
+                continue
+            good = rows.chosen(sieve.accepted)
+            with self._lock:
+                if self._handles.keys().isdisjoint(good.ids):  # else somebody was quicker, and came first
+                    self._register(good, prepared)
+                    return sieve.rejected
+
+    def _prepared_alone(self, condition: Any) -> Expression:
+        expression = self._understood(condition)
+        self._engine.prepare([expression])
+        return expression
+
+    def _register(self, rows: Rows, prepared: Any) -> None:
+        ids = rows.ids
+        first = len(self._ids)
+        new = dict(zip(ids, range(first, first + len(ids)), strict=True))
+        if len(new) < len(ids) or not self._handles.keys().isdisjoint(new):
+            raise DuplicateIdError(_first_repeated(ids, self._handles))
+        self._engine.add(range(first, first + len(ids)), prepared)
+        if self._handles:
+            self._handles |= new
+        else:
+            self._handles = new
+        self._ids += ids
+        self._note_integers(first, ids)
+        self._sources.extend(rows.conditions)
+        self._prioritise(first, np.array(rows.priorities or [0] * len(ids), np.int64))
+        self._id_array = None
 
     def check(self, condition: Condition) -> None:
         """Raise what `add` would raise for a condition, and register nothing.
@@ -172,16 +249,20 @@ class Matcher:
         """Yield the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
         for subscription_id, condition in zip(ids, conditions, strict=True):
             try:
-                if isinstance(condition, str):
-                    condition = parse(condition, self.schema)
-                elif not isinstance(condition, Expression) or not is_condition(condition):
-                    raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
-                elif self.schema is not None:
-                    check(condition, self.schema)
+                yield self._understood(condition)
             except TamisError as error:
                 error.add_note(f"in the subscription {subscription_id!r}")
                 raise
-            yield condition
+
+    def _understood(self, condition: Any) -> Expression:
+        """Return what a condition asks."""
+        if isinstance(condition, str):
+            return parse(condition, self.schema)
+        if not isinstance(condition, Expression) or not is_condition(condition):
+            raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
+        if self.schema is not None:
+            check(condition, self.schema)
+        return condition
 
     def remove(self, subscription_id: Hashable) -> None:
         """Remove a subscription."""
@@ -441,31 +522,6 @@ class Matcher:
         except (TamisError, UnicodeDecodeError) as error:
             raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
         return matcher
-
-
-def _columns(subscriptions: Subscriptions) -> tuple[list[Any], list[Any], npt.NDArray[np.int64]]:
-    """Return ids, conditions and priorities."""
-    priorities: list[Any] | None = None
-    if isinstance(subscriptions, Mapping):
-        ids, conditions = list(subscriptions.keys()), list(subscriptions.values())
-    elif isinstance(subscriptions, pa.Table | pa.RecordBatch):
-        names = subscriptions.schema.names
-        for needed in ("subscription_id", "condition"):
-            if needed not in names:
-                raise BadTableError(f"the table has no column {needed!r}, only {', '.join(names)}")
-        ids, conditions = (subscriptions.column(name).to_pylist() for name in ("subscription_id", "condition"))
-        if "priority" in names:
-            priorities = [priority or 0 for priority in subscriptions.column("priority").to_pylist()]
-    else:
-        entries = list(subscriptions)
-        ids, conditions = [entry[0] for entry in entries], [entry[1] for entry in entries]
-        priorities = [entry[2] if len(entry) > 2 else 0 for entry in entries]
-    if priorities is None:
-        return ids, conditions, np.zeros(len(ids), np.int64)
-    for subscription_id, priority in zip(ids, priorities, strict=True):
-        if not isinstance(priority, int) or not -_HIGHEST <= priority <= _HIGHEST:
-            raise BadTableError(f"a priority is an integer of 32 bits, not {priority!r} (of {subscription_id!r})")
-    return ids, conditions, np.array(priorities, np.int64)
 
 
 def _first_repeated(ids: list[Any], registered: Mapping[Any, int]) -> Any:

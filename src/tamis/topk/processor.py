@@ -43,7 +43,7 @@ from tamis.topk.text import is_ranked
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
-    from tamis.matching.columns import Batch
+    from tamis.matching.tables import Batch
     from tamis.topk.base import Report
     from tamis.topk.guard import OrderReport
 

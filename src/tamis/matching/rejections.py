@@ -1,0 +1,71 @@
+"""Which rows of a table become subscriptions where some of them cannot?
+
+One rule for everybody who registers tables (`Matcher.add_many(on_error="skip")`, the command line, Spark, the log of a
+stream): the rows are taken one after the other, as if each were added alone. A row that is bad is rejected with the
+reason; so is a row whose id a row before it has, if that one was taken. The first stays, whatever comes later. Who
+wants the last one to win says so (`Matcher.upsert_many`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.errors import TamisError
+from tamis.matching.errors import BadTableError, DuplicateIdError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+
+    from tamis.language.expressions import Expression
+    from tamis.matching.tables import Rows
+
+
+class Rejected(NamedTuple):
+    """A row that became no subscription, and why."""
+
+    id: Any
+    condition: Any
+    """As it came: a text, an expression, or whatever stood in its place."""
+    error: str
+    """The kind of mistake: the name of the error that `add` would have raised."""
+    reason: str
+    """What it would have said."""
+
+    @classmethod
+    def because(cls, subscription_id: Any, condition: Any, error: TamisError) -> Rejected:
+        """Say why a row was rejected.
+
+        >>> Rejected.because(1, "price < 20", DuplicateIdError(1)).error
+        'DuplicateIdError'
+        """
+        return cls(subscription_id, condition, type(error).__name__, str(error))
+
+
+class Sieve:
+    """Rows, taken one after the other; `accepted` and `rejected` are complete when all expressions were asked for."""
+
+    def __init__(self, rows: Rows, taken: Container[Any], understood: Callable[[Any], Expression]) -> None:
+        self._rows, self._taken, self._understood = rows, taken, understood
+        self.accepted: list[int] = []
+        """The numbers of the rows that become subscriptions, in their order."""
+        self.rejected: list[Rejected] = []
+
+    def expressions(self) -> Iterator[Expression]:
+        """Yield what the accepted rows ask, as far as somebody wants to know."""
+        ids: set[Any] = set()
+        rows = self._rows
+        is_usual = rows.first_objection() is None
+        for number, (subscription_id, condition) in enumerate(zip(rows.ids, rows.conditions, strict=True)):
+            try:
+                objection = None if is_usual else rows.objection(number)
+                if objection is not None:
+                    raise BadTableError(objection)
+                if subscription_id in ids or subscription_id in self._taken:
+                    raise DuplicateIdError(subscription_id)  # of a row with two mistakes this one is told
+                expression = self._understood(condition)
+            except TamisError as error:
+                self.rejected.append(Rejected.because(subscription_id, condition, error))
+                continue
+            ids.add(subscription_id)
+            self.accepted.append(number)
+            yield expression
