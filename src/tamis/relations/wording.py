@@ -30,7 +30,7 @@ from tamis.language.expressions import (
 from tamis.language.rewrites.junctions import conjunction, disjunction
 from tamis.relations.domains import ABSENT, KINDS, PRESENT, Axis
 from tamis.relations.formulas import ALWAYS, Constant, Within
-from tamis.relations.lines import BOOLEAN, DOUBLE, NUMBER, TEXT, TIME, Cut, first_value, last_value, places, prefix_cuts
+from tamis.relations.lines import BOOLEAN, DOUBLE, NUMBER, TEXT, Cut, first_value, last_value, places, prefix_cuts
 from tamis.relations.predicates import compared
 from tamis.relations.value_sets import Values, difference, intersection, is_member, stretches, union_of
 

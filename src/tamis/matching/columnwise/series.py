@@ -96,7 +96,7 @@ class Series:
         It need not be the first of the words: a block of one event shares the dictionary of its table.
         """
         position = int(self.values[0])
-        return None if position < 0 else self.words.strings[position]  # type: ignore[no-any-return]
+        return None if position < 0 else self.words.strings[position]
 
     def known(self) -> Flags | None:
         """Return which values are not NULL; None: all."""
