@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import pickle
+import subprocess
+import sys
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import tamis
 from tamis import errors
+from tamis.language.schema import NO_SCHEMA
 
 SCHEMA = tamis.Schema(
     {
@@ -161,6 +166,122 @@ def test_an_event_is_read_in_the_declared_types():
 def test_an_event_that_does_not_fit_is_refused(event, words):
     with pytest.raises(errors.EventError, match=words.replace("?", r"\?")):
         SCHEMA.conform(event)
+
+
+FITTING = {"type": "News", "price": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, None),
+        ({"price": float("nan"), "bids": -(2**63), "cost": 5, "tags": ("a", None), "position": {"x": 2.0}}, None),
+        ({"cost": Decimal("3.123"), "day": dt.date(2024, 2, 29), "at": dt.datetime(2024, 2, 29), "sold": True}, None),
+        ({"bids": np.int64(3), "price": np.float64(2), "tags": np.array(["a"])}, None),
+        ({"price": None}, "lacks the mandatory price"),
+        ({"type": "Quote"}, "lacks the mandatory cost"),
+        ({"type": "StockQuote", "cost": None}, "lacks the mandatory cost"),
+        ({"price": 12}, "price is double, and 12 is not"),
+        ({"bids": 4.0}, "bids is int, and 4.0 is not"),
+        ({"bids": 2**63}, "bids is int"),
+        ({"bids": True}, "bids is int, and True is not"),
+        ({"price": True}, "price is double"),
+        ({"sold": 1}, "sold is bool"),
+        ({"cost": 3.5}, "cost is decimal"),
+        ({"cost": Decimal("NaN")}, "cost is decimal"),
+        ({"cost": 10**39}, "cost is decimal"),
+        ({"day": dt.datetime(2024, 2, 29)}, "day is date"),
+        ({"day": "2024-02-29"}, "day is date"),
+        ({"at": dt.date(2024, 2, 29)}, "at is timestamp"),
+        ({"at": dt.datetime.max.replace(tzinfo=dt.timezone(dt.timedelta(hours=-2)))}, "at is timestamp"),
+        ({"type": "\ud800"}, "type is string"),
+        ({"type": b"News"}, "type is string"),
+        ({"tags": "x"}, "no array"),
+        ({"tags": ["a", 5]}, "tags is array<string>, and 5 is no string"),
+        ({"position": 5}, "position is a record, not int"),
+        ({"position": {"x": "here"}}, "position.x is double, and here is not"),
+        ({"position": {"z": 1.0}}, "no attribute position.z"),
+        ({"prize": 5}, "no attribute prize. Did you mean price?"),
+        ({5: 5}, "no attribute 5"),
+    ],
+)
+def test_an_objection_says_what_does_not_fit_and_changes_nothing(changes, words):
+    event = {**FITTING, **changes}
+    before = repr(event)
+    found = SCHEMA.objection(event)
+    assert found is None if words is None else words in found
+    assert repr(event) == before
+
+
+class Hostile:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+    @property
+    def tolist(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "event", [None, 5, "x", [], Hostile(), {"price": Hostile()}, {Hostile(): 1}, {"tags": Hostile()}]
+)
+def test_an_objection_is_answered_whatever_the_event_is(event):
+    assert isinstance(SCHEMA.objection(event), str)
+
+
+def test_what_is_mandatory_may_be_a_record_or_have_a_dot_in_its_name():
+    schema = tamis.Schema({"at": {"x": "int"}, "a.b": "int"}, mandatory=["at", "a.b"])
+    assert schema.objection({"at": {}, "a.b": 1}) is None
+    assert schema.objection({"a.b": 1}) == "the event lacks the mandatory at"
+    assert schema.objection({"at": {}}) == "the event lacks the mandatory a.b"
+    nested = tamis.Schema({"at": {"x": "int"}}, mandatory=["at.x"])
+    assert nested.objection({"at": {}}) == "the event lacks the mandatory at.x" == nested.objection({})
+
+
+def test_what_is_read_in_the_declared_types_fits():
+    event = {"type": "Quote", "price": 12, "cost": 3.1, "day": "2024-02-29", "tags": ["a", None], "position": {"x": 1}}
+    assert SCHEMA.objection(event) is not None
+    assert SCHEMA.objection(SCHEMA.conform(event)) is None
+
+
+def test_a_digest_tells_schemas_apart_by_all_that_they_say():
+    attributes = {"type": "string", "x": "int", "at": {"y": "double"}}
+    hierarchy = {"Quote": None, "StockQuote": "Quote"}
+    variants = [
+        tamis.Schema(attributes),
+        tamis.Schema({**attributes, "x": "double"}),
+        tamis.Schema({**attributes, "z": "int"}),
+        tamis.Schema({**attributes, "at": {"y": "int"}}),
+        tamis.Schema(attributes, mandatory=["x"]),
+        tamis.Schema(attributes, hierarchy=hierarchy),
+        tamis.Schema(attributes, hierarchy={"Quote": None, "StockQuote": None}),
+        tamis.Schema(attributes, hierarchy=hierarchy, mandatory_by_type={"Quote": ["x"]}),
+        tamis.Schema(attributes, hierarchy=hierarchy, mandatory_by_type={"StockQuote": ["x"]}),
+        tamis.Schema(attributes, type_attribute="kind"),
+        tamis.Schema({}),
+    ]
+    assert len({NO_SCHEMA, *(each.digest for each in variants)}) == len(variants) + 1
+    again = tamis.Schema(
+        dict(reversed(attributes.items())),
+        hierarchy=dict(reversed(hierarchy.items())),
+        mandatory_by_type={"Quote": ["x"]},
+    )
+    assert again.digest == variants[7].digest == pickle.loads(pickle.dumps(variants[7])).digest
+
+
+def test_a_digest_is_the_same_in_every_process():
+    told = "import tamis; print(tamis.Schema({'x': 'int', 'y': 'string'}, mandatory=['y', 'x']).digest)"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", told],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1 and len(found.pop().strip()) == 32
 
 
 def test_a_schema_from_arrow():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 import tamis
+from tamis.language.schema import NO_SCHEMA
 from tamis.routing import (
+    STRATEGIES,
     Adaptation,
     Advertise,
     Broker,
+    Covering,
     Deliver,
     Entry,
     Filter,
@@ -17,8 +22,11 @@ from tamis.routing import (
     MemoryOfEventsError,
     MessageError,
     NamelessError,
+    OtherSchemaError,
     Publish,
     Reject,
+    SchemaOfAnnouncementsError,
+    SchemaOfStrategyError,
     Send,
     Subscribe,
     Unadvertise,
@@ -27,6 +35,8 @@ from tamis.routing import (
     Unsubscribe,
 )
 from tamis.routing.adaptation import AdaptationError
+from tamis.simulation import Network
+from tamis.simulation.occurrences import Delivered
 
 
 def entry(key, text):
@@ -319,6 +329,88 @@ def test_a_filter_that_the_algorithm_does_not_take_is_refused():
     (rejected,) = broker.receive(subscribe("s", either), "ann", 0.0)
     assert isinstance(rejected, Reject) and "counting" in rejected.reason
     assert broker.receive(Publish("e", {"a1": 1}), "ann", 0.0) == []
+
+
+X = tamis.Schema({"x": "int", "y": "double", "day": "date"}, mandatory=["y"])
+
+
+@pytest.mark.parametrize("advertisements", [None, "covering"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_event_that_breaks_the_schema_is_refused_whatever_the_strategy(strategy, advertisements):
+    network = Network(
+        ["a", "b", "c"],
+        [("a", "b"), ("b", "c")],
+        lambda name: Broker(name, strategy, advertisements=advertisements, schema=X, algorithm="naive"),
+        Random(1),
+    )
+    got = []
+    network.observers.append(lambda each: got.append(each) if isinstance(each, Delivered) else None)
+    for client, home in (("ann", "a"), ("bob", "a"), ("cat", "b"), ("shop", "c")):
+        network.attach(client, home)
+    network.advertise("shop", "all", tamis.parse("TRUE"))
+    network.run()
+    network.subscribe("ann", "s", tamis.parse("x >= 5"))
+    network.subscribe("bob", "s", tamis.parse("x > 4"))
+    network.subscribe("cat", "s", tamis.parse("y IS NOT NULL"))
+    network.subscribe("bob", "all", tamis.parse("TRUE"))
+    network.run()
+    network.publish("shop", "e1", {"x": 4.5, "y": 0.0})
+    network.publish("shop", "e2", {"x": 5})
+    network.publish("shop", "e3", {"x": 5, "y": 1})
+    network.run()
+    assert [(each.client, each.key, each.reason) for each in network.rejected] == [
+        ("shop", "e1", "x is int, and 4.5 is not"),
+        ("shop", "e2", "the event lacks the mandatory y"),
+    ]
+    assert network.brokers["c"].misfit_count == 2
+    assert sorted((each.client, each.publication.key, tuple(sorted(each.subscriptions))) for each in got) == [
+        ("ann", "e3", ("s",)),
+        ("bob", "e3", ("all", "s")),
+        ("cat", "e3", ("s",)),
+    ]
+
+
+def test_an_event_is_read_in_the_types_of_the_schema_once_and_neighbours_are_trusted():
+    broker = broker_between("north", clients=["ann"], schema=X)
+    broker.receive(Hello((), (entry(0, "TRUE"),), X.digest), "north", 0.0)
+    broker.receive(subscribe("s", "TRUE"), "ann", 0.0)
+    (delivered,) = broker.receive(Publish("e", {"x": 5.0, "y": 1, "day": "2024-02-29"}), "ann", 0.0)
+    assert repr(dict(delivered.publication.event)) == "{'x': 5, 'y': 1.0, 'day': datetime.date(2024, 2, 29)}"
+    (passed,) = broker.receive(Publish("f", {"x": 4.5}), "north", 0.0)
+    assert passed.publication.event == {"x": 4.5} and broker.misfit_count == 0
+
+
+def test_a_neighbour_with_another_schema_is_refused_and_all_that_it_says_then():
+    for own, theirs in ((X, None), (None, X), (X, tamis.Schema({"x": "int"}))):
+        broker = Broker("me", schema=own, algorithm="naive")
+        (sent_hello,) = broker.connect("north", 0.0)
+        assert sent_hello.message.schema == (NO_SCHEMA if own is None else own.digest)
+        hello = Hello((entry(0, "x > 1"),), (), NO_SCHEMA if theirs is None else theirs.digest)
+        for said in (hello, subscribe(1, "x > 2"), Publish("e", {"x": 1})):
+            with pytest.raises(OtherSchemaError, match="expected the same schema at both ends of a link"):
+                broker.receive(said, "north", 0.0)
+        assert len(broker.table) == 0 and isinstance(OtherSchemaError("a", "b", "c", "d"), MessageError)
+        broker.disconnect("north", 0.0)
+        broker.connect("north", 0.0)
+        broker.receive(Hello((entry(0, "x > 1"),), (), sent_hello.message.schema), "north", 0.0)
+        assert len(broker.table) == 1
+
+
+def test_a_strategy_may_not_conclude_from_a_schema_that_its_broker_does_not_keep():
+    for schema in (None, tamis.Schema({"x": "int"})):
+        with pytest.raises(SchemaOfStrategyError, match="'covering' has a schema, which broker 'me' does not have"):
+            Broker("me", Covering(X), schema=schema)
+    assert Broker("me", Covering(), schema=X).strategy.schema is None
+    assert Broker("me", Covering(tamis.Schema({"x": "int"})), schema=tamis.Schema({"x": "integer"}))
+
+
+def test_a_schema_has_room_for_announcements_where_there_are_any():
+    with pytest.raises(SchemaOfAnnouncementsError, match="no attribute type"):
+        Broker("me", announces=True, schema=X)
+    attributes = dict.fromkeys(("type", "broker", "client", "key", "filter"), "string") | {"x": "int"}
+    with pytest.raises(SchemaOfAnnouncementsError, match="lacks the mandatory x"):
+        Broker("me", announces=True, schema=tamis.Schema(attributes, mandatory=["x"]))
+    assert Broker("me", announces=True, schema=tamis.Schema(attributes)).name == "me"
 
 
 def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():

@@ -76,7 +76,7 @@ def test_brokers_that_prune_what_they_keep_lose_nothing(strategy):
 
     for seed in range(6):
         run = simulate(
-            Scenario.of_seed(seed, broker_count=4),
+            Scenario.of_seed(seed, broker_count=4, schema=None),
             lambda scenario, number, name: Pruning(
                 name, strategy, advertisements=scenario.advertisements, algorithm="naive"
             ),

@@ -77,7 +77,7 @@ def test_a_client_gets_an_event_again_only_from_a_broker_that_was_started_anew_a
 def test_an_event_that_was_not_advertised_goes_nowhere():
     checker = watched(advertisements="simple")
     problems = told(checker, PUBLISHED, CROSSED[0])
-    assert problems == ["unasked: e1 goes on from c, though it was not advertised"]
+    assert problems == ["unasked: e1 goes on from c, though it was refused"]
     assert told(checker, Quiet()) == [*problems]
 
 

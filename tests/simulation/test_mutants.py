@@ -30,6 +30,7 @@ from tamis.routing.covering import CoveringSummary
 from tamis.routing.identity import IdentitySummary
 from tamis.routing.mergers import MergingSummary
 from tamis.simulation import Scenario, simulate
+from tamis.simulation.schemas import SCHEMAS
 
 
 class NeverComesUpAgain(CoveringSummary):
@@ -253,12 +254,20 @@ class GreetsInSilence(Broker):
 # -- All of them, beside what they would be if they were whole
 
 
+class TrustsEverybody(Broker):
+    """Takes every event for one that fits the schema."""
+
+    def _fitting(self, message):
+        return message
+
+
 def made(broker_type, strategy):
     def make(scenario, number, name):
         return broker_type(
             name,
-            strategy() if callable(strategy) else strategy_of(strategy),
+            strategy() if callable(strategy) else strategy_of(strategy, SCHEMAS.get(scenario.schema)),
             advertisements=scenario.advertisements,
+            schema=SCHEMAS.get(scenario.schema),
             algorithm="naive",
             adaptation=Adaptation(0.6, 0.5, event_count=4, wait_s=0.01) if scenario.adapts else None,
         )
@@ -323,6 +332,9 @@ MUTANTS = {
     "remembers no events": Mutant("twice", RemembersNoEvents, scenario=WITH_FAULTS),
     "takes every number for new": Mutant("said", TakesEveryNumberForNew, scenario=WITH_FAULTS),
     "keeps the dead": Mutant("which is gone", KeepsTheDead, scenario=WITH_FAULTS),
+    "trusts everybody": Mutant("though it was refused", TrustsEverybody, scenario={"schema": "numbers"}),
+    "trusts everybody to be whole": Mutant("though it was refused", TrustsEverybody, scenario={"schema": "mandatory"}),
+    "trusts every type": Mutant("though it was refused", TrustsEverybody, scenario={"schema": "hierarchy"}),
     "greets in silence": Mutant("told it", GreetsInSilence, scenario=WITH_FAULTS),
 }
 

@@ -10,6 +10,8 @@ Source: typed records and type-based filters are Mühl et al.'s, section 3 (docs
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
@@ -17,6 +19,7 @@ from typing import Any
 
 from tamis.errors import EventError, LanguageError, SchemaError, UnknownEventTypeError, did_you_mean
 from tamis.language import literals
+from tamis.language.objections import Path, misfit, shown
 from tamis.language.types import ArrayType, AttributeType, RecordType, Written, attribute_type
 from tamis.language.values import GREATEST_INTEGER, LEAST_INTEGER, decimal_or_null
 
@@ -35,7 +38,16 @@ class Schema:
     True
     """
 
-    __slots__ = ("_record", "hierarchy", "mandatory", "mandatory_by_type", "type_attribute")
+    __slots__ = (
+        "_digest",
+        "_needed",
+        "_needed_by_type",
+        "_record",
+        "hierarchy",
+        "mandatory",
+        "mandatory_by_type",
+        "type_attribute",
+    )
 
     def __init__(
         self,
@@ -56,6 +68,12 @@ class Schema:
         )
         self.type_attribute = type_attribute
         self._check()
+        self._digest: str | None = None
+        self._needed = self._paths(self.mandatory)
+        self._needed_by_type = {
+            name: self._paths(each for each in self._all_names() if self.is_mandatory((each,), name))
+            for name in self.hierarchy
+        }
 
     def _check(self) -> None:
         for names in (self.mandatory, *self.mandatory_by_type.values()):
@@ -118,6 +136,9 @@ class Schema:
         """Every attribute that can be written in an expression, nested ones with their dots."""
         return list(_names(self._record, ""))
 
+    def _all_names(self) -> Iterable[str]:
+        return dict.fromkeys((*self.mandatory, *(name for each in self.mandatory_by_type.values() for name in each)))
+
     # -- Event types
 
     def is_a(self, event_type: str, ancestor: str) -> bool:
@@ -162,16 +183,47 @@ class Schema:
         {'day': datetime.date(2024, 2, 29)}
         """
         conforming = _conform_record(event, self._record, "")
-        found = conforming.get(self.type_attribute)
-        event_type = found if isinstance(found, str) else None
-        missing = [
-            name
-            for name in self.names()
-            if self.is_mandatory(tuple(name.split(".")), event_type) and _lacks(conforming, name)
-        ]
-        if missing:
-            raise EventError(f"the event lacks the mandatory {', '.join(missing)}")
+        reason = self.objection(conforming)
+        if reason is not None:
+            raise EventError(reason)
         return conforming
+
+    def objection(self, event: Any) -> str | None:
+        """Return why an event does not fit; None if it does. Nothing is copied, and any Python value is answered.
+
+        An event that fits has only values of the declared types, and all that is mandatory: what relations between
+        filters conclude from the schema is right for it.
+
+        >>> schema = Schema({"x": "int", "y": "double"}, mandatory=["y"])
+        >>> schema.objection({"x": 4, "y": 0.5}), schema.objection({"x": 4.5, "y": 0.5}), schema.objection({"x": 4})
+        (None, 'x is int, and 4.5 is not', 'the event lacks the mandatory y')
+        """
+        needed = self._needed
+        if self._needed_by_type and isinstance(event, Mapping):
+            found = event.get(self.type_attribute)
+            needed = self._needed_by_type.get(found, needed) if isinstance(found, str) else needed
+        return misfit(event, self._record, needed)
+
+    @property
+    def digest(self) -> str:
+        """A text that two schemas share if they mean the same, in every process; see `NO_SCHEMA` for none.
+
+        >>> one, two = Schema({"x": "int", "y": "long"}), Schema({"y": "int", "x": "integer"})
+        >>> one.digest == two.digest != Schema({"x": "int", "y": "double"}).digest, len(one.digest)
+        (True, 32)
+        """
+        if self._digest is None:
+            self._digest = _digest(self._parts())
+        return self._digest
+
+    def _paths(self, names: Iterable[str]) -> tuple[Path, ...]:
+        """Return where the attributes of these names lie; with a dot, one may be in a record, or have that name."""
+        found: dict[Path, None] = {}
+        for name in sorted(names):
+            for path in ((name,), tuple(name.split("."))):
+                if self.type_of(path) is not None:
+                    found[path] = None
+        return tuple(found)
 
     # -- Other people's schemas
 
@@ -230,11 +282,14 @@ def _names(record: RecordType, prefix: str) -> Iterable[str]:
             yield f"{prefix}{name}"
 
 
-def _lacks(event: Mapping[str, Any], name: str) -> bool:
-    found: Any = event
-    for part in name.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found is None
+def _digest(parts: Any) -> str:
+    """Return the same for equal parts, whatever the order of their names."""
+    written = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode("ascii")).hexdigest()[:32]
+
+
+NO_SCHEMA = _digest(None)
+"""The digest of those who have no schema."""
 
 
 def _conform_record(event: Any, record: RecordType, prefix: str) -> dict[str, Any]:
@@ -255,14 +310,14 @@ def _conform(found: Any, kind: AttributeType, name: str) -> Any:
         return _conform_record(found, kind, f"{name}.")
     if isinstance(kind, ArrayType):
         if not isinstance(found, list | tuple):
-            raise EventError(f"{name} is {kind}, and {found!r} is no array")
+            raise EventError(f"{name} is {kind}, and {shown(found)} is no array")
         return [None if element is None else _conform(element, kind.element, name) for element in found]
     try:
         conforming = _READERS[kind.name](found)
     except (LanguageError, ValueError, OverflowError, ArithmeticError):
         conforming = None
     if conforming is None:
-        raise EventError(f"{name} is {kind}, and {found!r} is not")
+        raise EventError(f"{name} is {kind}, and {shown(found)} is not")
     return conforming
 
 

@@ -49,9 +49,11 @@ def check_message(message: Any, sender: str = "") -> None:
     match message:
         case Publish(key):
             _check_keys((key,))
-        case Hello(entries, advertisements):
+        case Hello(entries, advertisements, schema):
             _check_entries(entries, sender)
             _check_entries(advertisements, sender)
+            if not isinstance(schema, str):
+                raise MessageError(f"a schema's digest of {schema!r:.40}", "a text")
         case Subscribe(entries, keys, lease_s) | Advertise(entries, keys, lease_s):
             _check_entries(entries, sender)
             _check_keys(keys)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
 
 TYPES: dict[type[Any], str] = {
     Subscribe: "tamis.Subscribed",
@@ -43,6 +44,17 @@ def announcement(
     """
     event = {"type": TYPES[kind], "broker": broker, "client": client, "key": str(key), "filter": str(filter_)}
     return Publish(f"{PREFIX}{broker}/{now!r}/{number}", event)
+
+
+def objection(schema: Schema) -> str | None:
+    """Return why announcements do not fit a schema; None if they do.
+
+    >>> from tamis.language.schema import Schema
+    >>> objection(Schema({"price": "double"}))
+    'the schema has no attribute type'
+    """
+    events = ({"type": name} | dict.fromkeys(("broker", "client", "key", "filter"), "") for name in TYPES.values())
+    return next((reason for event in events if (reason := schema.objection(event))), None)
 
 
 def announced_by(broker: str) -> Expression:

@@ -17,12 +17,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from tamis.errors import EventError
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
+from tamis.language.schema import NO_SCHEMA
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
 from tamis.routing.acceptance import check_message, entries_of
-from tamis.routing.errors import KnownPeerError, MemoryOfEventsError, MessageError, NamelessError, UnknownPeerError
+from tamis.routing.errors import (
+    KnownPeerError,
+    MemoryOfEventsError,
+    MessageError,
+    NamelessError,
+    OtherSchemaError,
+    SchemaOfAnnouncementsError,
+    SchemaOfStrategyError,
+    UnknownPeerError,
+)
 from tamis.routing.leases import Leases
 from tamis.routing.links import Link
 from tamis.routing.messages import (
@@ -93,8 +104,16 @@ class Broker:
         self.name = _named(name)
         self.strategy = strategy_of(strategy, schema)
         self.advertising = None if advertisements is None else strategy_of(advertisements, schema)
+        for each in (self.strategy, self.advertising):
+            if each is not None and each.schema is not None and each.schema != schema:
+                raise SchemaOfStrategyError(name, each.name)
+        if announces and schema is not None and (reason := announcements.objection(schema)):
+            raise SchemaOfAnnouncementsError(name, reason)
         self.table = RoutingTable(schema, algorithm)
         self._schema = schema
+        self._digest = NO_SCHEMA if schema is None else schema.digest
+        self.misfit_count = 0
+        """How many events of clients were refused because they did not fit the schema."""
         self._links: dict[str, Link] = {}
         self._clients: dict[str, dict[Key, Expression]] = {}
         self._subscriptions = (
@@ -237,11 +256,20 @@ class Broker:
             check_message(message, "client")
         elif source in self._links:
             check_message(message, "neighbour")
+            self._check_schema(message, source)
             for entry in entries_of(message):
                 if reason := self.table.objection(entry.filter):
                     raise MessageError(f"{source!r} wants {str(entry.filter)!r:.80}: {reason}", "filters of our schema")
         else:
             raise UnknownPeerError(self.name, source)
+
+    def _check_schema(self, message: Message, neighbour: str) -> None:
+        """Refuse a neighbour that has another schema, and whatever it says after that."""
+        link = self._links[neighbour]
+        if isinstance(message, Hello):
+            link.refused_schema = None if message.schema == self._digest else message.schema
+        if link.refused_schema is not None:
+            raise OtherSchemaError(self.name, neighbour, self._digest, link.refused_schema)
 
     def advance(self, now: float) -> list[Output]:
         """Let the leases expire that nobody renewed; return what that changes."""
@@ -372,9 +400,27 @@ class Broker:
     def _publish(self, message: Publish, source: str, now: float) -> list[Output]:
         if message.key in self._seen:
             return []
-        if source in self._clients and (reason := self._objection(message, source)):
-            return [Reject(source, message.key, reason)]
+        if source in self._clients:
+            try:
+                message = self._fitting(message)
+            except EventError as error:
+                self.misfit_count += 1
+                return [Reject(source, message.key, str(error))]
+            if reason := self._objection(message, source):
+                return [Reject(source, message.key, reason)]
         return self._route(message, source, now)
+
+    def _fitting(self, message: Publish) -> Publish:
+        """Return a publication that fits the schema; raise an error if it cannot be read so.
+
+        That is done once, at the client's broker: whatever travels fits, and all that brokers conclude holds for it.
+        """
+        if self._schema is None or (reason := self._schema.objection(message.event)) is None:
+            return message
+        try:
+            return Publish(message.key, self._schema.conform(message.event))
+        except EventError:
+            raise EventError(reason) from None
 
     def _objection(self, message: Publish, client: str) -> str | None:
         if announcements.is_announcement(message.event):

@@ -34,13 +34,14 @@ from tamis.routing.messages import (
 )
 
 MARK = 0xA7
-VERSION = 1
+VERSION = 2
 KINDS: tuple[type[Message], ...] = (Hello, Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Filter)
 """By the number that says so in the bytes, for ever."""
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
 _AS_DATETIME = 3
 """How MessagePack is told what to make of timestamps of its own."""
 _OF_ENTRIES = ("entries", "advertisements", "instead")
+_AS_THEY_ARE = ("lease_s", "schema")
 
 
 def encode(message: Message) -> bytes:
@@ -169,7 +170,7 @@ def _made(kind: type[Message], values: Any, limits: Limits) -> Message:
         return Publish(key, event)
     found = {field.name: value for field, value in zip(fields(kind), values, strict=True)}
     for name, value in found.items():
-        if name == "lease_s":
+        if name in _AS_THEY_ARE:
             continue
         if not isinstance(value, list):
             raise TypeError(f"{name} are a list, found {value!r:.60}")

@@ -18,6 +18,49 @@ class MessageError(TamisError, ValueError):
         return f"{self.problem}; expected {self.expected}"
 
 
+class OtherSchemaError(MessageError):
+    """A neighbour whose schema is another one."""
+
+    def __init__(self, broker: str, neighbour: str, own: str, theirs: str) -> None:
+        super().__init__(
+            f"{neighbour!r} has the schema {theirs[:40]}, broker {broker!r} has {own}",
+            "the same schema at both ends of a link, or none; disconnect it",
+        )
+        self.broker, self.neighbour, self.own, self.theirs = broker, neighbour, own, theirs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OtherSchemaError, (self.broker, self.neighbour, self.own, self.theirs)
+
+
+class SchemaOfStrategyError(TamisError, ValueError):
+    """A strategy that concludes from a schema which its broker does not keep."""
+
+    def __init__(self, broker: str, strategy: str) -> None:
+        super().__init__(broker, strategy)
+        self.broker, self.strategy = broker, strategy
+
+    def __str__(self) -> str:
+        return (
+            f"the strategy {self.strategy!r} has a schema, which broker {self.broker!r} does not have; give both the "
+            "same schema, or name the strategy"
+        )
+
+
+class SchemaOfAnnouncementsError(TamisError, ValueError):
+    """A schema that has no place for what a broker announces."""
+
+    def __init__(self, broker: str, reason: str) -> None:
+        super().__init__(broker, reason)
+        self.broker, self.reason = broker, reason
+
+    def __str__(self) -> str:
+        return (
+            f"broker {self.broker!r} announces, and its schema does not allow that: {self.reason}; a schema with "
+            "announcements has type, broker, client, key and filter as strings, and nothing else that is always "
+            "mandatory"
+        )
+
+
 class UnknownPeerError(TamisError, KeyError):
     """A message from somebody, or to somebody, whom the broker does not know."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tamis.language.schema import NO_SCHEMA
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing.adaptation import Adaptation, Rates
 from tamis.routing.messages import Advertise, Entry, Hello, Key, Message, Subscribe, Unadvertise, Unsubscribe
@@ -55,6 +56,9 @@ class Link:
         self.rates = None if adaptation is None else Rates(adaptation)
         self.subscription_numbers, self.advertisement_numbers = Numbers(), Numbers()
         self.has_greeted = False
+        self.refused_schema: str | None = None
+        """The digest of the neighbour's schema, if it is another one."""
+        self._digest = NO_SCHEMA if schema is None else schema.digest
         self._advertised: dict[Key, Expression] = {}
         self._index = (
             None if advertising is None else OverlapIndex(schema, is_exact=True, context=strategy.comparisons.context)
@@ -85,8 +89,8 @@ class Link:
         """Return the first message to the neighbour, who may hear of anything if advertisements are not used."""
         entries = self.wanted.changes().added
         if self.offered is None:
-            return Hello(entries, (Entry(0, everything),))
-        return Hello(entries, self.offered.changes().added)
+            return Hello(entries, (Entry(0, everything),), self._digest)
+        return Hello(entries, self.offered.changes().added, self._digest)
 
     def close(self) -> None:
         """Let go of what is shared with other links."""

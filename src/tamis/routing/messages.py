@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tamis.language.schema import NO_SCHEMA
 from tamis.routing.errors import MessageError
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Hello:
 
     entries: tuple[Entry, ...] = ()
     advertisements: tuple[Entry, ...] = ()
+    schema: str = NO_SCHEMA
+    """The digest of the sender's schema: brokers that conclude from different schemas would lose events."""
 
     def __post_init__(self) -> None:
         _freeze(self, "entries", "advertisements")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.language.meaning import holds
 from tamis.language.parser import parse
 from tamis.pruning import Goal
+from tamis.simulation.schemas import SCHEMAS, broken, filters, fitting
 from tamis.simulation.tables import World
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Actor:
         self._network = network
         self._chance = chance
         self._scenario = scenario
+        self._schema = scenario.kept_schema
         self._count = 0
         self._published: list[tuple[str, str, dict[str, Any]]] = []
         self._actions: list[Callable[[], None]] = [self._subscribe, self._unsubscribe, self.publish]
@@ -77,12 +79,14 @@ class Actor:
             self._network.publish(*chance.choice(self._published[-3:]))
             return
         self._count += 1
-        client, event = chance.choice(list(self._network.clients)), _event(chance)
+        client, event = chance.choice(list(self._network.clients)), self._event()
         advertising = [each for each in self._network.clients.values() if each.advertisements]
         if self._scenario.advertisements is not None and advertising and chance.random() < 0.9:
             found = chance.choice(advertising)
             client, filter_ = found.name, chance.choice(list(found.advertisements.values()))
-            event = next((each for each in (_event(chance) for _ in range(30)) if holds(filter_, each)), event)
+            event = next((each for each in (self._event() for _ in range(30)) if self._holds(filter_, each)), event)
+        if self._schema is not None and chance.random() < 0.15:
+            event = broken(event, self._schema, chance)
         self._published.append((client, f"e{self._count}", event))
         self._network.publish(client, f"e{self._count}", event)
 
@@ -115,6 +119,12 @@ class Actor:
         for _ in range(self._chance.choice((0, 1, 2, 5))):
             if not self._network.is_quiet:
                 self._network.step()
+
+    def _event(self) -> dict[str, Any]:
+        return _event(self._chance, self._schema)
+
+    def _holds(self, filter_: Expression, event: dict[str, Any]) -> bool:
+        return holds(filter_, event, SCHEMAS.get(self._schema or ""))
 
     # -- What clients do
 
@@ -153,6 +163,8 @@ class Actor:
     def _filter(self) -> Expression:
         if self._scenario.announces and self._chance.random() < 0.2:
             return self._chance.choice(_about_announcements())
+        if self._schema is not None and self._chance.random() < 0.5:
+            return self._chance.choice(filters(self._schema))
         return self._chance.choice(_pool())
 
     def _lease(self) -> float | None:
@@ -181,18 +193,18 @@ class Actor:
             network.restart(chance.choice(network.crashed))
 
 
-def _event(chance: Random) -> dict[str, Any]:
+def _event(chance: Random, schema: str | None) -> dict[str, Any]:
     event: dict[str, Any] = {name: chance.randrange(_VALUES) for name in _ATTRIBUTES if chance.random() < 0.9}
     if chance.random() < 0.7:
         event["s"] = chance.choice(_TEXTS)
-    return event
+    return event if schema is None else fitting(event, schema, chance)
 
 
-@lru_cache(1)
-def world() -> World:
-    """Return events by which the filters of the pools are told apart."""
+@lru_cache
+def world(schema: str | None = None) -> World:
+    """Return events by which the filters of the pools are told apart; all of them fit the schema, if there is one."""
     chance = Random(3)
-    return World([_event(chance) for _ in range(64)])
+    return World([_event(chance, schema) for _ in range(64)], SCHEMAS.get(schema or ""))
 
 
 @lru_cache(1)

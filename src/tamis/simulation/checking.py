@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tamis.errors import EventError
 from tamis.language.meaning import holds
 from tamis.routing import Publish
 from tamis.routing.announcements import is_announcement
@@ -51,6 +52,7 @@ from tamis.simulation.tables import Filters, Tables, World
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
     from tamis.routing.messages import Key
     from tamis.simulation.network import Network
 
@@ -68,7 +70,7 @@ class _Pending:
         self.is_whole = True
         """Did nothing fail meanwhile?"""
         self.is_accepted = is_accepted
-        """Had its publisher advertised it, or no need to?"""
+        """Had its publisher advertised it, or no need to; and did it fit the schema?"""
         self.reached: set[str] = set()
         self.crossed: set[frozenset[str]] = set()
 
@@ -77,16 +79,24 @@ class Checker:
     """Somebody who looks on.
 
     `is_perfect` says that no event may go where nobody wants it, `announces` that brokers advertise what they announce.
-    On the events of a `world` it is compared what filters in tables match.
+    On the events of a `world` it is compared what filters in tables match. What does not fit the `schema` of the
+    network goes nowhere.
     """
 
     def __init__(
-        self, network: Network, *, is_perfect: bool = False, announces: bool = False, world: World | None = None
+        self,
+        network: Network,
+        *,
+        is_perfect: bool = False,
+        announces: bool = False,
+        world: World | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.problems: list[str] = []
         self._network = network
         self._is_perfect = is_perfect
-        self._tables = Tables(network, is_perfect=is_perfect, announces=announces, world=world)
+        self._schema = schema
+        self._tables = Tables(network, is_perfect=is_perfect, announces=announces, world=world, schema=schema)
         self._active: Filters = {}
         self._advertised: Filters = {}
         self._settled: set[tuple[str, Key]] = set()
@@ -155,7 +165,7 @@ class Checker:
             pending.due.discard((client, key))
 
     def _wanting(self, publication: Publish) -> set[tuple[str, Key]]:
-        return {source for source, filter_ in self._active.items() if holds(filter_, publication.event)}
+        return {source for source, filter_ in self._active.items() if holds(filter_, publication.event, self._schema)}
 
     # -- Events
 
@@ -170,9 +180,11 @@ class Checker:
             matching = {
                 source
                 for source, filter_ in self._advertised.items()
-                if source[0] == occurrence.client and holds(filter_, publication.event)
+                if source[0] == occurrence.client and holds(filter_, publication.event, self._schema)
             }
             is_accepted, has_spread = bool(matching), bool(matching & self._settled_advertisements)
+        if not self._fits(publication):
+            is_accepted = has_spread = False
         is_first = publication.key not in self._published_keys
         if is_accepted:
             self._published_keys.add(publication.key)
@@ -183,6 +195,16 @@ class Checker:
             due = {source for source in wanting if self._network.clients[source[0]].home in within_reach}
         self._pending[publication.key] = _Pending(occurrence, due, self._is_calm and is_first, is_accepted)
 
+    def _fits(self, publication: Publish) -> bool:
+        """Can an event be read in the types of the schema, and has it all that is mandatory?"""
+        if self._schema is None:
+            return True
+        try:
+            self._schema.conform(publication.event)
+        except EventError:
+            return False
+        return True
+
     def _seen(self, publication: Publish, broker: str) -> _Pending | None:
         """Return what is known of an event that goes somewhere; an announcement is published when it first does so."""
         event = publication.event
@@ -192,7 +214,7 @@ class Checker:
         if pending is None:
             self.problems.append(f"unasked: {publication.key} goes on from {broker}, though it was at rest")
         elif not pending.is_accepted:
-            self.problems.append(f"unasked: {publication.key} goes on from {broker}, though it was not advertised")
+            self.problems.append(f"unasked: {publication.key} goes on from {broker}, though it was refused")
         return pending
 
     def _carried(self, source: str, target: str, publication: Publish) -> None:

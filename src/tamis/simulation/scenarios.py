@@ -20,11 +20,13 @@ from tamis.simulation.actors import Actor, world
 from tamis.simulation.checking import Checker
 from tamis.simulation.counting import Counters
 from tamis.simulation.network import Network
+from tamis.simulation.schemas import SCHEMAS
 from tamis.simulation.topologies import TOPOLOGIES, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tamis.language.schema import Schema
     from tamis.routing import Strategy
 
 _BUDGET = 0.5
@@ -52,6 +54,8 @@ class Scenario:
     """Do brokers of the same strategy share what they find out about filters?"""
     prunes_tables: bool = False
     """Are brokers told now and then to prune what they keep?"""
+    schema: str | None = None
+    """The schema that all brokers keep, by its name in `schemas`."""
     leases: bool = False
     announces: bool = False
     adapts: bool = False
@@ -68,6 +72,11 @@ class Scenario:
     round_count: int = 2
     action_count: int = 25
     """What clients do in a round before it comes to rest."""
+
+    @property
+    def kept_schema(self) -> str | None:
+        """The schema that brokers can keep: one that announcements fit, if there are any."""
+        return "numbers" if self.announces and self.schema == "mandatory" else self.schema
 
     @classmethod
     def of_seed(cls, seed: int, **fixed: Any) -> Scenario:
@@ -89,6 +98,7 @@ class Scenario:
             has_plain_brokers=chance.random() < 0.15,
             shares_strategies=chance.random() < 0.3,
             prunes_tables=chance.random() < 0.2,
+            schema=chance.choice(list(SCHEMAS)) if chance.random() < 0.4 else None,
             leases=chance.random() < 0.3,
             announces=chance.random() < 0.2,
             adapts=chance.random() < 0.2,
@@ -131,7 +141,8 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
         network,
         is_perfect=filters_exactly and all(each.strategy.is_perfect for each in network.brokers.values()),
         announces=scenario.announces,
-        world=world(),
+        world=world(scenario.kept_schema),
+        schema=_schema(scenario),
     )
     counters = Counters()
     network.observers.append(counters)
@@ -167,9 +178,9 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
 
     def strategy(scenario: Scenario, name: str, is_pruned: bool) -> Strategy:
         if not scenario.shares_strategies:
-            return _strategy(name, is_pruned)
+            return _strategy(name, is_pruned, _schema(scenario))
         if (name, is_pruned) not in shared:
-            shared[name, is_pruned] = _strategy(name, is_pruned)
+            shared[name, is_pruned] = _strategy(name, is_pruned, _schema(scenario))
         return shared[name, is_pruned]
 
     def make(scenario: Scenario, number: int, name: str) -> Broker:
@@ -182,6 +193,7 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
             advertisements=None
             if is_plain or scenario.advertisements is None
             else strategy(scenario, scenario.advertisements, scenario.prunes_advertisements),
+            schema=_schema(scenario),
             algorithm=scenario.algorithm,
             announces=scenario.announces,
             adaptation=_ADAPTATION if scenario.adapts else None,
@@ -190,6 +202,10 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
     return make
 
 
-def _strategy(name: str, is_pruned: bool) -> Strategy:
-    inner = ImperfectMerging(budget=_BUDGET) if name == ImperfectMerging.name else strategy_of(name)
+def _schema(scenario: Scenario) -> Schema | None:
+    return None if scenario.kept_schema is None else SCHEMAS[scenario.kept_schema]
+
+
+def _strategy(name: str, is_pruned: bool, schema: Schema | None) -> Strategy:
+    inner = ImperfectMerging(schema, budget=_BUDGET) if name == ImperfectMerging.name else strategy_of(name, schema)
     return Pruned(inner, Goal(count=1), lambda _: 0.5) if is_pruned else inner

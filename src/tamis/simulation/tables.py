@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
     from tamis.routing import Broker, Message, Strategy
     from tamis.routing.messages import Key
     from tamis.simulation.network import Network
@@ -60,13 +61,14 @@ class World:
     ('0b110', '0b0')
     """
 
-    def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, events: Sequence[Mapping[str, Any]], schema: Schema | None = None) -> None:
         self.events = events
+        self.schema = schema
         self.where = lru_cache(1 << 14)(self._where)
         """A number with a bit for each event that a filter matches."""
 
     def _where(self, filter_: Expression) -> int:
-        return sum(1 << number for number, event in enumerate(self.events) if holds(filter_, event))
+        return sum(1 << number for number, event in enumerate(self.events) if holds(filter_, event, self.schema))
 
     def anywhere(self, filters: Iterable[Expression]) -> int:
         """Return the same for events that any of some filters matches."""
@@ -103,11 +105,14 @@ class Tables:
     advertise what they announce.
     """
 
-    def __init__(self, network: Network, *, is_perfect: bool, announces: bool, world: World | None) -> None:
+    def __init__(
+        self, network: Network, *, is_perfect: bool, announces: bool, world: World | None, schema: Schema | None = None
+    ) -> None:
         self._network = network
         self._is_perfect = is_perfect
         self._announces = announces
         self._world = world
+        self._schema = schema
         self._said: dict[tuple[str, str], _Said] = {}
         for source, target, message in network.travel:
             self.carried(source, target, message)
@@ -150,7 +155,7 @@ class Tables:
             return
         advertised = list(broker.advertised_by(target).values())
         for entry in broker.told(target):
-            if not any(_overlap(entry.filter, each) for each in advertised) and not (
+            if not any(_overlap(entry.filter, each, self._schema) for each in advertised) and not (
                 _merges(broker.strategy) and self._is_piece(entry.filter, broker, target, advertised)
             ):
                 yield f"tables: {source} told {target} {entry.filter}, and nothing like it may come from there"
@@ -158,7 +163,7 @@ class Tables:
     def _is_piece(self, filter_: Expression, broker: Broker, target: str, advertised: list[Expression]) -> bool:
         """Is it a piece, cut off a merger, of a filter that as a whole does concern the receiver?"""
         return any(
-            _overlap(filter_, each) and any(_overlap(each, other) for other in advertised)
+            _overlap(filter_, each, self._schema) and any(_overlap(each, other, self._schema) for other in advertised)
             for peer, _, each in broker.table.entries()
             if peer != target
         )
@@ -239,7 +244,7 @@ class Tables:
         strategies = [self._network.brokers[name].advertising for name in side]
         if filter_ == TRUE and any(each is None or floods(each) for each in strategies):
             return True
-        return self._announces and any(_overlap(filter_, announced_by(name)) for name in side)
+        return self._announces and any(_overlap(filter_, announced_by(name), self._schema) for name in side)
 
 
 def floods(strategy: Strategy) -> bool:
@@ -289,5 +294,5 @@ def _such(found: int, world: World) -> str:
 
 
 @lru_cache(1 << 16)
-def _overlap(one: Expression, two: Expression) -> bool:
-    return overlaps(one, two).holds
+def _overlap(one: Expression, two: Expression, schema: Schema | None) -> bool:
+    return overlaps(one, two, schema).holds
