@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from contextlib import suppress
+
+import typer
 
 import tamis as library
 from tamis.cli.output import _window
@@ -85,3 +89,49 @@ def _python(statement: str) -> str:
     return subprocess.run(
         [sys.executable, "-c", statement], capture_output=True, check=True, text=True, env=environment({}), timeout=60
     ).stdout
+
+
+WITHOUT_PYSPARK = """
+import importlib.abc, sys
+class Block(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Block())
+from importlib import util
+find = util.find_spec
+util.find_spec = lambda name, package=None: None if name.partition(".")[0] in ("pyspark", "py4j") else find(name, package)
+from tamis.cli import main
+main()
+"""
+
+
+def without_pyspark(*arguments, **options):
+    """Run the program where PySpark is not installed and no Java either."""
+    env = environment({"JAVA_HOME": "", "PATH": os.defpath} | options.pop("env", {}))
+    command = [sys.executable, "-c", WITHOUT_PYSPARK, *arguments]
+    return subprocess.run(command, capture_output=True, timeout=120, check=False, env=env, **options)
+
+
+def test_a_stream_without_pyspark_is_told_what_to_install(tmp_path):
+    (tmp_path / "arriving").mkdir()
+    (tmp_path / "rules.csv").write_text("subscription_id,condition\n1,price < 3\n")
+    result = without_pyspark(
+        "stream", "--events", "arriving", "--subscriptions", "rules.csv", "--out", "o", "--checkpoint", "c", cwd=tmp_path
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert b"pip install 'tamis[spark]'" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+def test_messages_of_several_lines_are_shown_as_lines(capsys):
+    from tamis.cli.output import mistakes_shown
+    from tamis.spark.errors import JavaError
+
+    with suppress(typer.Exit), mistakes_shown(as_json=False):
+        raise JavaError("there is no Java. Install it:\n  sudo apt-get install \x1b[2J")
+    told = capsys.readouterr().err
+    assert "\\u000a" not in told
+    assert [line.strip() for line in told.splitlines()] == [
+        "✗ there is no Java. Install it:", "sudo apt-get install \\u001b[2J"
+    ]  # fmt: skip

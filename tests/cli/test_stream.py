@@ -84,3 +84,23 @@ def test_a_port_that_is_taken_is_told(folder):
         result = once(folder, "--metrics-port", str(page.port))
     assert result.exit_code == 2
     assert f"port {page.port}" in result.stderr
+
+
+def test_a_file_is_no_folder_in_which_events_arrive(folder):
+    result = tamis(
+        "stream", "--events", str(folder / "arriving" / "0.parquet"), "--subscriptions", str(folder / "rules.csv"),
+        "--out", str(folder / "out"), "--checkpoint", str(folder / "checkpoint"), "--once",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    told = " ".join(result.stderr.split())
+    assert "is a file, and events arrive in a folder" in told
+    assert "tamis match" in told
+
+
+def test_what_spark_cannot_read_is_told_in_a_line(folder):
+    (folder / "arriving" / "0.parquet").write_text("this is no Parquet")
+    result = once(folder)
+    assert result.exit_code == 2
+    assert "Spark says: " in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "\tat " not in result.stderr

@@ -97,12 +97,25 @@ def mistakes_shown(as_json: bool) -> Iterator[None]:
     """Turn an error of the user's into a message and exit code 2; an error of ours stays a traceback."""
     try:
         yield
-    except TamisError as error:
+    except Exception as error:
+        mistake = error if isinstance(error, TamisError) else _of_spark(error)
+        if mistake is None:
+            raise
         if as_json:
-            to_programs({"error": error_data(error)})
+            to_programs({"error": error_data(mistake)})
         else:
-            show_error(error)
+            show_error(mistake)
         raise typer.Exit(MISTAKE) from None
+
+
+def _of_spark(error: Exception) -> TamisError | None:
+    """Return in a line what Spark says about a file or a table that it cannot use; the stack of Java is for its log."""
+    library = type(error).__module__.partition(".")[0]
+    if library not in ("pyspark", "py4j"):
+        return None
+    words = (line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("An error occ"))
+    first = next(words, type(error).__name__).removeprefix(": ").partition(" SQLSTATE:")[0]
+    return LanguageError(f"Spark says: {first}", hint="--log FILE keeps all of its words.")
 
 
 def error_data(error: TamisError) -> dict[str, Any]:

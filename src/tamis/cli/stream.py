@@ -122,8 +122,6 @@ def stream(
     as_json: AsJson = False,
 ) -> None:
     """Match the events that arrive in a folder or from a broker, on Spark, and go on after any crash."""
-    from tamis.spark.sources.nats_address import without_secrets
-
     with mistakes_shown(as_json):
         source, sink = read_options(events_option, "--events-option"), read_options(out_option, "--out-option")
         require_known(kind, _FORMATS, "format")
@@ -150,7 +148,7 @@ def stream(
     if figures is None:
         refuse(bad, as_json)
         return
-    shown = without_secrets(out) if scheme_of(out) else out
+    shown = _without_secrets(out)
     if as_json:
         to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
         return
@@ -162,16 +160,33 @@ def _look_first(
     events: str, source: dict[str, str], subscriptions: Path, out: str, sink: dict[str, str], master: str | None
 ) -> None:
     """Say what is wrong before Spark starts."""
+    from tamis.spark.files import ENDINGS
+    from tamis.spark.java import require_java
+    from tamis.spark.session import is_remote
+
     for path in (Path(events), subscriptions) if not scheme_of(events) else (subscriptions,):
         if not path.exists():
             raise InputError(f"there is nothing at {path}")
-    from tamis.spark.java import require_java
-    from tamis.spark.session import is_remote
+    if not scheme_of(events) and not Path(events).is_dir():
+        raise InputError(
+            f"{events} is a file, and events arrive in a folder",
+            hint="Name its folder; or match the file as it is: tamis match.",
+        )
+    if subscriptions.is_file() and subscriptions.suffix.lower() not in ENDINGS:
+        raise InputError(
+            f"{subscriptions} is neither a table nor the folder of a log", hint=f"Tables end with {', '.join(ENDINGS)}."
+        )
 
     if not is_remote(master):
         require_java()
     look_at_events(events, source, streaming=True)
     look_at_out(out, sink)
+
+
+def _without_secrets(out: str) -> str:
+    from tamis.spark.sources.nats_address import without_secrets
+
+    return without_secrets(out) if scheme_of(out) else out
 
 
 def _run(

@@ -30,6 +30,7 @@ from tamis.spark.errors import (
     SparkMissingError,
     StartError,
     WebhookError,
+    WorkerError,
 )
 
 if find_spec("pyspark") is None:
@@ -69,6 +70,7 @@ __all__ = [
     "StartError",
     "SubscriptionLog",
     "WebhookError",
+    "WorkerError",
     "commits",
     "compiled",
     "json_events",

@@ -14,11 +14,12 @@ from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, LongType, StructField
 
 from tamis.language import Schema
-from tamis.spark.columns import ID_TYPES, entering, kept_fields, opened, require
+from tamis.spark.columns import ID_TYPES, entering, kept_fields, names_in, opened, require
 from tamis.spark.errors import OptionError
 from tamis.spark.sharding import matched_in_shards
 from tamis.spark.subscriptions import Compiled, compiled, warn_of_rejected
 from tamis.spark.worker import RESULTS, Task
+from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ def match(
     id: str = "subscription_id",
     where: str = "condition",
     priority: str | None = None,
-    keep: Sequence[str] | None = None,
+    keep: str | Sequence[str] | None = None,
     result: str = "pairs",
     schema: Schema | None = None,
     shards: int | None = None,
@@ -53,6 +54,7 @@ def match(
     """
     if result not in RESULTS:
         raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
+    require_workers(events.sparkSession)
     if not isinstance(subscriptions, Compiled):
         schema = schema or Schema.from_spark(events)
         subscriptions = compiled(
@@ -68,10 +70,10 @@ def matching(subscriptions: DataFrame | Compiled, **options: Any) -> Callable[[D
 
 
 def matched(
-    events: DataFrame, found: Compiled, keep: Sequence[str] | None, result: str, clock: Any = None
+    events: DataFrame, found: Compiled, keep: str | Sequence[str] | None, result: str, clock: Any = None
 ) -> DataFrame:
     """Match events against compiled subscriptions; workers add the time it took to the clock, an accumulator."""
-    names = list(events.columns if keep is None else dict.fromkeys(keep))
+    names = list(events.columns) if keep is None else names_in(keep)
     require(events, names, "events")
     schema = kept_fields(events, names, [worker_field(found, result)])
     shown = entering(events, found.attributes, names)

@@ -48,6 +48,15 @@ def column(name: str) -> Column:
     return F.col(quoted(name))
 
 
+def names_in(keep: str | Iterable[str]) -> list[str]:
+    """Return the columns that somebody names, each once; one may be named without a list around it.
+
+    >>> names_in("order_id"), names_in(["b", "a", "b"])
+    (['order_id'], ['b', 'a'])
+    """
+    return [keep] if isinstance(keep, str) else list(dict.fromkeys(keep))
+
+
 def require(frame: DataFrame, names: Iterable[str], what: str) -> None:
     """Raise unless a DataFrame has the columns."""
     known = frame.columns

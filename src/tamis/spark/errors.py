@@ -21,6 +21,10 @@ class SparkMissingError(SparkError, ImportError):
     """PySpark is not installed."""
 
 
+class WorkerError(SparkError):
+    """Workers are started with a Python that cannot run what they are sent."""
+
+
 class ColumnError(SparkError, ValueError):
     """A DataFrame that lacks a column, has one of the wrong type, or two that would have one name."""
 

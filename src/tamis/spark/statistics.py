@@ -20,7 +20,8 @@ from pyspark.sql.types import BinaryType, MapType, StructType
 from tamis.matching.columns import Events
 from tamis.selectivity import Statistics
 from tamis.selectivity.statistics import BUCKET_COUNT, FREQUENT_COUNT, counted_as, summarised
-from tamis.spark.columns import column, require
+from tamis.spark.columns import column, names_in, require
+from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +37,7 @@ _EVENTS = ""
 
 def statistics(
     events: DataFrame,
-    attributes: Sequence[str] | None = None,
+    attributes: str | Sequence[str] | None = None,
     *,
     frequent_count: int = FREQUENT_COUNT,
     bucket_count: int = BUCKET_COUNT,
@@ -45,7 +46,8 @@ def statistics(
 
     `tamis.selectivity.files.save` writes the result to a Parquet file, `load` reads it.
     """
-    names = list(events.columns if attributes is None else attributes)
+    require_workers(events.sparkSession)
+    names = list(events.columns) if attributes is None else names_in(attributes)
     require(events, names, "events")
     kinds = {field.name: field.dataType for field in events.schema.fields}
     paths = [path for name in names for path in _paths((name,), kinds[name])]

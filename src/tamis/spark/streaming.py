@@ -19,7 +19,7 @@ from tamis.language import Schema
 from tamis.spark import durable
 from tamis.spark.batch import matched
 from tamis.spark.clock import clock
-from tamis.spark.columns import require
+from tamis.spark.columns import names_in, require
 from tamis.spark.errors import ColumnError, OptionError
 from tamis.spark.forests import is_connect
 from tamis.spark.listener import BatchListener
@@ -29,6 +29,7 @@ from tamis.spark.sources.failures import plainly
 from tamis.spark.subscription_log import SubscriptionLog
 from tamis.spark.versions import Versions
 from tamis.spark.worker import RESULTS
+from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
     import os
@@ -100,7 +101,7 @@ def match_stream(
     out_options: Mapping[str, str] | None = None,
     id: str = "subscription_id",
     where: str = "condition",
-    keep: Sequence[str] | None = None,
+    keep: str | Sequence[str] | None = None,
     result: str = "pairs",
     schema: Schema | None = None,
     trigger: Mapping[str, Any] | None = None,
@@ -124,7 +125,9 @@ def match_stream(
         raise OptionError("events are no stream; for a table there is tamis.spark.match")
     if result not in RESULTS:
         raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
-    require(events, keep or (), "events")
+    require_workers(events.sparkSession)
+    kept = None if keep is None else names_in(keep)
+    require(events, kept or (), "events")
     schema = schema or Schema.from_spark(events)
     feeder = None
     if isinstance(subscriptions, DataFrame):
@@ -140,7 +143,7 @@ def match_stream(
         log,
         sink,
         Path(checkpoint) / "tamis" / "versions",
-        None if keep is None else list(keep),
+        kept,
         result,
         None if is_elsewhere else metrics,
     )

@@ -20,6 +20,7 @@ from tamis.spark.compiling import collected, numbered, rejected_frame, rows_of
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
 from tamis.spark.forests import planted
 from tamis.spark.sharding import MOST_IN_ONE, sharded
+from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -84,6 +85,7 @@ def compiled(
     if priority and not isinstance(subscriptions.schema[priority].dataType, IntegerType | LongType):
         raise ColumnError(f"priorities are integers, and {priority!r} is {subscriptions.schema[priority].dataType}")
     spark = subscriptions.sparkSession
+    require_workers(spark)
     rows = numbered(subscriptions.select(*map(column, names)))
     forest = found_shards = None
     few = rows.limit(FEW + 1).toArrow()

@@ -28,6 +28,7 @@ from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
 from tamis.spark.subscriptions import compiled
 from tamis.spark.top_k_state import KEYED, Deliveries
+from tamis.spark.workers import require_workers
 from tamis.topk import Ranked
 from tamis.topk.closed_form import entering_times
 from tamis.topk.families import Family, recognised
@@ -70,6 +71,7 @@ def top_k(
 
     The deliveries of a stream are final: those up to some moment come once all events up to that moment have.
     """
+    require_workers(events.sparkSession)
     require(events, (time, event), "events")
     require(ranked_subscriptions, (id, ranked), "ranked subscriptions")
     if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 from tamis.spark import durable
+from tamis.spark.columns import names_in
 from tamis.spark.errors import OptionError
 from tamis.spark.sources.events import guessed_schema, json_events
 
@@ -41,10 +42,10 @@ def event_columns(
 
 
 def events_in(
-    messages: DataFrame, columns: StructType, keep: Sequence[str], theirs: Sequence[str], body: str = "body"
+    messages: DataFrame, columns: StructType, keep: str | Sequence[str], theirs: Sequence[str], body: str = "body"
 ) -> DataFrame:
     """Return the events in messages, and of what only messages have (`theirs`) what is to be kept."""
-    only_theirs = [name for name in dict.fromkeys(keep) if name in theirs and name not in columns.names]
+    only_theirs = [name for name in names_in(keep) if name in theirs and name not in columns.names]
     return json_events(columns, keep=only_theirs, body=body)(messages)
 
 

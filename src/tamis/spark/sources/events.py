@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions
 from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
 
-from tamis.spark.columns import column, require
+from tamis.spark.columns import column, names_in, require
 from tamis.spark.errors import ColumnError, OptionError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ BAD = ("null", "drop", "fail")
 
 
 def json_events(
-    schema: StructType | str, *, keep: Sequence[str] = (), bad: str = "null", body: str = "body"
+    schema: StructType | str, *, keep: str | Sequence[str] = (), bad: str = "null", body: str = "body"
 ) -> Callable[[DataFrame], DataFrame]:
     """Return the step from messages to events: `messages.transform(json_events("price double, title string"))`.
 
@@ -39,7 +39,7 @@ def json_events(
     found = _parse_datatype_string(schema) if isinstance(schema, str) else schema
     if not isinstance(found, StructType) or not found.fields:
         raise OptionError(f"events have columns: 'price double, title string', not {schema!r}")
-    return partial(_parsed, schema=found, keep=tuple(keep), bad=bad, body=body)
+    return partial(_parsed, schema=found, keep=tuple(names_in(keep)), bad=bad, body=body)
 
 
 def _parsed(messages: DataFrame, schema: StructType, keep: tuple[str, ...], bad: str, body: str) -> DataFrame:

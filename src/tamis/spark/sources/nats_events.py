@@ -60,7 +60,7 @@ def nats_events(
     url: str,
     *,
     schema: StructType | str | None = None,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     streaming: bool = False,
     remembered: Path | None = None,
     options: Mapping[str, Any] | None = None,
