@@ -28,6 +28,7 @@ from rich.table import Table
 
 from benchmarks.algorithms import against_published, algorithms, phases
 from benchmarks.cases import CASES
+from benchmarks.destinations import destinations
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
 from benchmarks.pruning import bulk_pruning, overlap, pruning_on_spark
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "churn": churn,
     "warm_up": warm_up,
     "watching": watching,
+    "destinations": destinations,
     "algorithms": algorithms,
     "against_published": against_published,
     "phases": phases,

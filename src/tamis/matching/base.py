@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events
+    from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
 
 Handles: TypeAlias = npt.NDArray[np.int64]
@@ -48,6 +49,28 @@ class Snapshot(ABC):
     def encoded_events(self, events: Events) -> list[Encoded] | None:
         """Return the same of a batch."""
         return None
+
+    def reach_event(
+        self, event: Mapping[str, Any], destinations: Destinations, among: Handles | None = None
+    ) -> tuple[Handles, Handles]:
+        """Return the matches that have no destination, and the numbers of all destinations of the others, in order.
+
+        This is the definition; an algorithm may know a way that does not find all matches first.
+        """
+        handles = self.match_event(event, among)
+        numbers = destinations.of(handles)
+        return handles[numbers == 0], np.unique(numbers[numbers > 0]).astype(np.int64)
+
+    def reach_events(
+        self, events: Events, destinations: Destinations, among: Handles | None = None, threads: int = 1
+    ) -> tuple[Pairs, Pairs]:
+        """Return the same of a batch, both sorted by event: matches, and events with the numbers of destinations."""
+        events_of_matches, handles = self.match_events(events, among, threads)
+        numbers = destinations.of(handles)
+        has_one = numbers > 0
+        width = len(destinations)
+        reached = np.unique(events_of_matches[has_one] * width + numbers[has_one])
+        return (events_of_matches[~has_one], handles[~has_one]), (reached // width, reached % width)
 
 
 class Algorithm(ABC):

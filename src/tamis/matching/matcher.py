@@ -25,6 +25,7 @@ from tamis.language.parser import parse
 from tamis.matching import kernels, storage
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.columns import Events
+from tamis.matching.destinations import Destinations, named
 from tamis.matching.errors import (
     BadTableError,
     DuplicateIdError,
@@ -84,6 +85,7 @@ class Matcher:
         self._id_array: npt.NDArray[Any] | None = None
         self._watch: Watch | None = None
         self._plain_axes: tuple[Snapshot, PlainAxes] | None = None
+        self._destinations = Destinations()
 
     def __len__(self) -> int:
         return len(self._handles)
@@ -93,9 +95,11 @@ class Matcher:
 
     # -- Registration
 
-    def add(self, subscription_id: Hashable, condition: Condition, *, priority: int = 0) -> None:
-        """Register a subscription: a text, or an expression."""
-        self.add_many([(subscription_id, condition, priority)])
+    def add(
+        self, subscription_id: Hashable, condition: Condition, *, priority: int = 0, destination: Hashable = None
+    ) -> None:
+        """Register a subscription: a text, or an expression. Its matches may have a `destination`."""
+        self.add_many([(subscription_id, condition, priority)], destinations=[destination])
 
     @overload
     def add_many(
@@ -105,6 +109,7 @@ class Matcher:
         id: str | None = None,
         where: str | None = None,
         priority: str | None = None,
+        destinations: Mapping[Any, Hashable] | Iterable[Hashable] = (),
     ) -> None: ...
 
     @overload
@@ -115,6 +120,7 @@ class Matcher:
         id: str | None = None,
         where: str | None = None,
         priority: str | None = None,
+        destinations: Mapping[Any, Hashable] | Iterable[Hashable] = (),
         on_error: Literal["skip"],
     ) -> list[Rejected]: ...
 
@@ -125,6 +131,7 @@ class Matcher:
         id: str | None = None,
         where: str | None = None,
         priority: str | None = None,
+        destinations: Mapping[Any, Hashable] | Iterable[Hashable] = (),
         on_error: Literal["raise", "skip"] = "raise",
     ) -> list[Rejected] | None:
         """Register many subscriptions at once; all of them, or none if one is bad.
@@ -139,6 +146,9 @@ class Matcher:
                                "skip": bad rows are left out and returned, each with the reason. Of rows with one id
                                the first that is good stays, and the later ones are rejected.
 
+        `destinations`, for `match_destinations`, is a mapping from ids, or as long as the subscriptions and in their
+        order; None stands for none.
+
         >>> matcher = Matcher()
         >>> matcher.add_many({1: "price < 20", 2: "price < 30"})
         >>> matcher.match({"price": 25})
@@ -148,6 +158,7 @@ class Matcher:
         ([(2, 'DuplicateIdError'), (3, 'ExpressionSyntaxError')], 3)
         """
         rows = subscription_rows(subscriptions, id=id, where=where, priority=priority)
+        rows.destinations = named(destinations, rows.ids)
         if on_error == "skip":
             return self._add_good(rows)
         if on_error != "raise":
@@ -197,6 +208,8 @@ class Matcher:
         self._note_integers(first, ids)
         self._sources.extend(rows.conditions)
         self._prioritise(first, np.array(rows.priorities or [0] * len(ids), np.int64))
+        if rows.destinations is not None:
+            self._destinations.extend(first, rows.destinations)
         self._id_array = None
 
     def check(self, condition: Condition) -> None:
@@ -287,6 +300,9 @@ class Matcher:
             for each, handle in gone.items():
                 del self._handles[each]
                 self._sources.forget(handle)
+                self._destinations.forget(handle)
+            if self._destinations.is_worn:
+                self._destinations = self._destinations.renewed(self._sources.alive)
 
     # -- Matching
 
@@ -300,7 +316,10 @@ class Matcher:
         snapshot, asked = self._snapshot(among, is_batch=False)
         if self._watch is not None and self._watch.is_due():
             self._look_at_event(self._watch, snapshot, event)
-        handles = np.sort(snapshot.match_event(event, asked))
+        return self._ids_in_order(np.sort(snapshot.match_event(event, asked)))
+
+    def _ids_in_order(self, handles: Handles) -> list[Any]:
+        """Return the ids of sorted handles, the highest priority first."""
         if self._priorities is not None:
             handles = handles[np.argsort(-self._priorities[handles], kind="stable")]
         integers, ids = self._integer_ids, self._ids
@@ -354,6 +373,83 @@ class Matcher:
         count, numbers, _ = self._pairs(events, among, threads)
         return pa.array(np.bincount(numbers, minlength=count) > 0)
 
+    # -- Matching by destination
+
+    def match_destinations(self, event: Mapping[str, Any], *, among: Iterable[Hashable] | None = None) -> list[Any]:
+        """Return the destinations of the subscriptions that match, each once, in the order in which they first came.
+
+        Once one of its subscriptions is found to match, a destination is not asked again: of many that match, few are
+        evaluated.
+
+        >>> matcher = Matcher()
+        >>> matcher.add("cheap", "price < 20", destination="north")
+        >>> matcher.add("very cheap", "price < 10", destination="north")
+        >>> matcher.add("any", "price > 0", destination="south")
+        >>> matcher.match_destinations({"price": 5}), matcher.match_destinations({"price": 25})
+        (['north', 'south'], ['south'])
+        """
+        return self._reached(event, among)[1]
+
+    def match_shortcut(
+        self, event: Mapping[str, Any], *, among: Iterable[Hashable] | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the ids of the matches that have no destination, as `match` does, and the destinations of the others.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({1: "a = 1", 2: "a > 0", 3: "a < 9"}, destinations={1: "north", 2: "north"})
+        >>> matcher.match_shortcut({"a": 1})
+        ([3], ['north'])
+        """
+        handles, destinations = self._reached(event, among)
+        return self._ids_in_order(np.sort(handles)), destinations
+
+    def _reached(self, event: Mapping[str, Any], among: Iterable[Hashable] | None) -> tuple[Handles, list[Any]]:
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+        snapshot, asked, destinations = self._snapshot_and_destinations(among, is_batch=False)
+        if self._watch is not None and self._watch.is_due():
+            self._look_at_event(self._watch, snapshot, event)
+        handles, numbers = snapshot.reach_event(event, destinations, asked)
+        return handles, list(map(destinations.names.__getitem__, numbers.tolist()))
+
+    def match_destinations_batch(
+        self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1
+    ) -> pa.Table:
+        """Return the destinations of each event of a batch: a table of `event` (the row's number) and `destination`.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({1: "a = 1", 2: "a > 0"}, destinations=["north", "north"])
+        >>> matcher.match_destinations_batch([{"a": 1}, {"a": 0}, {"a": 2}]).to_pydict()
+        {'event': [0, 2], 'destination': ['north', 'north']}
+        """
+        batch = Events(events)
+        self._engine.observe(batch)
+        snapshot, asked, destinations = self._snapshot_and_destinations(among, is_batch=True)
+        if self._watch is not None:
+            self._look_at_events(self._watch, snapshot, batch)
+        _, (numbers, reached) = snapshot.reach_events(batch, destinations, asked, threads)
+        used, places = np.unique(reached, return_inverse=True)
+        names = _column_of([destinations.names[number] for number in used.tolist()], "destinations")
+        return pa.table({"event": pa.array(numbers, pa.int64()), "destination": names.take(pa.array(places))})
+
+    def _snapshot_and_destinations(
+        self, among: Iterable[Hashable] | None, *, is_batch: bool
+    ) -> tuple[Snapshot, Handles | None, Destinations]:
+        with self._lock:
+            return *self._snapshot(among, is_batch=is_batch), self._destinations
+
+    def destination(self, subscription_id: Hashable) -> Any:
+        """Return the destination of a subscription; None if it has none."""
+        with self._lock:
+            if subscription_id not in self._handles:
+                raise UnknownIdError(subscription_id)
+            return self._destinations.name_of(self._handles[subscription_id])
+
+    def destinations(self) -> list[Any]:
+        """Return all destinations that subscriptions have, in the order in which they were first given."""
+        with self._lock:
+            return self._destinations.living()
+
     def _pairs(self, batch: Batch, among: Iterable[Hashable] | None, threads: int) -> tuple[int, Handles, Handles]:
         """Return the number of events, and the events and handles of all matches."""
         events = Events(batch)
@@ -383,11 +479,7 @@ class Matcher:
             if self._id_array is None or len(self._id_array) < len(self._ids):
                 self._id_array = np.array(self._ids, object)
             ids = self._id_array
-        try:
-            found: pa.Array = pa.array(ids[handles].tolist(), None if len(handles) else pa.string())
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise BadTableError("ids of several types have no column; use match, or ids of one type") from None
-        return found
+        return _column_of(ids[handles].tolist(), "ids")
 
     # -- Watching
 
@@ -467,7 +559,7 @@ class Matcher:
         with self._lock:
             ids = sys.getsizeof(self._handles) + sys.getsizeof(self._ids) + sum(map(sys.getsizeof, self._handles))
             arrays = sum(array.nbytes for array in (self._priorities, self._integer_ids) if array is not None)
-            return self._engine.memory() + self._sources.memory() + ids + arrays
+            return self._engine.memory() + self._sources.memory() + ids + arrays + self._destinations.memory()
 
     # -- Files
 
@@ -484,6 +576,7 @@ class Matcher:
                 self._ids.copy(),
                 self._sources.copy(),
                 np.zeros(count, np.int64) if self._priorities is None else self._priorities[:count].copy(),
+                self._destinations.copy(),
                 self._engine.parts(),
             )
         storage.write(path, saved)
@@ -519,9 +612,19 @@ class Matcher:
                 matcher._engine.add(living, matcher._engine.prepare(expressions))
             matcher._prioritise(0, saved.priorities)
             matcher._note_integers(0, saved.ids)
+            matcher._destinations = saved.destinations
         except (TamisError, UnicodeDecodeError) as error:
             raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
         return matcher
+
+
+def _column_of(names: list[Any], what: str) -> pa.Array:
+    try:
+        return pa.array(names, None if names else pa.string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise BadTableError(
+            f"{what} of several types have no column; match events one by one, or use one type"
+        ) from None
 
 
 def _first_repeated(ids: list[Any], registered: Mapping[Any, int]) -> Any:

@@ -30,6 +30,7 @@ from tamis.matching.block.draft import Draft
 from tamis.matching.block.maps import Maps
 from tamis.matching.block.segment import Segment
 from tamis.matching.columns import Texts
+from tamis.matching.destinations import Destinations
 from tamis.matching.errors import SavedMatcherError
 from tamis.matching.sources import WIDE, Sources, parsed, written
 
@@ -59,6 +60,7 @@ class Saved:
     """By handle, those of removed subscriptions included: handles are never given out again."""
     sources: Sources
     priorities: npt.NDArray[np.int64]
+    destinations: Destinations
     parts: Sequence[Part] | None
     """What was compiled; None for an algorithm that is given the texts again."""
 
@@ -66,6 +68,7 @@ class Saved:
 def write(path: str | os.PathLike[str], saved: Saved) -> None:
     """Save a matcher."""
     alive = saved.sources.alive
+    names, numbers = saved.destinations.saved(alive)
     writer = _Writer()
     try:
         document = {
@@ -75,6 +78,8 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
             "alive": writer.document("alive", alive),
             "texts": writer.document("texts", saved.sources.texts()),
             "priorities": writer.document("priorities", saved.priorities),
+            "destinations": writer.document("destinations", _names(names, "destinations")),
+            "directions": writer.document("directions", numbers if names else numbers[:0]),
             "parts": None
             if saved.parts is None
             else [
@@ -102,6 +107,7 @@ def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool) -> Sav
             reader.value(document["ids"]),
             Sources(texts, alive),
             reader.value(document["priorities"]),
+            Destinations.restored(reader.value(document["destinations"]), reader.value(document["directions"])),
             parts,
         )
         _check(saved, alive, texts)
@@ -142,10 +148,18 @@ def _schema_document(schema: Schema) -> dict[str, Any]:
 
 def _ids(ids: list[Any], alive: npt.NDArray[np.bool_]) -> list[Any]:
     """Return the ids to save. That of a removed subscription stands only for its type, which the ids column follows."""
-    for each, is_alive in zip(ids, alive, strict=True):
-        if is_alive and type(each) not in (int, str):
-            raise SavedMatcherError(f"ids that are integers or texts can be saved, not {type(each).__name__}: {each!r}")
+    _names([each for each, is_alive in zip(ids, alive, strict=True) if is_alive], "ids")
     return [each if is_alive else "" if isinstance(each, str) else 0 for each, is_alive in zip(ids, alive, strict=True)]
+
+
+def _names(names: list[Any], what: str) -> list[Any]:
+    """Return names that people gave, if they can be saved."""
+    for name in names:
+        if type(name) not in (int, str):
+            raise SavedMatcherError(
+                f"{what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
+            )
+    return names
 
 
 class _Writer:

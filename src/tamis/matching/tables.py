@@ -135,6 +135,8 @@ class Rows:
     """None where all of them are 0."""
     metadata: list[Any] | None = None
     """None where there is none at all."""
+    destinations: list[Any] | None = None
+    """Where the matches go; None where nobody has a destination."""
     malformed: dict[int, str] = field(default_factory=dict)
     """What is wrong with rows that are no rows; such a row has no id, and stands in `conditions` as it came."""
 
@@ -143,13 +145,13 @@ class Rows:
 
     def chosen(self, numbers: list[int]) -> Rows:
         """Return some of the rows."""
-        columns = (self.ids, self.conditions, self.priorities, self.metadata)
-        ids, conditions, priorities, metadata = (
+        columns = (self.ids, self.conditions, self.priorities, self.metadata, self.destinations)
+        ids, conditions, priorities, metadata, destinations = (
             None if column is None else [column[number] for number in numbers] for column in columns
         )
         assert ids is not None
         assert conditions is not None
-        return Rows(ids, conditions, priorities, metadata)
+        return Rows(ids, conditions, priorities, metadata, destinations)
 
     def first_objection(self) -> tuple[int, str] | None:
         """Return the first row that cannot be a subscription whatever its condition says, and why; None: all can."""

@@ -46,6 +46,7 @@ def united(matchers: Sequence[Matcher], schema: Schema | None = None) -> Matcher
             priorities = np.zeros(len(living), np.int64)
             if matcher._priorities is not None:
                 priorities = matcher._priorities[living]
+            destinations = [matcher._destinations.name_of(handle) for handle in living]
         new = dict(zip(ids, range(first, first + len(ids)), strict=True))
         for each in new:
             if each in whole._handles:
@@ -59,6 +60,7 @@ def united(matchers: Sequence[Matcher], schema: Schema | None = None) -> Matcher
         whole._note_integers(first, ids)
         whole._sources.extend(condition for condition in conditions if condition is not None)
         whole._prioritise(first, priorities)
+        whole._destinations.extend(first, destinations)
     if drafts:
         segment = compiled(joined(drafts, flags), None, schema)
         whole._engine.restore([(segment, np.ones(len(segment), np.bool_))])

@@ -130,7 +130,7 @@ def test_match_keys_finds_the_events_of_each_key_that_pass_its_clauses(clauses, 
         key, clause, written = kernels.match_keys(
             columns, order, starts, 0 * keys, keys, keys + 1, np.arange(len(clauses) + 1),
             *laid_out(clauses), keys.astype(np.uint32), keys.astype(np.uint32), is_broad, alive,
-            np.empty(count + 1, np.uint16), key, clause, *out,
+            np.empty(count + 1, np.uint16), key, clause, *out, None,
         )  # fmt: skip
         found |= set(zip(out[0][:written].tolist(), out[1][:written].tolist(), strict=True))
     assert found == {
@@ -148,7 +148,7 @@ def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(claus
     written = kernels.match_event(
         np.array(event, np.uint32).reshape(-1, 1), np.array([0, count, count]), np.array([0, count]), -1,
         numbers, numbers + np.uint32(5), np.arange(count + 1), np.zeros(2, np.uint8), probes,
-        *laid_out(clauses), np.ones(count, np.bool_), out,
+        *laid_out(clauses), np.ones(count, np.bool_), out, None,
     )  # fmt: skip
     expected = [
         owner
@@ -210,7 +210,7 @@ def test_a_probe_tells_all_of_one_small_set(sets, event):
         np.array(event, np.uint32).reshape(-1, 1), np.zeros(4, np.int64), np.zeros(3, np.int64), 0,
         np.zeros(1, np.uint32), np.zeros(1, np.uint32), np.array([0, 1]), np.zeros(3, np.uint8),
         probes, clauses, leaves_of_clause, np.zeros((1, 5), np.uint32), np.zeros(1, np.uint64), np.ones(1, np.bool_),
-        np.empty(1, np.uint32),
+        np.empty(1, np.uint32), None,
     )  # fmt: skip
     assert written == all(code in {2 * each + 2 for each in some} for some, code in zip(sets, event, strict=False))
 
@@ -316,13 +316,47 @@ def test_match_maps_finds_what_the_clauses_of_each_owner_hold_for_once(clauses, 
         at, written = kernels.match_maps(
             columns, np.arange(len(clauses), dtype=np.int32), maps, everything, terms, np.zeros(1, np.uint32),
             np.zeros((0, 4), np.uint32), np.zeros(len(clauses) + 1, np.uint32), table, rows, empty, bitmaps, alive,
-            *np.empty((2, words), np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64), at, *out,
+            *np.empty((2, words), np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64), at, *out, None,
         )  # fmt: skip
         found += zip(out[0][:written].tolist(), out[1][:written].tolist(), strict=True)
     expected = {
         (event, clauses[number][0]) for event, number in matches([leaves_of for _, leaves_of in clauses], codes)
     }
     assert sorted(found) == sorted(pair for pair in expected if pair[1] not in dead)
+
+
+@given(
+    twins=st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6),
+    before=st.lists(st.integers(0, 2**10 - 1), min_size=4, max_size=4),
+    event=st.integers(0, 9),
+)
+def test_an_event_reaches_the_destinations_of_the_living_and_is_asked_until_it_reached_all(twins, before, event):
+    # One row, whose owner has these twins: each a destination, and whether it lives. Ten events, one word.
+    destinations = np.array([destination for destination, _ in twins], np.uint32)
+    members = np.unique(destinations)
+    reached = np.array([0, *before], np.uint64)
+    shortcut = (
+        np.zeros(1, np.uint32), np.array([0, len(members)], np.uint32), members, destinations,
+        np.array([0, len(twins)], np.uint32), np.arange(len(twins), dtype=np.uint32),
+        np.array([is_alive for _, is_alive in twins]), 1, reached, np.zeros(10, np.uint32),
+    )  # fmt: skip
+    is_asked = any(not int(reached[each]) >> event & 1 for each in members)
+    assert is_asked == (not int(kernels.reached_word(np.uintp(0), np.uintp(0), shortcut)) >> event & 1)
+    living = {destination for destination, is_alive in twins if is_alive}
+    assert kernels.reach(np.uintp(event), kernels.find_targets(np.uint32(0), shortcut), shortcut) == (0 in living)
+    after = [bits | (1 << event) * (number in living) for number, bits in enumerate(before, 1)]
+    assert reached.tolist() == [0, *after]
+    assert not shortcut[-1][5:].any()
+
+
+@given(maps=st.lists(st.sets(st.integers(0, 127)), max_size=4), room=st.sampled_from([1, 600]))
+def test_the_events_of_maps_are_written_map_by_map(maps, room):
+    words = [sum(1 << (event % 64) for event in each if event // 64 == word) for each in maps for word in (0, 1)]
+    events, rows = np.empty((2, room), np.int64)
+    written = kernels.events_of_maps(np.array(words, np.uint64), 2, events, rows)
+    expected = [(event, row) for row, each in enumerate(maps) for event in sorted(each)]
+    assert written == len(expected)
+    assert list(zip(events.tolist(), rows.tolist(), strict=True))[:written] == expected[:room]
 
 
 @given(sets=st.lists(st.sets(st.integers(0, 4)).map(sorted), min_size=1), longest=st.integers(1, 4))

@@ -12,7 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,12 @@ from tamis.matching.encoder import Encoder
 from tamis.matching.watching import PlainAxes, as_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events
+    from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
 
 BLOCK = 8192
@@ -50,7 +51,11 @@ _AT_REST = 16
 _BACKGROUND = 20_000
 """Merges of so many subscriptions are left to the background."""
 
+_MOST_DESTINATIONS = 1 << 14
+"""Beyond so many destinations a map of each costs more than finding all matches."""
+
 Flags = npt.NDArray[np.bool_]
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -330,36 +335,67 @@ class BlockSnapshot(Snapshot):
             owners = part.segment.match_event(encoder.codes(event), *_alive(part, among))
             found.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
         if self._open:
-            asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
-            found.append(np.array([h for h in asked if holds(self._open[h], event, self._schema)], np.int64))
+            found.append(self._match_open(event, among))
         return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found])
+
+    def _match_open(self, event: Mapping[str, Any], among: Handles | None) -> Handles:
+        asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
+        return np.array([h for h in asked if holds(self._open[h], event, self._schema)], np.int64)
+
+    def reach_event(
+        self, event: Mapping[str, Any], destinations: Destinations, among: Handles | None = None
+    ) -> tuple[Handles, Handles]:
+        if len(destinations) > _MOST_DESTINATIONS:
+            return super().reach_event(event, destinations, among)
+        reached = np.zeros(len(destinations), np.uint64)
+        found: list[Handles] = []
+        for part, encoder in zip(self._parts, self._encoders, strict=True):
+            alive, asked = _alive(part, among)
+            shortcut = part.segment.shortcut(destinations)
+            owners = part.segment.match_event(encoder.codes(event), alive, asked, shortcut.arrays(alive, reached, 1))
+            if len(owners):
+                found.append(part.segment.draft.handles[owners[shortcut.destinations[owners] == 0]])
+        if self._open:
+            handles = self._match_open(event, among)
+            numbers = destinations.of(handles)
+            reached[numbers[numbers > 0]] = 1
+            found.append(handles[numbers == 0])
+        handles = found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found])
+        return handles, reached.nonzero()[0]
+
+    def reach_events(
+        self, events: Events, destinations: Destinations, among: Handles | None = None, threads: int = 1
+    ) -> tuple[Pairs, Pairs]:
+        if len(destinations) > _MOST_DESTINATIONS:
+            return super().reach_events(events, destinations, among, threads)
+        if events.count <= _FEW_EVENTS:
+            each = [self.reach_event(event, destinations, among) for event in events.mappings()]
+            return _numbered([handles for handles, _ in each]), _numbered([numbers for _, numbers in each])
+        alive = [_alive(part, among) for part in self._parts]
+
+        def block(start: int) -> tuple[_Found, Pairs]:
+            part = events if events.count <= BLOCK else events.slice(start, BLOCK)
+            words = (part.count + 63) // 64
+            reached = np.zeros(len(destinations) * words, np.uint64)
+            found = self._match_block(part, alive, destinations, reached)
+            return found, _sorted_pairs(reached, words, start)
+
+        found, reached = zip(*_of_blocks(block, events.count, threads), strict=True)
+        numbers, handles = zip(*reached, strict=True)
+        return _placed(found, events.count), (np.concatenate(numbers), np.concatenate(handles))
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         if self._open and events.count > 1:
             raise AssertionError("a batch is matched against a compiled snapshot")
         if events.count <= _FEW_EVENTS:
-            matches = [self.match_event(event, among) for event in events.mappings()]
-            repeated = np.repeat(np.arange(len(matches)), [len(handles) for handles in matches])
-            return repeated, np.concatenate([np.zeros(0, np.int64), *matches])
+            return _numbered([self.match_event(event, among) for event in events.mappings()])
         alive = [_alive(part, among) for part in self._parts]
 
         def block(start: int) -> _Found:
             part = events if events.count <= BLOCK else events.slice(start, BLOCK)
             return self._match_block(part, alive)
 
-        blocks = range(0, events.count, BLOCK)
-        if threads > 1 and len(blocks) > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                found = list(pool.map(block, blocks))
-        else:
-            found = list(map(block, blocks))
-        counts = np.concatenate([each.counts for each in found])
-        starts = np.cumsum(counts) - counts
-        handles = np.empty(int(counts.sum()), np.int64)
-        for start, each in zip(blocks, found, strict=True):
-            for numbers, owners, handles_of in each.pieces:
-                kernels.place_matches(numbers, owners, handles_of, starts[start:], handles)
-        return np.repeat(np.arange(events.count), counts), handles
+        return _placed(_of_blocks(block, events.count, threads), events.count)
 
     def encoded_event(self, event: Mapping[str, Any]) -> list[Encoded]:
         encoded: list[Encoded] = [
@@ -375,14 +411,65 @@ class BlockSnapshot(Snapshot):
     def encoded_events(self, events: Events) -> list[Encoded]:
         return [(part.segment.draft.axes, part.segment.codes(events, self._schema)) for part in self._parts]
 
-    def _match_block(self, events: Events, alive: list[tuple[Flags, Flags]]) -> _Found:
+    def _match_block(
+        self,
+        events: Events,
+        alive: list[tuple[Flags, Flags]],
+        destinations: Destinations | None = None,
+        reached: npt.NDArray[np.uint64] | None = None,
+    ) -> _Found:
+        """Match a block; with destinations the events that reach them are noted, and only the others' matches found."""
         found = _Found(np.zeros(events.count, np.int64), [])
         for part, living in zip(self._parts, alive, strict=True):
-            codes = part.segment.codes(events, self._schema)
-            for numbers, owners in part.segment.match_codes(codes, *living):
+            segment = part.segment
+            shortcut = None if destinations is None else segment.shortcut(destinations)
+            arrays = None
+            if shortcut is not None and reached is not None:
+                arrays = shortcut.arrays(living[0], reached, (events.count + 63) // 64)
+            for numbers, owners in segment.match_codes(segment.codes(events, self._schema), *living, arrays):
+                if shortcut is not None and len(segment.twins):
+                    has_none = shortcut.destinations[owners] == 0  # a twin may have one
+                    numbers, owners = numbers[has_none], owners[has_none]
                 kernels.count_events(numbers, found.counts)
-                found.pieces.append((numbers, owners, part.segment.draft.handles))
+                found.pieces.append((numbers, owners, segment.draft.handles))
         return found
+
+
+def _numbered(found: list[Handles]) -> Pairs:
+    """Return what was found for each event beside the number of the event."""
+    events = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    return events, np.concatenate([np.zeros(0, np.int64), *found])
+
+
+def _of_blocks(block: Callable[[int], T], count: int, threads: int) -> list[T]:
+    """Return what each block of events gives, which is named by its first."""
+    starts = range(0, count, BLOCK)
+    if threads > 1 and len(starts) > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(block, starts))
+    return list(map(block, starts))
+
+
+def _placed(blocks: Sequence[_Found], count: int) -> Pairs:
+    """Return the matches of all blocks, sorted by event."""
+    counts = np.concatenate([np.zeros(0, np.int64), *(found.counts for found in blocks)])
+    starts = np.cumsum(counts) - counts
+    handles = np.empty(int(counts.sum()), np.int64)
+    for start, found in zip(range(0, count, BLOCK), blocks, strict=True):
+        for numbers, owners, handles_of in found.pieces:
+            kernels.place_matches(numbers, owners, handles_of, starts[start:], handles)
+    return np.repeat(np.arange(count), counts), handles
+
+
+def _sorted_pairs(maps: npt.NDArray[np.uint64], words: int, first: int) -> Pairs:
+    """Return the events of maps, the first of which has this number, and the maps' numbers, sorted by event."""
+    events, rows = np.empty((2, 1 << 14), np.int64)
+    count = kernels.events_of_maps(maps, words, events, rows)
+    if count > len(events):
+        events, rows = np.empty((2, count), np.int64)
+        kernels.events_of_maps(maps, words, events, rows)
+    order = np.argsort(events[:count], kind="stable")
+    return first + events[order], rows[order]
 
 
 def _has_many_dead(part: _Part) -> bool:

@@ -102,6 +102,71 @@ def is_repeated(codes, event, owner, ordinal, owner_clauses, clause_list, clause
     return False
 
 
+# -- The shortcut: whoever has been reached is not asked again
+#
+# A subscription may have a destination, a number from 1 on; 0 is that of those who have none. The shortcut is a tuple:
+#
+#     row_groups     uint32[:]  for each row the group of destinations that its owner, or one of the owner's twins, has
+#     group_starts   uint32[:]  those of group g are group_members[group_starts[g]:group_starts[g + 1]], in order
+#     group_members  uint32[:]
+#     destinations   uint32[:]  of each owner
+#     twin_starts    uint32[:]  the owner's twins, see `twins.py`; empty where nobody has any
+#     twins          uint32[:]
+#     alive          bool[:]    by owner
+#     words          int        how many words of 64 events a map has
+#     reached        uint64[:]  for each destination the map of the events that reached it; that of 0 stays empty
+#     targets        uint32[:]  room for all destinations, and behind them a mark for each, which is cleared after use
+
+
+@njit(nogil=True, cache=True, inline="always")
+def reached_word(row, word, shortcut):
+    """Return the events of a word that have reached all whom a row could reach."""
+    row_groups, group_starts, group_members, _, _, _, _, words, reached, _ = shortcut
+    group = np.uintp(row_groups[row])
+    bits = ~np.uint64(0)
+    for index in range(np.uintp(group_starts[group]), np.uintp(group_starts[group + np.uintp(1)])):
+        bits &= reached[np.uintp(group_members[index]) * np.uintp(words) + np.uintp(word)]
+        if bits == 0:
+            break
+    return bits
+
+
+@njit(nogil=True, cache=True)
+def find_targets(owner, shortcut):
+    """Write the destinations of an owner and its twins, as far as they live, each once; returns how many there are."""
+    _, _, _, destinations, twin_starts, twins, alive, _, _, targets = shortcut
+    if twin_starts.size == 0:
+        targets[0] = destinations[owner]
+        return np.uintp(1)
+    room = np.uintp(targets.size // 2)
+    count = np.uintp(0)
+    for index in range(twin_starts[owner], twin_starts[owner + 1]):
+        twin = np.uintp(twins[index])
+        destination = np.uintp(destinations[twin])
+        if alive[twin] and targets[room + destination] == 0:
+            targets[room + destination] = 1
+            targets[count] = destination
+            count += np.uintp(1)
+    for index in range(count):
+        targets[room + np.uintp(targets[index])] = 0
+    return count
+
+
+@njit(nogil=True, cache=True)
+def reach(event, target_count, shortcut):
+    """Note whom an event reaches; returns whether one among them has no destination, and is to be written."""
+    _, _, _, _, _, _, _, words, reached, targets = shortcut
+    is_written = False
+    word, bit = np.uintp(event) >> np.uintp(6), np.uint64(1) << np.uint64(np.uintp(event) & np.uintp(63))
+    for index in range(target_count):
+        destination = np.uintp(targets[index])
+        if destination == 0:
+            is_written = True
+        else:
+            reached[destination * np.uintp(words) + word] |= bit
+    return is_written
+
+
 # -- Narrow clauses: found by a key, checked event by event
 
 
@@ -133,7 +198,7 @@ def sort_by_code(codes, count, starts, order):
 def match_keys(
     codes, orders, starts, key_orders, key_begins, key_ends, key_clauses,
     clauses, leaves, trees, bitmaps, owner_clauses, clause_list, is_broad, alive,
-    survivors, key, clause, out_events, out_owners,
+    survivors, key, clause, out_events, out_owners, shortcut,
 ):  # fmt: skip
     """Match a block of events against the clauses of every key, key by key.
 
@@ -144,6 +209,7 @@ def match_keys(
     key_orders  int64[:]  where in `orders` the key's axis starts
     key_begins  int64[:]  where in `starts` the key's first code is found
     key_ends    int64[:]  and where the one behind its last
+    shortcut              None, or what `reach` needs: then an event is not asked for those whom it has reached
     """
     written = 0
     while key < key_orders.size:
@@ -162,6 +228,7 @@ def match_keys(
                 remaining = size
                 for index in range(size):
                     survivors[index] = orders[slice_start + index]
+                target_count = np.uintp(NONE)  # not looked for yet
                 for leaf in range(clauses[row, LEAVES], clauses[row + np.uintp(1), LEAVES]):
                     axis, kind = (leaves[leaf, WHAT] >> KIND_BITS), (leaves[leaf, WHAT] & KIND_MASK)
                     first, span = leaves[leaf, FIRST], leaves[leaf, SPAN]
@@ -187,12 +254,22 @@ def match_keys(
                 tree, ordinal = clauses[row, TREE], clauses[row, ORDINAL]
                 for index in range(remaining):
                     event = survivors[index]
+                    # A leaf costs no more than this question, so it is asked only now.
+                    if shortcut is not None and (
+                        reached_word(row, np.uintp(event >> 6), shortcut) >> np.uint64(event & 63)
+                    ) & np.uint64(1):
+                        continue
                     if tree != NONE and not tree_holds(codes, event, tree, trees, bitmaps):
                         continue
                     if ordinal > 0 and is_repeated(
                         codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
                     ):
                         continue
+                    if shortcut is not None:
+                        if target_count == np.uintp(NONE):
+                            target_count = find_targets(owner, shortcut)
+                        if not reach(event, target_count, shortcut):
+                            continue
                     out_events[written] = event
                     out_owners[written] = owner
                     written += 1
@@ -254,7 +331,7 @@ def load(kind, a, b, maps, map_lists, words, into):
 def match_maps(
     codes, rows, maps, everything, terms, map_lists, steps, step_starts,
     clauses, leaves, trees, bitmaps, alive,
-    survivors, scratch, stack, unmatched, at, out_events, out_owners,
+    survivors, scratch, stack, unmatched, at, out_events, out_owners, shortcut,
 ):  # fmt: skip
     """Match a block of events against broad clauses, all events of the block at once.
 
@@ -267,9 +344,11 @@ def match_maps(
     terms        uint32[:,2]  for each leaf two maps, the first packed with what it is and whether it is exact
     steps        uint32[:,4]  for each step of a tree: what it does, what its leaf is on bitmaps, two maps
     step_starts  uint32[:]    where the steps of each row's tree start; the last bit says whether they are exact
+    shortcut                  None, or what `reach` needs: then an event is not asked for those whom it has reached
     """
     written = 0
     last_owner = np.uint32(NONE)
+    target_count = np.uintp(NONE)
     words = np.uintp(survivors.size)
     while at < rows.size:
         row = np.uintp(rows[at])
@@ -282,12 +361,20 @@ def match_maps(
             if written + 64 * survivors.size > out_events.size:
                 return at, written
             last_owner = owner
+            target_count = np.uintp(NONE)  # not looked for yet
             for word in range(words):
                 unmatched[word] = everything[word]
+            if shortcut is not None:
+                for word in range(words):
+                    unmatched[word] &= ~reached_word(row, word, shortcut)
         for word in range(words):
             survivors[word] = unmatched[word]
         first_leaf, last_leaf = np.uintp(clauses[row, LEAVES]), np.uintp(clauses[row + np.uintp(1), LEAVES])
         left = np.uint64(1)
+        if shortcut is not None:
+            left = np.uint64(0)
+            for word in range(words):
+                left |= survivors[word]
         leaf = first_leaf
         while leaf < last_leaf and left != 0:
             term = terms[leaf, 0]
@@ -349,6 +436,11 @@ def match_maps(
                 if not is_match or (not is_tree_done and not tree_holds(codes, event, tree, trees, bitmaps)):
                     continue
                 unmatched[word] ^= lowest
+                if shortcut is not None:
+                    if target_count == np.uintp(NONE):
+                        target_count = find_targets(owner, shortcut)
+                    if not reach(event, target_count, shortcut):
+                        continue
                 out_events[written] = event
                 out_owners[written] = owner
                 written += 1
@@ -405,7 +497,7 @@ for _number in range(64):
 @njit(nogil=True, cache=True)
 def match_event(
     codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, key_clauses, shifts, probes,
-    clauses, leaves, trees, bitmaps, alive, out_owners,
+    clauses, leaves, trees, bitmaps, alive, out_owners, shortcut,
 ):  # fmt: skip
     """Match a single event against the clauses of the keys it passes. Returns how many match, perhaps not all written.
 
@@ -423,6 +515,7 @@ def match_event(
                                            axis, first and span of each; 1 if the row is all that its leaves ask; the
                                            axis and the 64 bits of a leaf of the kind FEW, or of one that always holds;
                                            and nothing. Most clauses are done with after reading this half cache line
+    shortcut                               None, or what `reach` needs: then whoever is reached is not asked again
     """
     keys = np.empty(key_firsts.size + 1, np.uint32)
     candidates = np.empty(probes.shape[0], np.uint32)
@@ -461,6 +554,8 @@ def match_event(
         for index in range(count):
             key = np.uintp(keys[index])
             for clause in range(np.uintp(key_clauses[key]), np.uintp(key_clauses[key + np.uintp(1)])):
+                if shortcut is not None and reached_word(clause, np.uintp(0), shortcut) != 0:
+                    continue
                 one = np.uint16(coarse[np.uintp(probes[clause, 0])] - probes[clause, 1])
                 two = np.uint16(coarse[np.uintp(probes[clause, 3])] - probes[clause, 4])
                 three = np.uint16(coarse[np.uintp(probes[clause, 6])] - probes[clause, 7])
@@ -471,11 +566,27 @@ def match_event(
                 candidate_count += np.int64(
                     (one <= probes[clause, 2]) & (two <= probes[clause, 5]) & (three <= probes[clause, 8])
                 ) & np.int64(word)
+                if (
+                    shortcut is not None
+                    and candidate_count > 0
+                    and candidates[candidate_count - 1] == clause
+                    and probes[clause, 9] == 1
+                    and clauses[clause, TREE] == NONE
+                    and alive[clauses[clause, OWNER]]
+                    and not reach(np.uintp(0), find_targets(clauses[clause, OWNER], shortcut), shortcut)
+                ):
+                    candidate_count -= 1  # it holds, and is noted; the rows that follow may be spared
     written = 0
     for begin in range(0, candidate_count, 64):
         end = min(begin + 64, candidate_count)
         # The rows of a candidate lie anywhere. Read one word of each ahead, so that the waits for memory overlap.
         ahead = np.uint32(0)
+        if shortcut is not None:
+            kept = begin
+            for index in range(begin, end):
+                candidates[kept] = candidates[index]
+                kept += np.int64(reached_word(np.uintp(candidates[index]), np.uintp(0), shortcut) == 0)
+            end = kept
         for index in range(begin, end):
             clause = np.uintp(candidates[index])
             ahead |= clauses[clause, LEAVES]
@@ -507,6 +618,8 @@ def match_event(
             if not is_match or not alive[owner]:
                 continue
             if tree != NONE and not tree_holds(codes, np.uintp(0), tree, trees, bitmaps):
+                continue
+            if shortcut is not None and not reach(np.uintp(0), find_targets(owner, shortcut), shortcut):
                 continue
             if written < out_owners.size:
                 out_owners[written] = owner
@@ -756,6 +869,27 @@ def stop_early(leaf_starts, shares, enough, terms, survival):
 
 
 # -- Sorting matches by event
+
+
+@njit(nogil=True, cache=True)
+def events_of_maps(maps, words, events, rows):
+    """Write the events of maps, map by map; returns how many there are, perhaps not all written.
+
+    maps    uint64[:]  one behind the other, `words` words each
+    events  int64[:]   the events
+    rows    int64[:]   and the map that each is in
+    """
+    written = 0
+    for place in range(maps.size):
+        bits = maps[place]
+        while bits:
+            lowest = bits & (~bits + np.uint64(1))
+            bits ^= lowest
+            if written < events.size:
+                events[written] = 64 * (place % words) + np.int64(bit_number(lowest))
+                rows[written] = place // words
+            written += 1
+    return written
 
 
 @njit(nogil=True, cache=True)

@@ -25,6 +25,7 @@ from tamis.matching.block import kernels
 from tamis.matching.block.joining import thinned
 from tamis.matching.block.maps import Maps, planned
 from tamis.matching.block.plans import DEEPEST_STACK
+from tamis.matching.block.shortcut import Arrays, Shortcut
 from tamis.matching.block.twins import twins_in
 from tamis.matching.distances import Distances
 from tamis.selectivity import operations as op
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tamis.matching.axes import Codes
     from tamis.matching.block.draft import Draft
     from tamis.matching.columns import Events
+    from tamis.matching.destinations import Destinations
     from tamis.matching.leaves import Ints
 
 _MOST_KEYS_OF_A_SET = 16
@@ -87,6 +89,7 @@ class Segment:
     twins: npt.NDArray[np.uint32] = field(init=False)
     """Who asks the same as whom (`twins.py`); nothing where hardly anybody does."""
     _distances: list[Distances] | None = field(init=False, default=None)
+    _shortcut: Shortcut | None = field(init=False, default=None)
 
     def __len__(self) -> int:
         return len(self.draft.handles)
@@ -147,10 +150,25 @@ class Segment:
             self._distances = Distances.among(self.draft.axes)
         return self._distances
 
+    def shortcut(self, destinations: Destinations) -> Shortcut:
+        """Return what its kernels need to know of the destinations of its subscriptions."""
+        if self._shortcut is None or self._shortcut.table is not destinations:
+            owners = self.program[0][:-1, kernels.OWNER]
+            numbers = destinations.of(self.draft.handles)
+            self._shortcut = Shortcut.of(destinations, numbers, owners, self.twin_starts, self.twins)
+        return self._shortcut
+
     def match_codes(
-        self, codes: npt.NDArray[Any], alive: npt.NDArray[np.bool_], asked: npt.NDArray[np.bool_]
+        self,
+        codes: npt.NDArray[Any],
+        alive: npt.NDArray[np.bool_],
+        asked: npt.NDArray[np.bool_],
+        shortcut: Arrays | None = None,
     ) -> list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]]:
-        """Match a block of events; return the events and owners of all matches, in pieces. `asked` is by `asked`."""
+        """Match a block of events; return the events and owners of all matches, in pieces. `asked` is by `asked`.
+
+        With a shortcut those that have a destination are not returned, but noted there.
+        """
         count = codes.shape[1]
         sorted_count = len(self.start_offsets) - 1
         orders = np.empty(max(1, sorted_count) * count, np.uint16)
@@ -169,6 +187,7 @@ class Segment:
                 codes, orders, starts,
                 self.narrow_rows * count, self.narrow_begins, self.narrow_ends, self.narrow_clauses,
                 *self.program, self.is_broad, asked, survivors, key, clause, out_events, out_owners,
+                shortcut,
             )  # fmt: skip
             found.append(self._with_twins(out_events[:written], out_owners[:written], alive))
         if len(self.broad_rows):
@@ -183,12 +202,17 @@ class Segment:
                     codes, self.broad_rows, maps, everything,
                     self.maps.terms, self.maps.lists, self.maps.steps, self.maps.step_starts,
                     *self.program[:4], asked, held, scratch, stack, unmatched, at, out_events, out_owners,
+                    shortcut,
                 )  # fmt: skip
                 found.append(self._with_twins(out_events[:written], out_owners[:written], alive))
         return found
 
     def match_event(
-        self, codes: list[int] | Codes, alive: npt.NDArray[np.bool_], asked: npt.NDArray[np.bool_]
+        self,
+        codes: list[int] | Codes,
+        alive: npt.NDArray[np.bool_],
+        asked: npt.NDArray[np.bool_],
+        shortcut: Arrays | None = None,
     ) -> npt.NDArray[np.uint32]:
         """Match one event, given its code on every axis; return the owners of all matches, in order."""
         column = np.array(codes if len(codes) else [0], np.uint32).reshape(-1, 1)
@@ -196,10 +220,12 @@ class Segment:
         while True:
             written = kernels.match_event(
                 column, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts,
-                self.key_clauses, self.shifts, self.probes, *self.program[:4], asked, out,
+                self.key_clauses, self.shifts, self.probes, *self.program[:4], asked, out, shortcut,
             )  # fmt: skip
             if written <= len(out):
                 owners = out[:written]
+                if written == 0:
+                    return owners
                 owners.sort()
                 if self.has_several:
                     owners = owners[: kernels.drop_repeated(owners)]

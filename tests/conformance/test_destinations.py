@@ -1,0 +1,153 @@
+"""What every algorithm promises of destinations: they are those of the subscriptions that match, each once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.matching import Matcher, SavedMatcherError, UnknownIdError, UnsupportedExpressionError
+from tamis.matching.algorithms import ALGORITHMS
+from tamis.matching.errors import BadTableError
+from tests.strategies import conditions, conditions_over, events, simple_predicates
+
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+shared = st.lists(st.one_of(conditions, conditions_over(simple_predicates)), min_size=1, max_size=6)
+names = st.sampled_from([None, None, "north", "south", "östlich", ""])
+event_lists = st.lists(events(), min_size=1, max_size=6)
+
+
+def reached(matcher, event, among=None):
+    """The definition, by way of what `match` returns."""
+    found = {matcher.destination(each) for each in matcher.match(event, among=among)} - {None}
+    return [name for name in matcher.destinations() if name in found]
+
+
+def undirected(matcher, event, among=None):
+    return [each for each in matcher.match(event, among=among) if matcher.destination(each) is None]
+
+
+def agrees(matcher, batch, among=None):
+    """Whether single events, few events, and a block of them are all answered as the definition says."""
+    for event in batch:
+        assert matcher.match_destinations(event, among=among) == reached(matcher, event, among)
+        assert matcher.match_shortcut(event, among=among)[0] == undirected(matcher, event, among)
+    for repeat in (1, 1 + 40 // len(batch)):
+        table = matcher.match_destinations_batch(batch * repeat, among=among).to_pydict()
+        assert list(zip(table["event"], table["destination"], strict=True)) == [
+            (number, name) for number, event in enumerate(batch * repeat) for name in reached(matcher, event, among)
+        ]
+
+
+@every_algorithm
+@given(data=st.data())
+@settings(max_examples=25)
+def test_destinations_are_those_of_the_matches_whatever_is_added_and_removed(algorithm, data):
+    matcher = Matcher(algorithm)
+    if algorithm == "block":
+        matcher._engine.merge_always = data.draw(st.booleans(), label="merge at every step")
+    pool = data.draw(shared, label="conditions")  # few, so that many ask the same
+    registered: list[int] = []
+    batch = data.draw(event_lists, label="events")
+    number = 0
+    for _ in range(data.draw(st.integers(1, 4), label="rounds")):
+        entries = data.draw(st.lists(st.tuples(st.sampled_from(pool), names), max_size=24), label="added")
+        for condition, name in entries:
+            try:
+                matcher.add(number, condition, destination=name, priority=number % 2)
+            except UnsupportedExpressionError:
+                continue
+            registered.append(number)
+            number += 1
+        if registered:
+            gone = data.draw(st.lists(st.sampled_from(registered), unique=True, max_size=4), label="removed")
+            matcher.remove_many(gone)
+            registered = [each for each in registered if each not in gone]
+        agrees(matcher, batch)
+        if registered and data.draw(st.booleans(), label="some only"):
+            agrees(matcher, batch, data.draw(st.lists(st.sampled_from(registered), unique=True), label="among"))
+
+
+@every_algorithm
+@given(entries=st.lists(st.tuples(simple_predicates, names), max_size=20), batch=event_lists)
+@settings(max_examples=10)
+def test_destinations_are_saved_and_loaded(algorithm, tmp_path_factory, entries, batch):
+    path = tmp_path_factory.mktemp("saved") / "matcher"
+    matcher = Matcher(algorithm)
+    for number, (condition, name) in enumerate(entries):
+        try:
+            matcher.add(number, condition, destination=name)
+        except UnsupportedExpressionError:
+            continue
+        if number % 5 == 4:
+            matcher.remove(number)
+    matcher.save(path)
+    for recompile in (False, True):
+        loaded = Matcher.load(path, recompile=recompile)
+        assert loaded.destinations() == matcher.destinations()
+        agrees(loaded, batch)
+        for event in batch:
+            assert loaded.match_shortcut(event) == matcher.match_shortcut(event)
+        loaded.add("new", "TRUE", destination="new")
+        assert loaded.match_destinations({})[-1] == "new"
+
+
+@every_algorithm
+def test_an_id_registered_anew_may_have_another_destination(algorithm):
+    matcher = Matcher(algorithm)
+    matcher.add("x", "a = 1", destination="north")
+    matcher.add("y", "a = 1")
+    assert matcher.match_shortcut({"a": 1}) == (["y"], ["north"])
+    matcher.remove("x")
+    assert (matcher.match_shortcut({"a": 1}), matcher.destinations()) == ((["y"], []), [])
+    matcher.add("x", "a = 1", destination=("south", 2))
+    assert matcher.match_shortcut({"a": 1}) == (["y"], [("south", 2)])
+    assert (matcher.destination("x"), matcher.destination("y")) == (("south", 2), None)
+    with pytest.raises(UnknownIdError):
+        matcher.destination("z")
+    with pytest.raises(SavedMatcherError, match="destinations"):
+        matcher.save("/nowhere")
+
+
+def test_of_destinations_that_come_and_go_none_is_left_behind():
+    matcher = Matcher()
+    for number in range(1_000):
+        matcher.add(number, f"a > {number % 7}", destination=f"client {number}")
+        if number >= 5:
+            matcher.remove(number - 5)
+        if number % 50 == 49:
+            agrees(matcher, [{"a": 3}, {"a": 9}])
+    assert len(matcher._destinations) < 200
+    assert matcher.destinations() == [f"client {number}" for number in range(995, 1_000)]
+
+
+def test_more_destinations_than_maps_are_made_of_are_found_too(monkeypatch):
+    monkeypatch.setattr("tamis.matching.block.algorithm._MOST_DESTINATIONS", 3)
+    matcher = Matcher()
+    matcher.add_many({number: f"a > {number}" for number in range(20)}, destinations=[f"d{n % 9}" for n in range(20)])
+    agrees(matcher, [{"a": number} for number in range(5)])
+
+
+@pytest.mark.parametrize(
+    ("destinations", "message"),
+    [
+        (["north"], "2 subscriptions and 1 destinations"),
+        ("ab", "not the text 'ab'"),
+        ({3: "north"}, "not registered here: 3"),
+        ([["a", "list"], None], "hashable"),
+    ],
+)
+def test_destinations_that_fit_no_subscription_are_refused_and_nothing_is_registered(destinations, message):
+    matcher = Matcher()
+    with pytest.raises(BadTableError, match=message):
+        matcher.add_many({1: "a = 1", 2: "a = 2"}, destinations=destinations)
+    assert len(matcher) == 0
+    assert matcher.destinations() == []
+
+
+def test_destinations_of_several_types_have_no_column():
+    matcher = Matcher()
+    matcher.add_many({1: "a = 1", 2: "a = 1"}, destinations=["north", 5])
+    assert matcher.match_destinations({"a": 1}) == ["north", 5]
+    with pytest.raises(BadTableError, match="destinations of several types"):
+        matcher.match_destinations_batch([{"a": 1}])
