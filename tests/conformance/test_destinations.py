@@ -145,6 +145,15 @@ def test_destinations_that_fit_no_subscription_are_refused_and_nothing_is_regist
     assert matcher.destinations() == []
 
 
+def test_of_rejected_subscriptions_the_destinations_are_left_out_too():
+    matcher = Matcher()
+    rows = [(1, "a = 1"), (2, "a ="), ((3, []), "a = 1"), (4, "a > 0")]
+    rejected = matcher.add_many(rows, destinations=["north", "south", "west", "east"], on_error="skip")
+    assert [row.id for row in rejected] == [2, (3, [])]
+    assert matcher.match_destinations({"a": 1}) == matcher.destinations() == ["north", "east"]
+    assert [row.id for row in matcher.add_many([((5, []), "a = 1")], destinations={}, on_error="skip")] == [(5, [])]
+
+
 def test_destinations_of_several_types_have_no_column():
     matcher = Matcher()
     matcher.add_many({1: "a = 1", 2: "a = 1"}, destinations=["north", 5])

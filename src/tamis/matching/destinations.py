@@ -141,6 +141,7 @@ def named(given: Mapping[Any, Hashable] | Iterable[Hashable], ids: Sequence[Any]
     (['north', None], ['north', None])
     """
     if isinstance(given, Mapping):
+        ids = [each if _is_hashable(each) else None for each in ids]  # a bad id is refused elsewhere
         unknown = given.keys() - set(ids)
         if unknown:
             raise BadTableError(f"destinations of what is not registered here: {', '.join(map(repr, unknown))}")
@@ -154,6 +155,14 @@ def named(given: Mapping[Any, Hashable] | Iterable[Hashable], ids: Sequence[Any]
         if len(names) != len(ids):
             raise BadTableError(f"{len(ids)} subscriptions and {len(names)} destinations; None stands for none")
     for name in names:
-        if not isinstance(name, Hashable):
+        if not _is_hashable(name):
             raise BadTableError(f"a destination is a text, a number or anything hashable, not {name!r}")
     return names
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
