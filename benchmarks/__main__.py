@@ -31,7 +31,7 @@ from benchmarks.cases import CASES
 from benchmarks.destinations import destinations
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
-from benchmarks.pruning import bulk_pruning, overlap, pruning_on_spark
+from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers
 from benchmarks.routing import routing_events, routing_tables
@@ -65,6 +65,8 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "bulk_pruning": bulk_pruning,
     "pruning_on_spark": pruning_on_spark,
     "overlap": overlap,
+    "any_overlap": any_overlap,
+    "advertised": advertised,
     "routing_tables": routing_tables,
     "routing_events": routing_events,
     "ranked": ranked,

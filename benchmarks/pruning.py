@@ -3,9 +3,12 @@
     bulk_pruning        sequences of all subscriptions and one sort, beside a queue that takes step by step
     pruning_on_spark    the same sequences computed by workers, and sorted by Spark
     overlap             which of many subscriptions overlap an advertisement, and whether any does
+    any_overlap         whether any advertisement overlaps a subscription, proven, beside proving all that do
+    advertised          one Subscribe and one Unadvertise in a broker whose neighbour advertised much
 
 `wrong` counts steps in which the sort and the queue differ, and pruned filters that do not cover their originals;
-and overlaps that the exact relation finds and the index does not.
+and overlaps that the exact relation finds and the index does not; and filters that a neighbour is told although
+nothing there concerns them, or is not told although something does.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ from __future__ import annotations
 import gc
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import numpy as np
 
+import tamis
 from benchmarks.cases import CASES, events_of, parsed
 from tamis.pruning.bulk import Cut
 from tamis.pruning.goals import Goal
@@ -24,6 +29,8 @@ from tamis.pruning.pruner import Pruner
 from tamis.pruning.sequencing import sequences
 from tamis.relations import covers, overlaps
 from tamis.relations.advertisements import OverlapIndex
+from tamis.routing import Broker
+from tamis.routing.messages import Entry, Hello, Subscribe, Unadvertise
 from tamis.selectivity import Sample
 from tamis.workloads import Auction
 
@@ -192,3 +199,102 @@ def _missed(
         for claimed in [set(keys)]
         for number in range(min(40, len(filters)))
     )
+
+
+class _AllProven(OverlapIndex):
+    """An exact index that decides whether there is any overlap by proving all of them."""
+
+    def witness(self, given: str | Expression) -> Any | None:
+        return next(iter(self.overlapping(given)), None)
+
+
+def any_overlap(
+    advertisement_counts: Sequence[int] = (3_000, 100_000),
+    asked_count: int = 100,
+    proven_count: int = 3,
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How long does it take to prove that one of many advertisements overlaps a subscription, or that none does?
+
+    Half of the subscriptions ask for what nobody advertises. All overlaps of the first few are proven too, each by an
+    index that has proven nothing yet.
+    """
+    workload = Auction()
+    wanted = parsed(workload.subscriptions(asked_count, seed + 1))
+    unwanted = [tamis.parse(f"({each}) AND price < 0.5 AND bids < 0", workload.schema) for each in wanted]
+    queries = [each for pair in zip(wanted, unwanted, strict=True) for each in pair][:asked_count]
+    for count in sorted(advertisement_counts):
+        filters = parsed(workload.advertisements(count, seed))
+        index = OverlapIndex(workload.schema, is_exact=True)
+        for number, each in enumerate(filters):
+            index.add(number, each)
+        index.overlaps_any("price < 0")  # lays them out
+        gc.collect()
+        gc.freeze()
+        each_s, answers = [], []
+        for query in queries:
+            start = process_time()
+            answers.append(index.overlaps_any(query))
+            each_s.append(process_time() - start)
+        start = process_time()
+        again = [index.overlaps_any(query) for query in queries]
+        again_s = process_time() - start
+        start = process_time()
+        found = [index.overlapping(query) for query in wanted[:proven_count]]
+        all_s = process_time() - start
+        gc.unfreeze()
+        yield {
+            "advertisements": count,
+            "any_ms": float(np.mean(each_s)) * 1e3,
+            "any_p95_ms": float(np.quantile(each_s, 0.95)) * 1e3,
+            "again_ms": again_s / len(queries) * 1e3,
+            "all_ms": all_s / proven_count * 1e3,
+            "all_to_any": all_s / proven_count / float(np.mean(each_s)),
+            "overlapping": float(np.mean(answers)),
+            "wrong": sum(is_any is not bool(each) for is_any, each in zip(answers[::2], found, strict=False))
+            + sum(answers[1::2])
+            + sum(one is not two for one, two in zip(answers, again, strict=True)),
+        }
+
+
+def advertised(
+    advertisement_count: int = 3_000, subscription_count: int = 100, change_count: int = 30, seed: int = 1
+) -> Iterator[dict[str, Any]]:
+    """How long does a broker take for one Subscribe and for one Unadvertise, where a neighbour advertised much?"""
+    for name, index in (("all proven", _AllProven), ("one proven", OverlapIndex)):
+        with patch("tamis.routing.links.OverlapIndex", index):
+            yield {"overlaps": name, **_broker_times(advertisement_count, subscription_count, change_count, seed)}
+
+
+def _broker_times(advertisement_count: int, subscription_count: int, change_count: int, seed: int) -> dict[str, Any]:
+    workload = Auction()
+    offered = parsed(workload.advertisements(advertisement_count, seed))
+    wanted = parsed(workload.subscriptions(subscription_count + 1, seed + 1))
+    broker = Broker("middle", "simple", advertisements="simple", schema=workload.schema)
+    broker.attach("client")
+    broker.connect("north", 0.0)
+    broker.receive(Hello((), tuple(Entry(key, each) for key, each in enumerate(offered))), "north", 0.0)
+    broker.receive(Subscribe((Entry("first", wanted.pop()),)), "client", 0.0)  # lays the advertisements out
+    start = process_time()
+    for number, each in enumerate(wanted):
+        broker.receive(Subscribe((Entry(number, each),)), "client", 0.0)
+    subscribe_s = process_time() - start
+    # From the first on, which as the oldest are those that most subscriptions rely on.
+    start = process_time()
+    for key in range(change_count):
+        broker.receive(Unadvertise((key,)), "north", 0.0)
+    unadvertise_s = process_time() - start
+    told = {entry.filter for entry in broker.told("north")}
+    left = offered[change_count:]
+    return {
+        "advertisements": advertisement_count,
+        "subscriptions": subscription_count,
+        "subscribe_ms": subscribe_s / subscription_count * 1e3,
+        "unadvertise_ms": unadvertise_s / change_count * 1e3,
+        "told": len(told) / len({*wanted}),
+        "wrong": sum((each in told) is not _is_offered(each, left, workload) for each in wanted[:20]),
+    }
+
+
+def _is_offered(wanted: Expression, offered: Sequence[Expression], workload: Auction) -> bool:
+    return any(overlaps(wanted, each, workload.schema) for each in offered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.pruning import bulk_pruning, overlap, pruning_on_spark
+from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
 
 from benchmarks import pruning as module
 from tamis.pruning.pruner import Pruner
@@ -45,3 +45,17 @@ def test_spark_sorts_as_one_process_does(spark, monkeypatch):
     monkeypatch.setattr(pipeline, "session", lambda: spark)
     (row,) = pruning_on_spark(subscription_counts=(60,))
     assert row["wrong"] == 0 and row["steps"] > 200 and module.pruning_on_spark is pruning_on_spark
+
+
+def test_one_proven_overlap_is_as_right_as_all_of_them():
+    (row,) = any_overlap(advertisement_counts=(120,), asked_count=12, proven_count=2)
+    assert row["wrong"] == 0 and 0.3 < row["overlapping"] < 0.6 and row["any_ms"] > 0
+    rows = list(advertised(advertisement_count=60, subscription_count=12, change_count=10))
+    assert [row["overlaps"] for row in rows] == ["all proven", "one proven"]
+    assert all(row["wrong"] == 0 and row["told"] > 0 for row in rows)
+
+
+def test_an_index_that_sees_overlaps_everywhere_is_caught(monkeypatch):
+    monkeypatch.setattr(OverlapIndex, "_one_of", lambda self, given: [0])
+    (row,) = any_overlap(advertisement_counts=(60,), asked_count=12, proven_count=2)
+    assert row["wrong"] > 0

@@ -151,7 +151,7 @@ class AsksEverywhere(Broker):
 
     def connect(self, neighbour, now):
         outputs = super().connect(neighbour, now)
-        self._links[neighbour].concerns = lambda _: True
+        self._links[neighbour].reason = lambda _: -1
         return outputs
 
 
@@ -159,9 +159,9 @@ class KeepsAsking(Broker):
     """Does not take subscriptions back when nothing more is advertised that they want."""
 
     def _unadvertise(self, source, key, now):
-        index, self._subscriptions = self._subscriptions, None
+        if source in self._links:
+            self._links[source].forget_reasons()
         super()._unadvertise(source, key, now)
-        self._subscriptions = index
 
 
 # -- Events, leases, adaptation

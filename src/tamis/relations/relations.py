@@ -100,11 +100,15 @@ def overlaps(one: Filter, two: Filter, schema: Schema | None = None, *, budget: 
     (True, False)
     """
     context = context_of(schema)
-    first, second = context.form(one), context.form(two)
-    seen = quick.overlaps(first, second)
+    return overlaps_forms(context.form(one), context.form(two), budget)
+
+
+def overlaps_forms(one: Form, two: Form, budget: int = DEFAULT_BUDGET) -> Verdict:
+    """Answer `overlaps` for filters that are prepared already, in one context."""
+    seen = quick.overlaps(one, two)
     if seen is not None:
         return seen
-    answer = ask([first, second], [], context, budget)
+    answer = ask([one, two], [], one.context, budget)
     return Verdict(answer.is_possible, answer.is_proven, answer.by)
 
 

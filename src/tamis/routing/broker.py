@@ -185,6 +185,8 @@ class Broker:
         advertised = self.advertised_by(peer)
         for key in list(self.table.of(peer)):
             self._unsubscribe(peer, key, now)
+        if peer in self._links:
+            self._links[peer].forget_reasons()
         for key in advertised:
             self._unadvertise(peer, key, now)
         if peer in self._clients:
@@ -339,8 +341,8 @@ class Broker:
         if self._subscriptions is not None:
             self._subscriptions.add((source, key), expression)
         for neighbour, link in self._links.items():
-            if neighbour != source and link.concerns(expression):
-                link.wanted.add((source, key), expression)
+            if neighbour != source:
+                link.want((source, key), expression)
         self._announce(Subscribe, source, entry, now)
 
     def _unsubscribe(self, source: str, key: Key, now: float) -> None:
@@ -351,8 +353,7 @@ class Broker:
         if self._subscriptions is not None:
             self._subscriptions.remove((source, key))
         for link in self._links.values():
-            if (source, key) in link.wanted:
-                link.wanted.remove((source, key))
+            link.unwant((source, key))
         self._announce(Unsubscribe, source, Entry(key, expression), now)
 
     # -- Advertisements
@@ -375,24 +376,22 @@ class Broker:
             if neighbour != source and other.offered is not None:
                 other.offered.add((source, key), expression)
         if link is not None and self._subscriptions is not None:
-            for peer, wanted in self._subscriptions.overlapping(expression):
-                if peer != source and (peer, wanted) not in link.wanted:
-                    link.wanted.add((peer, wanted), self.table.of(peer)[wanted])
+            told = link.wanted
+            for peer, wanted in self._subscriptions.overlapping(
+                expression, only=lambda each: each[0] != source and each not in told
+            ):
+                link.want_because(key, (peer, wanted), self.table.of(peer)[wanted])
         self._announce(Advertise, source, entry, now)
 
     def _unadvertise(self, source: str, key: Key, now: float) -> None:
-        if key not in self.advertised_by(source):
-            return
         link = self._links.get(source)
+        if key not in (self._clients[source] if link is None else link.advertised):
+            return
         expression = self._clients[source].pop(key) if link is None else link.unadvertise(key)
         self._leases.forget((source, Advertise, key))
         for other in self._links.values():
             if other.offered is not None and (source, key) in other.offered:
                 other.offered.remove((source, key))
-        if link is not None and self._subscriptions is not None:
-            for wanted in self._subscriptions.overlapping(expression):
-                if wanted in link.wanted and not link.concerns(self.table.of(wanted[0])[wanted[1]]):
-                    link.wanted.remove(wanted)
         self._announce(Unadvertise, source, Entry(key, expression), now)
 
     # -- Events

@@ -1,7 +1,9 @@
 """What does a broker know of a neighbour?
 
 What it told the neighbour of everybody else's filters (a summary), what may come from there (advertisements), and
-whether events are filtered on the way there. With advertisements, a filter is told only if it overlaps one of them.
+whether events are filtered on the way there. With advertisements, a filter is told only if it overlaps one of them;
+which one is remembered as its *reason*. When that advertisement ends, another reason is looked for, and for no other
+filter anything changes.
 
 Filters on a link have numbers that only grow. A number that was there before, and is gone, is a message that came
 twice: it is told apart without any memory of messages.
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.routing.base import Changes, Strategy
+    from tamis.routing.base import Changes, Source, Strategy
 
 
 class Numbers:
@@ -60,6 +62,8 @@ class Link:
         """The digest of the neighbour's schema, if it is another one."""
         self._digest = NO_SCHEMA if schema is None else schema.digest
         self._advertised: dict[Key, Expression] = {}
+        self._reasons: dict[Source, Key] = {}
+        self._relying: dict[Key, dict[Source, Expression]] = {}
         self._index = (
             None if advertising is None else OverlapIndex(schema, is_exact=True, context=strategy.comparisons.context)
         )
@@ -76,14 +80,50 @@ class Link:
             self._index.add(key, expression)
 
     def unadvertise(self, key: Key) -> Expression:
-        """It takes that back."""
+        """It takes that back, and hears no more of the filters that nothing else there concerns."""
         if self._index is not None:
             self._index.remove(key)
+        for source, expression in self._relying.pop(key, {}).items():
+            del self._reasons[source]
+            reason = self.reason(expression)
+            if reason is None:
+                self.wanted.remove(source)
+            else:
+                self._rely(source, expression, reason)
         return self._advertised.pop(key)
 
-    def concerns(self, expression: Expression) -> bool:
-        """May anything come from the neighbour that a filter wants?"""
-        return self._index is None or self._index.overlaps_any(expression)
+    def reason(self, expression: Expression) -> Key | None:
+        """Return which advertisement of the neighbour says that something may come from there that a filter wants."""
+        assert self._index is not None, "there are no advertisements"
+        return self._index.witness(expression)
+
+    def want(self, source: Source, expression: Expression) -> None:
+        """Tell the neighbour of a filter, if anything that it wants may come from there."""
+        if self._index is None:
+            self.wanted.add(source, expression)
+        elif (reason := self.reason(expression)) is not None:
+            self.want_because(reason, source, expression)
+
+    def want_because(self, key: Key, source: Source, expression: Expression) -> None:
+        """Tell the neighbour of a filter that overlaps what it advertised under a key."""
+        self._rely(source, expression, key)
+        self.wanted.add(source, expression)
+
+    def unwant(self, source: Source) -> None:
+        """Forget a filter that the neighbour may have been told."""
+        if source in self.wanted:
+            self.wanted.remove(source)
+            if source in self._reasons:
+                del self._relying[self._reasons.pop(source)][source]
+
+    def forget_reasons(self) -> None:
+        """Look for no more reasons: what the neighbour was told stays as it is, because it is about to be closed."""
+        self._reasons.clear()
+        self._relying.clear()
+
+    def _rely(self, source: Source, expression: Expression, key: Key) -> None:
+        self._reasons[source] = key
+        self._relying.setdefault(key, {})[source] = expression
 
     def hello(self, everything: Expression) -> Hello:
         """Return the first message to the neighbour, who may hear of anything if advertisements are not used."""

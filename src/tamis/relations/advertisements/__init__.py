@@ -7,6 +7,7 @@ answers in both directions: of the subscriptions by an advertisement, and of the
 """
 
 from tamis.relations.advertisements.disjoint import disjoint_sets, overlaps_by_predicates
-from tamis.relations.advertisements.index import OverlapIndex, Predicates
+from tamis.relations.advertisements.index import OverlapIndex
+from tamis.relations.advertisements.predicates import Predicates
 
 __all__ = ["OverlapIndex", "Predicates", "disjoint_sets", "overlaps_by_predicates"]

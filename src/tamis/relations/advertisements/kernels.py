@@ -21,9 +21,13 @@ def find_overlaps(
     rows,
     trues,
     found,
-    is_decision,
+    order,
+    most,
 ):
-    """Mark the trees that can be true without the false predicates; return how many were found, candidates, evaluated.
+    """Mark trees that can be true without the false predicates; return how many were found, candidates, evaluated.
+
+    Those come first of which no predicate is false. A tree that is marked already is not looked at again, so that the
+    next call finds the next ones.
 
     false_predicates  int32[:]     the predicates that are false
     is_false          bool[:]      the same, by predicate
@@ -37,35 +41,40 @@ def find_overlaps(
     rows              int32[:, 3]  the parent's row, how many operands are needed, the predicate of a leaf or -1
     trues             int32[:]     room for the rows of the largest tree
     found             bool[:]      by tree, updated in place
-    is_decision       bool         whether one is enough
+    order             int32[:]     what was found, in the order in which it was
+    most              int64        how many are enough; `order` has room for them
     """
     for predicate in false_predicates:
         for leaf in range(owner_starts[predicate], owner_starts[predicate + 1]):
             hits[owners[leaf]] += 1
     found_count, candidate_count, evaluated_count = 0, 0, 0
-    for tree in range(len(least_hits)):
-        if found[tree] or not is_there[tree] or least_hits[tree] + hits[tree] > leaf_counts[tree]:
-            continue
-        candidate_count += 1
-        begin, size = starts[tree], starts[tree + 1] - starts[tree]
-        is_true = hits[tree] == 0
-        if not is_true:
-            evaluated_count += 1
-            for row in range(size):
-                trues[row] = 0
-            for row in range(size - 1, -1, -1):
-                predicate = rows[begin + row, 2]
-                if predicate >= 0:
-                    is_true = not is_false[predicate]
-                else:
-                    is_true = trues[row] >= rows[begin + row, 1]
-                if is_true and row > 0:
-                    trues[rows[begin + row, 0]] += 1
-        if is_true:
-            found[tree] = True
-            found_count += 1
-            if is_decision:
+    for is_touched in (False, True):
+        for tree in range(len(least_hits)):
+            if found_count == most:
                 break
+            if found[tree] or not is_there[tree] or (hits[tree] != 0) != is_touched:
+                continue
+            if least_hits[tree] + hits[tree] > leaf_counts[tree]:
+                continue
+            candidate_count += 1
+            is_true = not is_touched
+            if is_touched:
+                evaluated_count += 1
+                begin, size = starts[tree], starts[tree + 1] - starts[tree]
+                for row in range(size):
+                    trues[row] = 0
+                for row in range(size - 1, -1, -1):
+                    predicate = rows[begin + row, 2]
+                    if predicate >= 0:
+                        is_true = not is_false[predicate]
+                    else:
+                        is_true = trues[row] >= rows[begin + row, 1]
+                    if is_true and row > 0:
+                        trues[rows[begin + row, 0]] += 1
+            if is_true:
+                found[tree] = True
+                order[found_count] = tree
+                found_count += 1
     for predicate in false_predicates:
         for leaf in range(owner_starts[predicate], owner_starts[predicate + 1]):
             hits[owners[leaf]] = 0

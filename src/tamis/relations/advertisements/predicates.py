@@ -1,0 +1,119 @@
+"""Which of many predicates are disjoint to one?
+
+The predicates of many filters have numbers. The values of each term that they take are kept in order of where they
+begin and of where they end, so that those beyond or before another set are found by a search in a sorted list.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+from tamis.relations.advertisements.disjoint import are_disjoint, predicate_formula
+from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
+from tamis.relations.value_sets import is_disjoint
+
+if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
+    from tamis.relations.domains import Axis
+    from tamis.relations.forms import Context
+    from tamis.relations.value_sets import Values
+
+_MOST_REMEMBERED = 1 << 18
+"""So many numbers of disjoint predicates are remembered, of all that was asked."""
+
+
+class Predicates:
+    """The predicates of many filters, by number, and which of them are disjoint to another.
+
+    After the last `number` and before the first `disjoint`, they are put in order by `sort`.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._numbers: dict[Expression, int] = {}
+        self._lines: dict[Axis, _Line] = {}
+        self._facts: dict[Expression, list[tuple[int, Fact]]] = {}
+        self._known: dict[Formula, frozenset[int]] = {}
+        self._known_count = 0
+        self.never: frozenset[int] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, predicate: Expression) -> int:
+        """Return the number of a predicate, a new one if it was not seen before."""
+        number = self._numbers.get(predicate)
+        if number is not None:
+            return number
+        number = self._numbers[predicate] = len(self._numbers)
+        formula = predicate_formula(predicate, self._context)
+        if formula is NEVER:
+            self.never |= {number}
+        for part in formula.children if isinstance(formula, Conjunction) else (formula,):
+            if isinstance(part, Within):
+                self._lines.setdefault(part.axis, _Line()).members.append((part.values, number))
+            elif isinstance(part, Fact):
+                self._facts.setdefault(part.predicate, []).append((number, part))
+        return number
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """The predicates, in the order of their numbers."""
+        return list(self._numbers)
+
+    def sort(self) -> None:
+        """Put all lines in order."""
+        for line in self._lines.values():
+            line.sort()
+
+    def disjoint(self, predicate: Expression) -> frozenset[int]:
+        """Return the numbers of the predicates that are disjoint to another."""
+        formula = predicate_formula(predicate, self._context)
+        found = self._known.get(formula)
+        if found is None:
+            found = self._disjoint(formula)
+            self._known_count += len(found) + 1
+            if self._known_count > _MOST_REMEMBERED:
+                self._known.clear()
+                self._known_count = len(found) + 1
+            self._known[formula] = found
+        return found
+
+    def _disjoint(self, formula: Formula) -> frozenset[int]:
+        if formula is NEVER:
+            return frozenset(range(len(self._numbers)))
+        if isinstance(formula, Within):
+            line = self._lines.get(formula.axis)
+            return line.disjoint(formula.values) if line is not None else frozenset()
+        if isinstance(formula, Fact):
+            rivals = self._facts.get(formula.predicate, ())
+            return frozenset(number for number, fact in rivals if are_disjoint(formula, fact))
+        if isinstance(formula, Conjunction):
+            return frozenset[int]().union(*map(self._disjoint, formula.children))
+        return frozenset()
+
+
+class _Line:
+    """The sets of values of one term, in order of where they begin, and of where they end."""
+
+    def __init__(self) -> None:
+        self.members: list[tuple[Values, int]] = []
+        self._by_start: list[tuple[Values, int]] = []
+        self._by_end: list[tuple[Values, int]] = []
+        self._gappy: list[tuple[Values, int]] = []
+
+    def sort(self) -> None:
+        self._by_start = sorted(self.members, key=lambda each: each[0][0])
+        self._by_end = sorted(self.members, key=lambda each: each[0][-1])
+        self._gappy = [each for each in self.members if len(each[0]) > 2]
+
+    def disjoint(self, values: Values) -> frozenset[int]:
+        """Return the numbers of the sets that have no value in common with another."""
+        beyond = bisect_left(self._by_start, values[-1], key=lambda each: each[0][0])
+        before = bisect_right(self._by_end, values[0], key=lambda each: each[0][-1])
+        found = {number for _, number in self._by_start[beyond:]}
+        found.update(number for _, number in self._by_end[:before])
+        suspects = self.members if len(values) > 2 else self._gappy
+        found.update(number for other, number in suspects if number not in found and is_disjoint(other, values))
+        return frozenset(found)

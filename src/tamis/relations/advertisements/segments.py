@@ -1,0 +1,132 @@
+"""Which filters of an immutable set can still be true without some predicates?
+
+The filters are laid out as rows for the compiled loop; what is removed is marked. The loop hands candidates out in
+portions: those first of which no predicate is disjoint to the query, because they overlap it nearly always.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
+from tamis.language.measures import least_hits
+from tamis.language.rewrites.monotone import leaves_of, monotone
+from tamis.relations.advertisements import kernels
+from tamis.relations.advertisements.disjoint import alternatives
+from tamis.relations.advertisements.predicates import Predicates
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from tamis.relations.forms import Context
+
+
+_GROWTH = 8
+"""Each portion is so many times as large as the one before: what is handed out again and again is counted anew."""
+
+
+class Segment:
+    """Filters laid out for the compiled loop, in the order in which they were added."""
+
+    def __init__(self, keys: list[Any], filters: list[Expression], context: Context) -> None:
+        self._keys = keys
+        self._numbers = {key: number for number, key in enumerate(keys)}
+        self._context = context
+        self._predicates = Predicates(context)
+        self.candidate_count = self.evaluated_count = 0
+        starts = [0]
+        rows: list[tuple[int, int, int]] = []
+        owners: list[int] = []
+        used: list[int] = []
+        needed: list[int] = []
+        leaf_counts: list[int] = []
+        for number, expression in enumerate(filters):
+            tree = monotone(expression)
+            begin = len(rows)
+            stack: list[tuple[Expression, int]] = [(tree, 0)]
+            while stack:
+                node, parent = stack.pop()
+                row = len(rows) - begin
+                if isinstance(node, And | Or | AtLeast):
+                    need = len(node.children) if isinstance(node, And) else 1
+                    rows.append((parent, node.count if isinstance(node, AtLeast) else need, -1))
+                    stack.extend((child, row) for child in reversed(node.children))
+                elif isinstance(node, Literal):
+                    rows.append((parent, 0 if node.value is True else 1, -1))
+                else:
+                    predicate = self._predicates.number(node)
+                    rows.append((parent, 0, predicate))
+                    owners.append(number)
+                    used.append(predicate)
+            starts.append(len(rows))
+            # A filter that is never true would pass for one that needs no hits.
+            needed.append(least_hits(tree) if tree != FALSE else len(rows) + 1)
+            leaf_counts.append(0 if isinstance(tree, Literal) else len(leaves_of(tree)))
+        self._starts = np.array(starts, np.int64)
+        self._rows = np.array(rows, np.int32).reshape(-1, 3)
+        order = np.argsort(np.array(used, np.int64), kind="stable")
+        self._owners = np.array(owners, np.int32)[order]
+        count = len(self._predicates)
+        self._owner_starts = np.concatenate([[0], np.cumsum(np.bincount(used, minlength=count))]).astype(np.int64)
+        self._least_hits = np.array(needed, np.int32)
+        self._leaf_counts = np.array(leaf_counts, np.int32)
+        self._is_there = np.ones(len(keys), np.bool_)
+        self._hits = np.zeros(len(keys), np.int32)
+        self._trues = np.zeros(int(np.diff(self._starts).max(initial=1)), np.int32)
+        self._predicates.sort()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def keys(self) -> list[Any]:
+        """The keys of those who were not removed."""
+        return list(self._numbers)
+
+    def remove(self, key: Hashable) -> None:
+        """Mark a filter as removed."""
+        self._is_there[self._numbers.pop(key)] = False
+
+    def overlapping(self, query: Expression) -> list[Any]:
+        """Return the keys of the filters that overlap a query, in the order in which they were added."""
+        numbers = {self._numbers[key] for portion in self.portions(query, len(self._keys)) for key in portion}
+        return [self._keys[number] for number in sorted(numbers)]
+
+    def portions(self, query: Expression, first: int) -> Iterator[list[Any]]:
+        """Yield the keys of the filters that overlap a query, the likeliest first, so many and then more at a time."""
+        self.candidate_count = self.evaluated_count = 0
+        if not self._numbers:
+            return
+        found = np.zeros(len(self._keys), np.bool_)
+        most = first
+        for disjoint in alternatives(query, self._predicates.disjoint):
+            false = np.array(sorted(disjoint | self._predicates.never), np.int32)
+            is_false = np.zeros(len(self._predicates), np.bool_)
+            is_false[false] = True
+            while True:
+                order = np.empty(most, np.int32)
+                count, candidates, evaluated = kernels.find_overlaps(
+                    false,
+                    is_false,
+                    self._owner_starts,
+                    self._owners,
+                    self._hits,
+                    self._least_hits,
+                    self._leaf_counts,
+                    self._is_there,
+                    self._starts,
+                    self._rows,
+                    self._trues,
+                    found,
+                    order,
+                    most,
+                )
+                self.candidate_count += candidates
+                self.evaluated_count += evaluated
+                if count:
+                    yield [self._keys[number] for number in order[:count].tolist()]
+                if count < most:
+                    break
+                most = min(most * _GROWTH, len(self._keys))
