@@ -273,7 +273,8 @@ def _broker_times(advertisement_count: int, subscription_count: int, change_coun
     broker = Broker("middle", "simple", advertisements="simple", schema=workload.schema)
     broker.attach("client")
     broker.connect("north", 0.0)
-    broker.receive(Hello((), tuple(Entry(key, each) for key, each in enumerate(offered))), "north", 0.0)
+    entries = tuple(Entry(key, each) for key, each in enumerate(offered))
+    broker.receive(Hello((), entries, workload.schema.digest), "north", 0.0)
     broker.receive(Subscribe((Entry("first", wanted.pop()),)), "client", 0.0)  # lays the advertisements out
     start = process_time()
     for number, each in enumerate(wanted):

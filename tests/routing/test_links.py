@@ -9,7 +9,7 @@ import pytest
 import tamis
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import Broker
-from tamis.routing.messages import Advertise, Entry, Hello, Subscribe, Unadvertise, Unsubscribe
+from tamis.routing.messages import NO_SCHEMA, Advertise, Entry, Hello, Subscribe, Unadvertise, Unsubscribe
 from tests.relations.worlds import WORLDS
 
 
@@ -19,7 +19,7 @@ def test_a_neighbour_knows_just_the_filters_that_overlap_what_it_advertises(worl
     broker = Broker("middle", "simple", advertisements="simple", schema=world.schema)
     broker.attach("client")
     broker.connect("north", 0.0)
-    broker.receive(Hello((), ()), "north", 0.0)
+    broker.receive(Hello((), (), NO_SCHEMA if world.schema is None else world.schema.digest), "north", 0.0)
     wanted, offered = {}, {}
     changes = 0
     for number in range(150):
