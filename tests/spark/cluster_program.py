@@ -28,7 +28,7 @@ def main(master: str, folder: Path) -> None:
     rules = session.createDataFrame(list(SUBSCRIPTIONS.items()), "subscription_id int, condition string")
     subscriptions.FEW = 10  # so that the cluster compiles them
     compiled = on_spark.compiled(rules)
-    assert compiled.forest is not None and compiled.forest.is_shipped
+    assert compiled.forest is not None and compiled.forest.carrier is not None
     events = session.range(0, TASKS * ROWS, 1, TASKS).mapInArrow(slowly, "id bigint")
     print("batch", flush=True)
     pairs = on_spark.match(events, compiled)

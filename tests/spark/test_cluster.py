@@ -1,94 +1,98 @@
-"""A real cluster on this machine: a master and two workers, one of which is killed in the middle of a job."""
+"""A real cluster on this machine, of which executors and whole workers are killed in the middle of a job."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from pyarrow import parquet
 
 from tamis.spark.java import LEAST_VERSION, java_version
-from tests.spark import cluster_program
+from tests.spark import changing_program, cluster_program
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-pyspark = pytest.importorskip("pyspark")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+pytestmark = pytest.mark.spark
+pytest.importorskip("pyspark")
 
 
 @pytest.fixture
 def cluster(tmp_path):
-    """Yield the master's address, what starts a worker, and the environment of all."""
     if (java_version() or 0) < LEAST_VERSION:
         pytest.skip("Spark needs Java")
-    port = free_port()
-    url = f"spark://127.0.0.1:{port}"
-    program = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    env = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths}
-    env |= {"SPARK_WORKER_DIR": str(tmp_path / "work"), "SPARK_DAEMON_MEMORY": "256m"}
-    started = []
+    from tests.spark.cluster import Cluster
 
-    def start(name, *arguments):
-        with open(tmp_path / f"{name}{len(started)}.log", "wb") as log:
-            kind = f"org.apache.spark.deploy.{name.lower()}.{name}"
-            process = subprocess.Popen(
-                [program, kind, *arguments], stdout=log, stderr=log, env=env, start_new_session=True
-            )
-        started.append(process)
-        return process
-
-    start("Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port()))
-    for _ in range(300):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.2)
-    options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g")
-    try:
-        yield url, lambda: start("Worker", *options, "--webui-port", str(free_port()), url), env
-    finally:
-        for process in started:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.stop()
 
 
+def say(driver, line):
+    driver.stdin.write(f"{line}\n")
+    driver.stdin.flush()
+
+
+def check_changes(folder):
+    """Look at what came out of `changing_program`: the plain meaning of the rules, version by version."""
+    expected = []
+    for version in range(changing_program.VERSIONS):
+        in_force = {}
+        for number in range(version + 1):
+            in_force |= changing_program.rules(number)
+            in_force.pop(number - 3, None)
+        rows = changing_program.ROWS
+        for each in range(version * rows, (version + 1) * rows):
+            fitting = [rule for rule in in_force if (each < rule - 100 if rule >= 100 else each % (rule + 2) == 0)]
+            expected += [[each, rule, version + 1, version] for rule in fitting]
+    assert json.loads((folder / "rows.json").read_text()) == sorted(expected)
+
+
+def test_a_stream_of_ten_versions_goes_on_when_an_executor_is_killed_and_so_does_the_session(cluster, tmp_path):
+    worker = cluster.worker(cores=2)
+    driver = cluster.driver(changing_program.__file__, tmp_path, "once")
+    assert driver.stdout.readline() == "kill\n"
+    first, *_ = cluster.executors(worker)
+    os.kill(first, signal.SIGKILL)  # the master has another one started, which joins late
+    while first in cluster.executors(worker) or len(cluster.executors(worker)) < changing_program.EXECUTORS:
+        time.sleep(0.1)
+    say(driver, "go on")
+    assert driver.stdout.readline() == "done\n"
+    # The host keeps what the stream still uses and what was compiled for the table: not all ten versions.
+    assert 1 < len(list(tmp_path.glob("work-local/**/*.forest"))) < 6
+    assert driver.wait(timeout=120) == 0
+    check_changes(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_worker_is_lost_with_all_that_it_had_and_another_joins_and_nothing_differs(cluster, tmp_path):
+    workers = [cluster.worker(), cluster.worker()]
+    driver = cluster.driver(changing_program.__file__, tmp_path, "twice")
+    assert driver.stdout.readline() == "kill\n"
+    os.killpg(workers[0].pid, signal.SIGKILL)
+    cluster.worker()
+    say(driver, "go on")
+    assert driver.stdout.readline() == "done\n"
+    assert driver.wait(timeout=120) == 0
+    check_changes(tmp_path)
+
+
+@pytest.mark.slow
 def test_a_batch_and_a_stream_are_exact_though_a_worker_is_killed_in_the_middle_of_each(cluster, tmp_path):
-    url, worker, env = cluster
-    workers = [worker(), worker()]
-    driver = subprocess.Popen(
-        [sys.executable, cluster_program.__file__, url, str(tmp_path)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, start_new_session=True,
-    )  # fmt: skip
-    try:
-        assert driver.stdout.readline() == "batch\n"
-        time.sleep(4)
-        os.killpg(workers[0].pid, signal.SIGKILL)
-        assert driver.stdout.readline() == "stream\n"
-        workers.append(worker())
-        driver.stdin.write("go on\n")
-        driver.stdin.flush()
-        assert driver.stdout.readline() == "batch 0\n"
-        time.sleep(1)
-        os.killpg(workers[1].pid, signal.SIGKILL)
-        told = [driver.stdout.readline() for _ in range(cluster_program.FILES)]
-        assert told == [*(f"batch {number}\n" for number in range(1, cluster_program.FILES)), "done\n"]
-        assert driver.wait(timeout=120) == 0
-    finally:
-        if driver.poll() is None:
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
+    workers = [cluster.worker(), cluster.worker()]
+    driver = cluster.driver(cluster_program.__file__, tmp_path)
+    assert driver.stdout.readline() == "batch\n"
+    time.sleep(4)
+    os.killpg(workers[0].pid, signal.SIGKILL)
+    assert driver.stdout.readline() == "stream\n"
+    workers.append(cluster.worker())
+    say(driver, "go on")
+    assert driver.stdout.readline() == "batch 0\n"
+    time.sleep(1)
+    os.killpg(workers[1].pid, signal.SIGKILL)
+    told = [driver.stdout.readline() for _ in range(cluster_program.FILES)]
+    assert told == [*(f"batch {number}\n" for number in range(1, cluster_program.FILES)), "done\n"]
+    assert driver.wait(timeout=120) == 0
     for name, count in (("pairs", cluster_program.TASKS), ("streamed", cluster_program.FILES)):
         ids = range(count * cluster_program.ROWS)
         expected = {

@@ -110,12 +110,12 @@ class NatsWorld(World):
         return messages.transform(pipeline.json_events(SCHEMA))
 
 
-def crash_at_random_steps(world, monkeypatch, crashes, files=12):
+def crash_at_random_steps(world, monkeypatch, crashes, files=12, more=()):
     """Let a stream fail at random steps of the driver, start it again each time, and look at all that came out."""
     chance = Random(7)
     steps = (
         (durable, "put_record"), (durable, "record"), (streaming, "matched"), (sink.ParquetSink, "write"),
-        (sink.ParquetSink, "commit"), (sink.ParquetSink, "commit_of"), (Metrics, "count"),
+        (sink.ParquetSink, "commit"), (sink.ParquetSink, "commit_of"), (Metrics, "count"), *more,
     )  # fmt: skip
     waiting = chance.randrange(1, 12)
     done = 0

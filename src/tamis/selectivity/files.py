@@ -6,7 +6,7 @@ As a small Parquet file with a row for each attribute, which a table tool can sh
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -31,8 +31,8 @@ _NOBODY = ""
 """The row that says how many events there were, even if none had an attribute."""
 
 
-def save(statistics: Statistics, path: str | os.PathLike[str]) -> None:
-    """Write statistics to a Parquet file."""
+def save(statistics: Statistics, path: str | os.PathLike[str] | BinaryIO) -> None:
+    """Write statistics to a Parquet file, or to one that is open."""
     told = json.loads(statistics.to_json())
     rows: list[dict[str, Any]] = [{"attribute": _NOBODY, "events": told["events"]}]
     for name, about in told["attributes"].items():
@@ -50,8 +50,8 @@ def save(statistics: Statistics, path: str | os.PathLike[str]) -> None:
     parquet.write_table(pa.Table.from_pylist(rows, _SCHEMA), path)
 
 
-def load(path: str | os.PathLike[str]) -> Statistics:
-    """Read statistics from a Parquet file.
+def load(path: str | os.PathLike[str] | BinaryIO | pa.NativeFile) -> Statistics:
+    """Read statistics from a Parquet file, or from one that is open.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -16,8 +16,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tamis.spark.errors import (
+    ChangesError,
     ColumnError,
     ConnectorError,
+    FolderError,
     JavaError,
     KafkaError,
     LostMessagesError,
@@ -45,16 +47,18 @@ if TYPE_CHECKING:
     from tamis.spark.sources import register
     from tamis.spark.sources.events import json_events
     from tamis.spark.sources.nats_events import nats_events
-    from tamis.spark.statistics import statistics
+    from tamis.spark.statistics import load_statistics, save_statistics, statistics
     from tamis.spark.streaming import MatchStream, match_stream
     from tamis.spark.subscription_log import SubscriptionLog
     from tamis.spark.subscriptions import Compiled, compiled
     from tamis.spark.top_k import top_k
 
 __all__ = [
+    "ChangesError",
     "ColumnError",
     "Compiled",
     "ConnectorError",
+    "FolderError",
     "JavaError",
     "KafkaError",
     "LostMessagesError",
@@ -77,6 +81,7 @@ __all__ = [
     "kafka_events",
     "kafka_messages",
     "kafka_packages",
+    "load_statistics",
     "match",
     "match_stream",
     "matching",
@@ -84,6 +89,7 @@ __all__ = [
     "read_matches",
     "register",
     "running",
+    "save_statistics",
     "session",
     "statistics",
     "top_k",
@@ -100,6 +106,7 @@ _HOMES = {
     "kafka_events": "kafka",
     "kafka_messages": "kafka",
     "kafka_packages": "kafka",
+    "load_statistics": "statistics",
     "match": "batch",
     "match_stream": "streaming",
     "matching": "batch",
@@ -107,6 +114,7 @@ _HOMES = {
     "read_matches": "sink",
     "register": "sources",
     "running": "session",
+    "save_statistics": "statistics",
     "session": "session",
     "statistics": "statistics",
     "top_k": "top_k",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -109,14 +110,32 @@ def opened(frame: DataFrame) -> DataFrame:
     return frame.select(*map(column, kept), F.explode(column(last)).alias(last))
 
 
-def kept_fields(events: DataFrame, keep: Sequence[str], added: Sequence[StructField]) -> StructType:
-    """Return the schema of a result: the kept columns, and what is added."""
-    names = list(keep)
+def kept_fields(
+    events: DataFrame, keep: Sequence[str], added: Sequence[StructField], *, is_written: bool = False
+) -> StructType:
+    """Return the schema of a result: the kept columns, and what is added; raise if one cannot be, or be written."""
+    names = {name.lower() for name in keep}  # Spark takes names that differ in case for one
     for field in added:
-        if field.name in names:
+        if field.name.lower() in names:
             raise ColumnError(
                 f"the events have a column {field.name!r} already, and the result would have two: "
                 f"keep others (keep=[...]), or rename it"
             )
     by_name: dict[str, Any] = {field.name: field for field in events.schema.fields}
+    for name in keep:
+        _require_sendable(name, by_name[name].dataType, is_written)
     return StructType([*(by_name[name] for name in keep), *added])
+
+
+def _require_sendable(name: str, kind: DataType, is_written: bool) -> None:
+    """Raise if a column cannot be sent to a worker and back, or not be written to a file."""
+    try:
+        to_arrow_type(kind)
+    except Exception:  # PySpark has several words for it, and Arrow others
+        who = "workers"
+    else:
+        if not is_written or "TimeType(" not in repr(kind):
+            return
+        who = "Parquet files"
+    told = kind.simpleString()
+    raise ColumnError(f"{name!r} cannot be kept: {who} do not take {told}; keep others (keep=[...]), or cast it")

@@ -33,6 +33,10 @@ class OptionError(SparkError, ValueError):
     """An option with a value that means nothing."""
 
 
+class FolderError(SparkError, OSError):
+    """A folder that cannot be reached, read or written."""
+
+
 class RejectedSubscriptionsError(SparkError, ValueError):
     """Subscriptions that are no subscriptions, where these were to be raised."""
 
@@ -70,6 +74,10 @@ class WebhookError(ConnectorError):
     def __str__(self) -> str:
         answer = f"answered {self.status}" if self.status is not None else "does not answer"
         return f"{self.url} {answer}: {self.told}"
+
+
+class ChangesError(ConnectorError):
+    """A stream of changes of the subscriptions that has died, and the stream of matches with it."""
 
 
 class KafkaError(ConnectorError):

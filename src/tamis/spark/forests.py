@@ -2,7 +2,7 @@
 
 A *forest* is a set of compiled subscriptions in a file. The driver writes it; workers map it into memory, so that all
 workers of a host share one copy, and keep it open from task to task. Where driver and workers share a disk the
-file is used where it lies; elsewhere Spark carries it to every host (`addFile`, or an artifact under Spark Connect).
+file is used where it lies; elsewhere it is carried to every host that needs it (`carriers`).
 
 The forest knows nothing of the events yet. The first task of a host that sees enough of them lays it out by what it
 sees and leaves the result beside the file, for the others to map. So no job over the events runs before its time.
@@ -13,20 +13,18 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import sys
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tamis.matching.matcher import Matcher
+from tamis.spark.carriers import Carrier, Line, alone, carried
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
@@ -46,26 +44,19 @@ class Forest:
     """Compiled subscriptions in a file, as driver and workers know them."""
 
     path: str
-    """Where the driver has it, and the workers too unless it is shipped."""
-    is_shipped: bool
+    """Where the driver has it, and the workers too; empty where it is carried to them."""
+    carrier: Carrier | None
     count: int
     attributes: tuple[AttributePath, ...]
     """What any of the subscriptions mentions."""
+    bytes: int
+    """The size of the file."""
     is_informed: bool = False
     """Whether it is laid out by statistics already."""
 
-    @property
-    def bytes(self) -> int:
-        """The size of the file."""
-        return os.path.getsize(self.path)
-
     def local_path(self) -> str:
         """Return where the file lies on this host."""
-        if not self.is_shipped:
-            return self.path
-        from pyspark import SparkFiles
-
-        return SparkFiles.get(Path(self.path).name)
+        return self.path if self.carrier is None else self.carrier.local_path()
 
     def matcher(self, events: pa.Table | None = None) -> Matcher:
         """Return the matcher, in a worker; events that are about to be matched may show how to lay it out."""
@@ -77,7 +68,7 @@ class Forest:
             return _opened(informed)
         if events is None or events.num_rows < LEAST_SAMPLE or not self.count:
             return _opened(path)
-        with _alone(f"{path}.lock") as may_write:
+        with alone(f"{path}.lock") as may_write:
             if not may_write:
                 return _opened(path)  # which learns for itself
             if not os.path.exists(informed):
@@ -91,28 +82,12 @@ def _opened(path: str) -> Matcher:
     matcher = _open.pop(path, None)
     if matcher is None:
         matcher = Matcher.load(path)
+        with suppress(OSError):
+            os.utime(path.removesuffix(".informed"))  # it is in use
         while len(_open) >= _MOST_OPEN:
             del _open[next(iter(_open))]
     _open[path] = matcher  # the last one used is the last one to go
     return matcher
-
-
-@contextmanager
-def _alone(path: str) -> Iterator[bool]:
-    """Wait until nobody else on this host does the same; yield whether that could be had."""
-    if sys.platform == "win32":
-        yield False
-        return
-    import fcntl
-
-    try:
-        file = open(path, "a")  # noqa: SIM115 - closed below
-    except OSError:  # a disk that is not ours to write on
-        yield False
-        return
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield True
 
 
 # -- In the driver
@@ -143,27 +118,29 @@ def shares_disk(spark: SparkSession) -> bool:
 
 
 def planted(
-    spark: SparkSession, matcher: Matcher, attributes: tuple[AttributePath, ...], *, is_informed: bool = False
+    spark: SparkSession,
+    matcher: Matcher,
+    attributes: tuple[AttributePath, ...],
+    *,
+    is_informed: bool = False,
+    line: Line | None = None,
 ) -> Forest:
-    """Write a forest, and see that the workers find it."""
+    """Write a forest, and see that the workers find it; if it is a version of a line, they drop those before."""
     path = folder() / f"{token_hex(8)}.forest"
     matcher.save(path)
-    is_shipped = not shares_disk(spark)
-    if is_shipped:
-        ship(spark, path)
-    return Forest(str(path), is_shipped, len(matcher), attributes, is_informed)
-
-
-def ship(spark: Any, path: Path) -> None:
-    """Let Spark carry a file to every host that runs tasks."""
-    if is_connect(spark):
-        spark.addArtifacts(str(path), file=True)
-    else:
-        spark.sparkContext.addFile(str(path))
+    size = path.stat().st_size
+    carrier = None
+    if not shares_disk(spark):
+        carrier = carried(spark, path, line or Line())
+        path.unlink(missing_ok=True)
+    return Forest("" if carrier else str(path), carrier, len(matcher), attributes, size, is_informed)
 
 
 def felled(forest: Forest) -> None:
     """Remove a forest that nobody will ask again."""
+    if forest.carrier is not None:
+        forest.carrier.drop()
+        return
     for end in ("", ".informed", ".lock"):
         with suppress(OSError):
             os.unlink(forest.path + end)

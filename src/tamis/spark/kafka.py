@@ -24,10 +24,11 @@ from tamis.spark.sources.event_columns import event_columns, events_in, nothing_
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+    from tamis.spark.folders import Place
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key")
 """What a message has beside its value; `keep` may name them."""
@@ -96,7 +97,7 @@ def kafka_events(
     schema: StructType | str | None = None,
     keep: str | Sequence[str] = (),
     streaming: bool = False,
-    remembered: Path | None = None,
+    remembered: Place | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """Return the events of a topic, as a table of what is there, or as a stream.

@@ -32,6 +32,7 @@ class BatchListener(StreamingQueryListener):
         self._lock = Lock()
         self._run: str | None = None
         self._early: list[Any] = []
+        self._needed: tuple[str, Callable[[], None]] | None = None
         self.ended = Event()
         """Set once Spark has told of the end; every batch was told of before."""
 
@@ -42,6 +43,10 @@ class BatchListener(StreamingQueryListener):
             early, self._early = self._early, []
         for progress in early:
             self._take(progress)
+
+    def depend(self, run: str, on_failure: Callable[[], None]) -> None:
+        """Say without which other query this one cannot go on, and what to do if that one fails."""
+        self._needed = run, on_failure
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name for it
         """Nothing is known yet."""
@@ -58,7 +63,11 @@ class BatchListener(StreamingQueryListener):
         """Nothing has arrived."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Take note of the end."""
+        """Take note of the end, or of that of a query that this one needs."""
+        if self._needed is not None and str(event.runId) == self._needed[0]:
+            if event.exception is not None:
+                self._needed[1]()
+            return
         if self._run is None or str(event.runId) == self._run:
             self.ended.set()
 

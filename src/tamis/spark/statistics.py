@@ -7,6 +7,7 @@ a histogram of the others. With it subscriptions are laid out before the first e
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections import Counter
 from dataclasses import replace
@@ -18,16 +19,20 @@ from pyspark.sql import functions
 from pyspark.sql.types import BinaryType, MapType, StructType
 
 from tamis.matching.columns import Events
-from tamis.selectivity import Statistics
+from tamis.selectivity import Statistics, files
 from tamis.selectivity.statistics import BUCKET_COUNT, FREQUENT_COUNT, counted_as, summarised
 from tamis.spark.columns import column, names_in, require
+from tamis.spark.errors import OptionError
+from tamis.spark.folders import file_at
 from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
+
+    from tamis.spark.folders import Place
 
 _COUNTS = "attribute string, value binary, count bigint"
 _KEPT = "attribute string, kept binary"
@@ -44,7 +49,7 @@ def statistics(
 ) -> Statistics:
     """Count the values of a table of events; of all columns, or of some.
 
-    `tamis.selectivity.files.save` writes the result to a Parquet file, `load` reads it.
+    `save_statistics` writes the result to a Parquet file, anywhere that Spark reaches; `load_statistics` reads it.
     """
     require_workers(events.sparkSession)
     names = list(events.columns) if attributes is None else names_in(attributes)
@@ -62,6 +67,23 @@ def statistics(
         name: replace(about, absent=event_count - present) for name, (present, about) in sorted(found.items())
     }
     return Statistics(event_count, kept_attributes)
+
+
+def save_statistics(statistics: Statistics, path: Place, spark: SparkSession | None = None) -> None:
+    """Write statistics to a Parquet file: a path, or an address of a file system that the session knows."""
+    buffer = io.BytesIO()
+    files.save(statistics, buffer)
+    folder, name = file_at(path, spark)
+    folder.put(name, buffer.getvalue())
+
+
+def load_statistics(path: Place, spark: SparkSession | None = None) -> Statistics:
+    """Read statistics from a Parquet file that `save_statistics` or `tamis.selectivity.files.save` has written."""
+    folder, name = file_at(path, spark)
+    content = folder.read(name)
+    if content is None:
+        raise OptionError(f"there are no statistics at {path}")
+    return files.load(pa.BufferReader(content))
 
 
 def _paths(path: tuple[str, ...], kind: DataType) -> Iterator[tuple[str, ...]]:

@@ -3,28 +3,34 @@
 Micro-batch by micro-batch. Before a batch is matched, the version of the subscriptions that it sees is written down
 beside the checkpoint; a batch that is run again after a crash sees the same version, and so gives the same pairs. The
 newest version is looked up whenever a batch starts: a change is in force in the next batch.
+
+Changes may come as a stream of their own (`feeding`). Then the first batch waits for those that are there, and if that
+stream dies, so does this one: matching by rules that nobody keeps up would be wrong in silence.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from threading import Thread
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, Observation, functions
 
 from tamis.language import Schema
-from tamis.spark import durable
 from tamis.spark.batch import matched
+from tamis.spark.changes import read_rejected_from, rejected_count
 from tamis.spark.clock import clock
-from tamis.spark.columns import names_in, require
+from tamis.spark.columns import kept_fields, names_in, require
 from tamis.spark.errors import ColumnError, OptionError
+from tamis.spark.feeding import fed, feeder_error
+from tamis.spark.folders import Folder, folder_at
 from tamis.spark.forests import is_connect
 from tamis.spark.listener import BatchListener
 from tamis.spark.metrics import Metrics
-from tamis.spark.sources.delivering import sink_at
+from tamis.spark.sink import ParquetSink
+from tamis.spark.sources.delivering import UrlSink, is_url, sink_at
 from tamis.spark.sources.failures import plainly
 from tamis.spark.subscription_log import SubscriptionLog
 from tamis.spark.versions import Versions
@@ -32,12 +38,13 @@ from tamis.spark.worker import RESULTS
 from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tamis.spark.clock import Times
+    from tamis.spark.folders import Place
     from tamis.spark.sources.delivering import Sink
 
 _PATIENCE_S = 5
@@ -54,23 +61,32 @@ class MatchStream:
     log: SubscriptionLog
     metrics: Metrics
     listener: BatchListener
-    manager: Any
-    """Spark's manager of queries, whom the listener listens to."""
+    session: SparkSession
+    put_aside: Folder | None
+    """Where the changes lie that could not be applied."""
+
+    @property
+    def rejected(self) -> DataFrame:
+        """The changes that could not be applied so far: operation, id, condition, sequence, error, message, batch."""
+        if self.put_aside is None:
+            raise OptionError("these subscriptions are a log: what it says is checked when it is written")
+        return read_rejected_from(self.session, self.put_aside)
 
     def await_all(self) -> None:
         """Wait until everything that has arrived is matched."""
-        if self.feeder is not None:
-            self.feeder.processAllAvailable()
-        self.query.processAllAvailable()
+        with self._whole():
+            if self.feeder is not None and self.feeder.isActive:
+                self.feeder.processAllAvailable()
+            self.query.processAllAvailable()
 
     def await_end(self, timeout_s: int | None = None) -> bool:
         """Wait for the end of the stream; return whether it has come. An error of the stream is raised here."""
         try:
-            with plainly():
+            with self._whole():
                 await_s = () if timeout_s is None else (timeout_s,)
                 ended = self.query.awaitTermination(*await_s)
         except Exception:
-            self._forget()
+            self.stop()
             raise
         if ended is None or ended:
             self._forget()
@@ -85,25 +101,42 @@ class MatchStream:
                     query.stop()
         self._forget()
 
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Raise what ended the stream as what it was; first what ended the changes, if that was it."""
+        with plainly():
+            try:
+                yield
+            except Exception:
+                self._require_changes()
+                raise
+            self._require_changes()
+
+    def _require_changes(self) -> None:
+        if self.feeder is not None and (error := self.feeder.exception()) is not None:
+            raise error
+
     def _forget(self) -> None:
         """Hear Spark out about the last batches, and listen no more."""
         self.listener.ended.wait(_PATIENCE_S)
         with suppress(Exception):  # the session may be gone
-            self.manager.removeListener(self.listener)
+            self.session.streams.removeListener(self.listener)
 
 
 def match_stream(
     events: DataFrame,
-    subscriptions: SubscriptionLog | DataFrame | str | os.PathLike[str],
+    subscriptions: SubscriptionLog | DataFrame | Place,
     *,
-    out: str | os.PathLike[str],
-    checkpoint: str | os.PathLike[str],
+    out: Place,
+    checkpoint: Place,
     out_options: Mapping[str, str] | None = None,
     id: str = "subscription_id",
     where: str = "condition",
     keep: str | Sequence[str] | None = None,
     result: str = "pairs",
     schema: Schema | None = None,
+    sequence: str | None = None,
+    rejected: Place | None = None,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
     on_batch: Callable[[dict[str, Any]], None] | None = None,
@@ -113,13 +146,19 @@ def match_stream(
     events           a streaming DataFrame of a source that can be replayed
     subscriptions    a log of versions, or its folder; or a stream of changes with the columns `operation` ("add" or
                      "remove"), the id and the condition, which is kept as a log beside the checkpoint
-    out              the folder for the matches, on a disk that driver and workers share; or an address that takes them
+    out              the folder for the matches, which driver and workers reach; or an address that takes them
                      as JSON: a stream of NATS ("nats://host:4222/MATCHES") or a webhook ("https://...")
     out_options      what there is to say about an address, as to the formats "nats" and "webhook"
     checkpoint       the folder that lets the stream go on after a stop or a crash
+    sequence         of a stream of changes: the column of numbers or times that says in which order they were made;
+                     "sequence" or "time" if there is such a column
+    rejected         of a stream of changes: the folder for those that cannot be applied; beside the checkpoint if you
+                     do not say
     trigger          as for `DataStreamWriter.trigger`, such as {"processingTime": "1 second"} or {"availableNow": True}
     on_batch         called with the record of every micro-batch once Spark has done with it: events and rows, version,
                      and where the time went
+
+    Folders are paths, or addresses of any file system that Spark reaches: "s3a://bucket/matches", "hdfs://host/matches".
     """
     if not events.isStreaming:
         raise OptionError("events are no stream; for a table there is tamis.spark.match")
@@ -128,40 +167,73 @@ def match_stream(
     require_workers(events.sparkSession)
     kept = None if keep is None else names_in(keep)
     require(events, kept or (), "events")
+    _require_columns(events, events.columns if kept is None else kept, out)
     schema = schema or Schema.from_spark(events)
-    feeder = None
+    spark = events.sparkSession
+    place = folder_at(checkpoint, spark)
+    sink = sink_at(out, place, out_options or {}, spark)
+    feeder = put_aside = None
     if isinstance(subscriptions, DataFrame):
-        log = SubscriptionLog(Path(checkpoint) / "tamis" / "subscriptions")
-        feeder = _feeding(subscriptions, log, Path(checkpoint) / "changes", id, where)
+        log = SubscriptionLog(place.below("tamis", "subscriptions").place, spark=spark)
+        put_aside = place.below("tamis", "rejected") if rejected is None else folder_at(rejected, spark)
+        feeder = fed(subscriptions, log, put_aside, place.below("changes"), schema, (id, where, sequence), trigger)
+    elif rejected is not None or sequence is not None:
+        raise OptionError("sequence and rejected are about changes that come as a stream, and these are a log")
+    elif isinstance(subscriptions, SubscriptionLog):
+        log = subscriptions
     else:
-        log = subscriptions if isinstance(subscriptions, SubscriptionLog) else SubscriptionLog(subscriptions)
+        log = SubscriptionLog(subscriptions, spark=spark)
     metrics = Metrics()
-    sink = sink_at(out, checkpoint, out_options or {})
-    is_elsewhere = is_connect(events.sparkSession)  # then batches run in a process of the server's
+    is_elsewhere = is_connect(spark)  # then batches run in a process of the server's
     job = _Job(
         Versions(log, schema, id, where),
         log,
         sink,
-        Path(checkpoint) / "tamis" / "versions",
+        place.below("tamis", "versions"),
         kept,
         result,
         None if is_elsewhere else metrics,
+        put_aside,
+        None if is_elsewhere else feeder,
     )
-    writer = events.writeStream.foreachBatch(job.run).option("checkpointLocation", str(checkpoint))
+    writer = events.writeStream.foreachBatch(job.run).option("checkpointLocation", place.place)
     if name:
         writer = writer.queryName(name)
     if trigger:
         writer = writer.trigger(**trigger)
     listener = BatchListener(metrics, on_batch, sink.commit_of if is_elsewhere else None)
-    streams = events.sparkSession.streams
-    streams.addListener(listener)
+    spark.streams.addListener(listener)
     try:
         query = writer.start()
     except Exception:
-        streams.removeListener(listener)
+        spark.streams.removeListener(listener)
+        if feeder is not None:
+            feeder.stop()
         raise
+    if feeder is not None:
+        # The listener hears of the end while Spark holds it up: somebody else has to stop the query.
+        listener.depend(str(feeder.runId), lambda: Thread(target=_stopped, args=(query,), daemon=True).start())
+        if feeder_error(feeder) is not None:
+            query.stop()
     listener.follow(str(query.runId))
-    return MatchStream(query, feeder, log, metrics, listener, streams)
+    return MatchStream(query, feeder, log, metrics, listener, spark, put_aside)
+
+
+def _stopped(query: StreamingQuery) -> None:
+    with suppress(Exception):  # it may have ended by itself
+        query.stop()
+
+
+def _require_columns(events: DataFrame, names: Iterable[str], out: Place) -> None:
+    """Raise if something is to be kept that would be lost: two columns of one name, a type that cannot be sent."""
+    ours = (UrlSink if is_url(out) else ParquetSink).columns
+    for name in names:
+        if name.lower() in ours:  # Spark takes names that differ in case for one
+            raise ColumnError(
+                f"the matches of a stream have a column {name.lower()!r} of their own, and the events have {name!r}: "
+                f"rename it, events.withColumnRenamed({name!r}, ...), or keep others (keep=[...])"
+            )
+    kept_fields(events, list(names), [], is_written=not is_url(out))
 
 
 @dataclass
@@ -171,14 +243,18 @@ class _Job:
     versions: Versions
     log: SubscriptionLog
     sink: Sink
-    chosen: Path
+    chosen: Folder
     keep: list[str] | None
     result: str
     metrics: Metrics | None
+    put_aside: Folder | None
+    feeder: StreamingQuery | None
 
     def run(self, events: DataFrame, batch: int) -> None:
         if self.sink.commit_of(batch) is not None:
             return  # the crash came after the commit, and before Spark knew of it
+        if self.feeder is not None and (error := feeder_error(self.feeder)) is not None:
+            raise error
         start = perf_counter()
         version = self._version(batch)
         compiled = self.versions.at(version, events.sparkSession)
@@ -193,7 +269,7 @@ class _Job:
             "batch": batch,
             "version": version,
             "subscriptions": compiled.count,
-            "rejected": compiled.rejected_count,
+            "rejected": compiled.rejected_count + (rejected_count(self.put_aside) if self.put_aside else 0),
             "rows_in": entered.get["rows"],
             "rows_out": left.get["rows"],
             **({"delivered": told} if told else {}),
@@ -209,11 +285,10 @@ class _Job:
 
     def _version(self, batch: int) -> int:
         """Return the version that a batch sees: the one it saw before, or the newest."""
-        path = self.chosen / f"{batch:012}.json"
-        known = durable.record(path)
+        known = self.chosen.record(f"{batch:012}.json")
         if known is None:
             known = self.log.version
-            durable.put_record(path, known)
+            self.chosen.put_record(f"{batch:012}.json", known)
         return int(known)
 
 
@@ -221,22 +296,3 @@ def _told(times: Times) -> dict[str, float]:
     """Return what a commit says of where the time went."""
     told = {"kernel_s": times.kernel_s, "forest_s": times.forest_s, "arrow_s": times.arrow_s}
     return {name: round(seconds, 4) for name, seconds in (told | {"workers_s": times.workers_s}).items()}
-
-
-def _feeding(changes: DataFrame, log: SubscriptionLog, checkpoint: Path, id: str, where: str) -> StreamingQuery:
-    """Write the changes of a stream to a log: a micro-batch of them is a version, written once."""
-    if not changes.isStreaming:
-        raise OptionError("subscriptions are a table; give them as a log: tamis.spark.SubscriptionLog(folder)")
-    require(changes, ("operation", id, where), "changes")
-
-    def run(batch: DataFrame, number: int) -> None:
-        found: dict[Any, str | None] = {}
-        for row in batch.select("operation", id, where).collect():
-            if row[0] not in ("add", "remove"):
-                raise ColumnError(f"an operation is 'add' or 'remove', not {row[0]!r}")
-            found[row[1]] = row[2] if row[0] == "add" else None
-        if found:
-            log.append(found, source=f"batch {number}")
-
-    feed: Callable[[DataFrame, int], None] = run
-    return changes.writeStream.foreachBatch(feed).option("checkpointLocation", str(checkpoint)).start()

@@ -8,8 +8,6 @@ version can be matched again and gives the same pairs.
 from __future__ import annotations
 
 import io
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -17,14 +15,17 @@ from pyarrow import parquet
 
 from tamis.language import parse
 from tamis.matching.admission import Row, admitted
-from tamis.spark import durable
 from tamis.spark.errors import ColumnError, OptionError
+from tamis.spark.folders import folder_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pyspark.sql import SparkSession
+
     from tamis.language import Schema
     from tamis.matching.admission import Rejection
+    from tamis.spark.folders import Place
 
 Changes: TypeAlias = "dict[int | str, str | None]"
 """The text of each subscription that was added, None for one that was removed."""
@@ -46,23 +47,29 @@ class SubscriptionLog:
     ({'cheap': 'price < 20', 'signed': 'signed'}, {'cheap': 'price < 20'})
     """
 
-    def __init__(self, path: str | os.PathLike[str], schema: Schema | None = None) -> None:
-        self.path = Path(path)
+    def __init__(self, path: Place, schema: Schema | None = None, spark: SparkSession | None = None) -> None:
+        """Take the log of a folder: a path, or an address that Spark reaches, in the session that runs or `spark`."""
+        self.folder = folder_at(path, spark)
         self.schema = schema
         """What texts are checked against when they are added."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        self._sources: dict[int, str] = {}
+
+    @property
+    def path(self) -> str:
+        """Where the log lies: a path, or an address."""
+        return self.folder.place
 
     @property
     def version(self) -> int:
         """The newest version; 0 is the empty set."""
-        return max((int(name[:-8]) for name in os.listdir(self.path) if name[:-8].isdigit()), default=0)
+        return max((int(name[:-8]) for name in self.folder.names() if name[:-8].isdigit()), default=0)
 
     @property
     def id_type(self) -> type | None:
         """What the ids are, integers or texts; None as long as there are none."""
         if not self.version:
             return None
-        return str if parquet.read_schema(self.path / f"{1:012}.parquet").field("id").type == pa.string() else int
+        return str if parquet.read_schema(self._file(1)).field("id").type == pa.string() else int
 
     def add(self, subscriptions: Mapping[Any, str]) -> int:
         """Add subscriptions, or give them another text; return the version from which on they are in force."""
@@ -104,30 +111,35 @@ class SubscriptionLog:
             self.append(changes)
         return rejected
 
-    def append(self, changes: Changes, source: str = "") -> int:
-        """Write a version; a `source` that wrote one before writes none again, and gets the version it wrote."""
+    def append(self, changes: Changes, source: str = "", sequences: Mapping[Any, int] | None = None) -> int:
+        """Write a version; a `source` that wrote one before writes none again, and gets the version it wrote.
+
+        `sequences` says when changes were made, if somebody knows.
+        """
         kinds = {type(each) for each in changes}
         if kinds - {int, str} or len(kinds) > 1:
             raise ColumnError(f"ids are integers, or texts; these are {', '.join(sorted(k.__name__ for k in kinds))}")
         kind = self.id_type or (str if kinds == {str} else int)
         if kinds - {kind}:
-            raise ColumnError(f"the ids of {self.path} are of the type {kind.__name__}, and these are not")
-        content = _encoded(changes, pa.string() if kind is str else pa.int64(), source)
+            raise ColumnError(f"the ids of {self.folder} are of the type {kind.__name__}, and these are not")
+        content = _encoded(changes, pa.string() if kind is str else pa.int64(), source, sequences or {})
         while True:
-            if source and (written := self._version_of(source)):
+            if source and (written := self.version_of(source)):
                 return written
             version = self.version + 1
-            if durable.put_new(self.path / f"{version:012}.parquet", content):
+            if self.folder.put_new(f"{version:012}.parquet", content):
                 return version
 
     def changes(self, version: int) -> Changes:
         """Return what changed with a version."""
-        path = self.path / f"{version:012}.parquet"
-        if not path.exists():
-            raise OptionError(f"{self.path} has no version {version}, only 1 to {self.version}")
-        table = parquet.read_table(path)
-        rows = zip(*(table[name].to_pylist() for name in ("operation", "id", "condition")), strict=True)
-        return {each: text if operation == ADD else None for operation, each, text in rows}
+        return {each: text if operation == ADD else None for operation, each, text, _ in self.rows(version)}
+
+    def rows(self, version: int) -> list[tuple[str, Any, str | None, int | None]]:
+        """Return the rows of a version: operation, id, condition, and the sequence if the change had one."""
+        table = parquet.read_table(self._file(version))
+        known = [table[name].to_pylist() for name in ("operation", "id", "condition")]
+        told = table["sequence"].to_pylist() if "sequence" in table.column_names else [None] * table.num_rows
+        return list(zip(*known, told, strict=True))
 
     def at(self, version: int) -> dict[Any, str]:
         """Return the subscriptions of a version."""
@@ -140,22 +152,32 @@ class SubscriptionLog:
                     found[each] = text
         return found
 
-    def _version_of(self, source: str) -> int | None:
+    def version_of(self, source: str) -> int | None:
+        """Return the version that a source has written; None if it has not."""
         for version in range(self.version, 0, -1):
-            metadata = parquet.read_schema(self.path / f"{version:012}.parquet").metadata or {}
-            if metadata.get(b"tamis.source") == source.encode():
+            if version not in self._sources:  # what is written never changes
+                metadata = parquet.read_schema(self._file(version)).metadata or {}
+                self._sources[version] = metadata.get(b"tamis.source", b"").decode()
+            if self._sources[version] == source:
                 return version
         return None
 
+    def _file(self, version: int) -> pa.BufferReader:
+        content = self.folder.read(f"{version:012}.parquet")
+        if content is None:
+            raise OptionError(f"{self.folder} has no version {version}, only 1 to {self.version}")
+        return pa.BufferReader(content)
 
-def _encoded(changes: Changes, kind: Any, source: str) -> bytes:
-    table = pa.table(
-        {
-            "operation": pa.array([REMOVE if text is None else ADD for text in changes.values()], pa.string()),
-            "id": pa.array(list(changes), kind),
-            "condition": pa.array(list(changes.values()), pa.string()),
-        }
-    )
+
+def _encoded(changes: Changes, kind: Any, source: str, sequences: Mapping[Any, int]) -> bytes:
+    columns = {
+        "operation": pa.array([REMOVE if text is None else ADD for text in changes.values()], pa.string()),
+        "id": pa.array(list(changes), kind),
+        "condition": pa.array(list(changes.values()), pa.string()),
+    }
+    if sequences:
+        columns["sequence"] = pa.array([sequences.get(each) for each in changes], pa.int64())
+    table = pa.table(columns)
     if source:
         table = table.replace_schema_metadata({"tamis.source": source})
     buffer = io.BytesIO()

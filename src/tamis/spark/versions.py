@@ -7,6 +7,7 @@ batch may still read the last one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import LongType, StringType
@@ -15,6 +16,7 @@ from tamis.errors import TamisError
 from tamis.matching.admission import Rejection, Row, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned, united
+from tamis.spark.carriers import Carried, Line
 from tamis.spark.compiling import collected, numbered, rejected_frame
 from tamis.spark.forests import felled, planted
 from tamis.spark.subscriptions import Compiled
@@ -42,6 +44,7 @@ class Versions:
         self._matcher = Matcher(schema=schema)
         self._bad: dict[Any, Rejection] = {}
         self._forests: dict[int, Compiled] = {}
+        self._line = Line()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Versions, (self._log, self._schema, self._id, self._where)
@@ -55,8 +58,8 @@ class Versions:
                 self._apply(self._log.changes(number))
             self._version = version
             self._forests[version] = self._planted(spark)
-            for old in sorted(self._forests, reverse=True)[_KEPT:]:
-                gone = self._forests.pop(old).forest
+            while len(self._forests) > _KEPT:  # batches come one after the other, so no job needs the first any more
+                gone = self._forests.pop(next(iter(self._forests))).forest
                 if gone is not None:
                     felled(gone)
         return self._forests[version]
@@ -88,7 +91,9 @@ class Versions:
 
     def _planted(self, spark: SparkSession) -> Compiled:
         attributes = mentioned(self._matcher)
-        forest = planted(spark, self._matcher, attributes)
+        carriers = (None if each.forest is None else each.forest.carrier for each in self._forests.values())
+        used = tuple(each.digest for each in carriers if isinstance(each, Carried))
+        forest = planted(spark, self._matcher, attributes, line=replace(self._line, used=used))
         kind = LongType() if self._log.id_type is int else StringType()
         rejected = rejected_frame(spark, list(self._bad.values()), self._id, self._where, kind)
         return Compiled(len(self._matcher), attributes, rejected, len(self._bad), self._id, kind, forest)

@@ -11,15 +11,18 @@ A folder that a transactional sink writes has its own order: that of its commits
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamis.spark import durable
 from tamis.spark.errors import OptionError
+from tamis.spark.folders import disk_path
 from tamis.spark.sink import belonging, commits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from tamis.spark.folders import Place
 
 _MAGIC = b"PAR1"
 _LEAST_BYTES = 12
@@ -29,9 +32,9 @@ _LEAST_BYTES = 12
 class Arrivals:
     """The files of a folder by number."""
 
-    def __init__(self, folder: str | os.PathLike[str], log: str | os.PathLike[str] | None = None) -> None:
-        self.folder = Path(folder)
-        self._log = Path(log) if log is not None else self.folder / "_tamis" / "arrivals"
+    def __init__(self, folder: Place, log: Place | None = None) -> None:
+        self.folder = disk_path(folder, "a folder that workers read by themselves")
+        self._log = disk_path(log, "a log of arrivals") if log is not None else self.folder / "_tamis" / "arrivals"
         self._commits = self.folder / "_tamis" / "commits"
         self._read: list[list[str]] = []  # entries never change, so one look at each is enough
 

@@ -8,13 +8,12 @@ and what had arrived of it has the same names as before: a receiver that keeps t
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from tamis.spark import durable
 from tamis.spark.errors import OptionError
+from tamis.spark.folders import folder_at, scheme_of
 from tamis.spark.sink import ParquetSink, identity
 from tamis.spark.sources.nats_address import SCHEMES, without_secrets
 from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsWriting
@@ -23,15 +22,23 @@ from tamis.spark.sources.options import Options
 from tamis.spark.sources.webhook import WebhookWriting, webhook_writing
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from tamis.spark.folders import Folder, Place
+
+
+_NOT_FOLDERS = ("kafka", "ftp", "mqtt", "amqp", "redis", "jdbc", "ws", "wss", "tcp")
+"""What a folder's address never begins with; any other scheme may be a file system that the session knows."""
+
 
 class Sink(Protocol):
     """What takes the batches of a stream."""
+
+    columns: tuple[str, ...]
+    """What rows have beside what is kept of the events."""
 
     def commit_of(self, batch: int) -> dict[str, Any] | None:
         """Return what was committed with a batch; None if it was not."""
@@ -43,7 +50,7 @@ class Sink(Protocol):
         """Let a batch count."""
 
 
-def is_url(out: str | os.PathLike[str]) -> bool:
+def is_url(out: Place) -> bool:
     """Is it the address of a stream of NATS or of a webhook?
 
     >>> is_url("https://example.org/hook"), is_url("nats://localhost/MATCHES"), is_url("matches")
@@ -52,20 +59,20 @@ def is_url(out: str | os.PathLike[str]) -> bool:
     return isinstance(out, str) and out.partition("://")[0].lower() in (*SCHEMES, "http", "https") and "://" in out
 
 
-def sink_at(out: str | os.PathLike[str], checkpoint: str | os.PathLike[str], options: Mapping[str, str]) -> Sink:
+def sink_at(out: Place, checkpoint: Folder, options: Mapping[str, str], spark: Any = None) -> Sink:
     """Return the sink that lies at a path or an address."""
     require_place(out, options)
     if is_url(out):
         return UrlSink(str(out), checkpoint, options)
-    return ParquetSink(out, identity(checkpoint))
+    return ParquetSink(folder_at(out, spark), identity(checkpoint))
 
 
-def require_place(out: str | os.PathLike[str], options: Mapping[str, str]) -> None:
+def require_place(out: Place, options: Mapping[str, str]) -> None:
     """Raise if matches cannot go to a place, or its options mean nothing, as far as that can be seen without rows."""
     if not is_url(out):
-        if "://" in str(out):  # as a path it would quietly become a folder beside the program
+        if scheme_of(str(out)) in _NOT_FOLDERS:
             told = "Kafka is written to by Spark's own sink, from the folder of matches: see tamis.spark.kafka_messages"
-            hint = told if str(out).lower().startswith("kafka:") else "a folder, nats://... or https://..."
+            hint = told if scheme_of(str(out)) == "kafka" else "a folder, nats://... or https://..."
             raise OptionError(f"matches cannot go to {without_secrets(str(out))}: {hint}")
         Options("a folder of matches", options, ())
     elif str(out).lower().startswith("http"):
@@ -77,13 +84,15 @@ def require_place(out: str | os.PathLike[str], options: Mapping[str, str]) -> No
 class UrlSink:
     """An address that takes rows, with a record of which batches it has taken."""
 
-    def __init__(self, url: str, checkpoint: str | os.PathLike[str], options: Mapping[str, str]) -> None:
+    columns: tuple[str, ...] = ("version",)
+
+    def __init__(self, url: str, checkpoint: Folder, options: Mapping[str, str]) -> None:
         self._url, self._options = url, dict(options)
-        self._commits = Path(checkpoint) / "tamis" / "commits"
+        self._commits = checkpoint.below("tamis", "commits")
 
     def commit_of(self, batch: int) -> dict[str, Any] | None:
         """Return what was committed with a batch; None if it was not."""
-        found: dict[str, Any] | None = durable.record(self._commits / f"{batch:012}.json")
+        found: dict[str, Any] | None = self._commits.record(f"{batch:012}.json")
         return found
 
     def write(self, frame: DataFrame, batch: int) -> dict[str, Any]:
@@ -92,7 +101,7 @@ class UrlSink:
 
     def commit(self, batch: int, record: dict[str, Any]) -> None:
         """Remember that a batch is delivered."""
-        durable.put_record(self._commits / f"{batch:012}.json", record)
+        self._commits.put_record(f"{batch:012}.json", record)
 
 
 def delivered(frame: DataFrame, url: str, options: Mapping[str, str] | None = None) -> dict[str, int]:

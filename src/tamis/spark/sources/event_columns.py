@@ -11,33 +11,35 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from tamis.spark import durable
 from tamis.spark.columns import names_in
 from tamis.spark.errors import OptionError
+from tamis.spark.folders import file_at
 from tamis.spark.sources.events import guessed_schema, json_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame
+
+    from tamis.spark.folders import Place
 
 LOOKED_AT = 1_000
 """So many messages say which columns events have."""
 
 
 def event_columns(
-    schema: StructType | str | None, remembered: Path | None, first: Callable[[], DataFrame], body: str = "body"
+    schema: StructType | str | None, remembered: Place | None, first: Callable[[], DataFrame], body: str = "body"
 ) -> StructType:
     """Return the columns of the events: as said, as seen before, or as seen now in the `first` messages."""
     if schema is not None:
         return said(schema)
-    known = None if remembered is None else durable.record(remembered)
-    if known is not None:
-        return StructType.fromJson(known)
+    if remembered is not None:
+        folder, name = file_at(remembered)
+        if (known := folder.record(name)) is not None:
+            return StructType.fromJson(known)
     found = guessed_schema(first(), body=body, rows=LOOKED_AT)
     if remembered is not None:
-        durable.put_record(remembered, found.jsonValue())
+        folder.put_record(name, found.jsonValue())
     return found
 
 

@@ -14,11 +14,11 @@ from tamis.spark.sources.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from tamis.spark.folders import Place
     from tamis.spark.sources.nats_address import NatsAddress
 
 _PATIENCE_S = 3.0
@@ -62,7 +62,7 @@ def nats_events(
     schema: StructType | str | None = None,
     keep: str | Sequence[str] = (),
     streaming: bool = False,
-    remembered: Path | None = None,
+    remembered: Place | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """Return the events of a stream, as a table of what is there, or as a stream.

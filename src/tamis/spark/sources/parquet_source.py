@@ -20,6 +20,7 @@ from pyspark.sql.streaming.datasource import ReadMaxFiles, SupportsTriggerAvaila
 from pyspark.sql.types import StructField, StructType
 
 from tamis.spark.errors import OptionError, ParquetError
+from tamis.spark.folders import disk_path
 from tamis.spark.sources.arrivals import Arrivals
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def asked_folder(options: Options) -> str:
     path = options.text("path")
     if not path:
         raise OptionError("which folder? Give its path: load('folder')")
-    return path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
+    return str(disk_path(path, "what the format parquet_folder reads and writes"))
 
 
 def opened(path: str) -> parquet.ParquetFile:
