@@ -7,10 +7,12 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.errors import EventError
 from tamis.matching.columns import Column, Events, as_doubles, from_python, micros
 from tamis.matching.columnwise.series import from_column
 from tests.matching.columnwise.tables import tables
@@ -75,3 +77,74 @@ def test_decimals_of_python_share_one_scale_as_long_as_they_are_short():
 def test_decimals_become_the_doubles_that_float_makes(units, scale):
     doubles = as_doubles(Column("decimal", np.array(units, np.int64), scale=scale))
     assert doubles.tolist() == [float(Decimal(unit).scaleb(-scale)) for unit in units]
+
+
+BROKEN = pa.StringArray.from_buffers(
+    4, pa.array([0, 1, 2, 3, 5], pa.int32()).buffers()[1], pa.py_buffer(b"a\xff\xc3\xc3\xa9")
+)
+SPLIT = pa.StringArray.from_buffers(2, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer("é".encode()))
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (BROKEN, ["a", None, None, "é"]),
+        (BROKEN.dictionary_encode(), ["a", None, None, "é"]),
+        (BROKEN.slice(1, 2), [None, None]),
+        (SPLIT, [None, None]),
+        (pa.array(["é", None, "a"]), ["é", None, "a"]),
+        (pa.array(["é", None, "a"]).slice(2), ["a"]),
+    ],
+)
+def test_a_text_that_is_no_unicode_is_null_and_leaves_the_others_alone(column, expected):
+    events = Events(pa.table({"a": column}))
+    assert from_column(events.column(("a",))).tolist() == expected
+    assert events.values(("a",)) == expected
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([pa.MonthDayNano([1, 2, 3]), None], pa.month_day_nano_interval()),
+        pa.array([5, None], pa.duration("us")),
+        pa.array([5, None], pa.time64("us")),
+        pa.array([b"a", None], pa.binary_view()),
+        pa.array([b"ab", None], pa.binary(2)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_values_of_types_that_the_language_does_not_have_are_null(column):
+    events = Events(pa.table({"a": column}))
+    assert events.column(("a",)) is None
+    assert events.values(("a",)) == [None, None]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a", None, "b"], pa.string_view()),
+        pa.array([[1], None, []], pa.list_view(pa.int64())),
+        pa.array([["a"], None, [None]], pa.list_(pa.string_view())),
+        pc.run_end_encode(pa.array([1, 1, None])),
+        pa.array([1, None, 2]).dictionary_encode(),
+    ],
+    ids=lambda column: str(column.type),
+)
+@pytest.mark.parametrize("is_batch", [False, True])
+@pytest.mark.parametrize("rows", [[], [2], [2, 0, 0]])
+def test_some_events_of_a_table_are_taken_whatever_arrow_itself_can_take(column, is_batch, rows):
+    table = pa.table({"a": column})
+    events = Events(table.to_batches()[0] if is_batch else table)
+    assert events.take(np.array(rows, np.int64)).values(("a",)) == [column[row].as_py() for row in rows]
+
+
+def test_a_record_that_is_null_has_no_attributes_in_whichever_way_they_are_written():
+    is_null = pa.array([False, True, False])
+    for column in (pa.array(["a", "b", "c"]), pc.run_end_encode(pa.array(["a", "b", "c"]))):
+        records = pa.StructArray.from_arrays([column], ["x"], mask=is_null)
+        assert Events(pa.table({"pos": records})).values(("pos", "x")) == ["a", None, "c"]
+        assert Events(pa.table({"pos": records}).slice(1)).values(("pos", "x")) == [None, "c"]
+    union = pa.UnionArray.from_sparse(pa.array([0, 1, 0], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", "c"])])
+    assert Events(pa.table({"pos": pa.StructArray.from_arrays([union], ["x"])})).values(("pos", "x")) == [1, "b", 3]
+    with pytest.raises(EventError, match="'x' is a union inside of records"):
+        Events(pa.table({"pos": pa.StructArray.from_arrays([union], ["x"], mask=is_null)})).values(("pos", "x"))

@@ -51,6 +51,19 @@ class Texts:
         np.cumsum([len(text) for text in encoded], out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
+    def are_valid(self) -> bool:
+        """Are they UTF-8? Who writes Arrow should have seen to it, but not everybody does."""
+        begin, end = self.offsets[0], self.offsets[-1]
+        data = self.data[begin:end]
+        if not len(data) or data.max() < 0x80:
+            return True
+        try:
+            data.tobytes().decode()
+        except UnicodeDecodeError:
+            return False
+        starts = self.offsets[:-1][self.offsets[:-1] < end]
+        return not ((self.data[starts] & 0xC0) == 0x80).any()  # none begins inside of a character
+
     def tolist(self) -> list[str]:
         """Return them as Python strings."""
         data = self.data.tobytes()
@@ -113,7 +126,7 @@ class Events:
     def take(self, rows: npt.NDArray[np.int64]) -> Events:
         """Return the events of these numbers."""
         if self._table is not None:
-            return Events(self._table.take(pa.array(rows)))
+            return Events(_taken(self._table, pa.array(rows)))
         assert self._rows is not None
         return Events._of([self._rows[row] for row in rows.tolist()])
 
@@ -163,11 +176,35 @@ class Events:
             index = found.type.get_field_index(name)
             if index < 0:
                 return None
-            found = found.flatten()[index]  # flatten, because a NULL record makes its attributes NULL
+            found = _attribute(found, index)
         return found
 
 
+def _attribute(records: Any, index: int) -> Any:
+    """Return an attribute of records; a NULL record makes its attributes NULL."""
+    values = records.field(index)
+    if records.null_count == 0:
+        return values
+    if pa.types.is_union(values.type):  # Arrow would end the process
+        name = records.type.field(index).name
+        raise EventError(f"{name!r} is a union inside of records that may be NULL; make it an attribute of one type")
+    if pa.types.is_run_end_encoded(values.type):  # runs have no NULLs to add to
+        values = pc.run_end_decode(values)
+    return pa.StructArray.from_arrays([values], [""], mask=pc.is_null(records)).flatten()[0]
+
+
+def _taken(table: Any, rows: Any) -> Any:
+    """Return some rows, those of views and runs too, which Arrow itself does not take."""
+    try:
+        return table.take(rows)
+    except pa.ArrowNotImplementedError:
+        whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+        return pa.concat_tables([whole.slice(row, 1) for row in rows.to_pylist()] or [whole.slice(0, 0)])
+
+
 def _python_values(array: Any) -> list[Any]:
+    if pa.types.is_interval(array.type):  # which Python has as a tuple, and which is no array
+        return [None] * len(array)
     if pa.types.is_timestamp(array.type):  # without a zone it is UTC; Python knows no nanoseconds
         array = array.cast(pa.timestamp("us" if array.type.unit == "ns" else array.type.unit), safe=False)
     try:
@@ -186,6 +223,8 @@ def _python_value(scalar: Any) -> Any:
 
 def from_arrow(array: Any) -> Column | None:
     """Read an Arrow array; None for a type of which the language has no values."""
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
     kind = array.type
     if pa.types.is_dictionary(kind):
         if _is_text(kind.value_type):
@@ -248,6 +287,8 @@ def _times(array: Any, divisor: int, unit_us: int) -> Column:
 def _texts(array: Any) -> Column:
     positions = _filled(array.indices.cast(pa.int32()), -1)
     dictionary = array.dictionary
+    if pa.types.is_string_view(dictionary.type):  # of which Arrow takes no parts
+        dictionary = dictionary.cast(pa.large_string())
     if dictionary.null_count:  # a NULL may also hide in the dictionary
         is_null = pc.is_null(dictionary).to_numpy(zero_copy_only=False)
         positions = np.where(is_null[positions] & (positions >= 0), -1, positions).astype(np.int32)
@@ -257,13 +298,30 @@ def _texts(array: Any) -> Column:
         used = used[used >= 0]
         positions = (places - (len(positions) > 0 and positions.min() < 0)).astype(np.int32)
         dictionary = dictionary.take(pa.array(used))
-    dictionary = dictionary.cast(pa.large_string())
+    texts = _laid_out(dictionary.cast(pa.large_string()))
+    if not texts.are_valid():  # what is no Unicode is no text, and counts as NULL
+        words = [_decoded(scalar) for scalar in dictionary.cast(pa.large_binary())]
+        is_word = np.array([word is not None for word in words])
+        positions = np.where(is_word[positions] & (positions >= 0), positions, -1).astype(np.int32)
+        texts = Texts.of([word or "" for word in words])
+    return Column("string", positions, texts=texts)
+
+
+def _laid_out(dictionary: Any) -> Texts:
+    """Return the texts of an Arrow array, not copied."""
     _, offsets, data = dictionary.buffers()
     begin = dictionary.offset
     count = len(dictionary)
     ends = np.frombuffer(offsets, np.int64)[begin : begin + count + 1] if count else np.zeros(1, np.int64)
     characters = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return Column("string", positions, texts=Texts(characters, ends))
+    return Texts(characters, ends)
+
+
+def _decoded(scalar: Any) -> str | None:
+    try:
+        return str(scalar.as_py(), "utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def from_python(values: list[Any]) -> Column | None:

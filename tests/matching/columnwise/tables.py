@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import strategies as st
 
 from tests.strategies import texts
@@ -67,7 +68,10 @@ NUMBERS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.decimal128(18, 18): decimals(18, 18),
     pa.decimal128(38, 4): decimals(30, 4),
     pa.decimal256(50, 1): decimals(30, 1),
+    pa.decimal32(9, 2): decimals(9, 2),
+    pa.decimal64(18, 4): decimals(18, 4),
     pa.dictionary(pa.int8(), pa.int64()): small_integers,
+    pa.run_end_encoded(pa.int32(), pa.float64()): small_doubles,
 }
 TEXTS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.string(): words,
@@ -75,6 +79,8 @@ TEXTS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.string_view(): words,
     pa.dictionary(pa.int8(), pa.string()): words,
     pa.dictionary(pa.int32(), pa.large_string()): words,
+    pa.dictionary(pa.int16(), pa.string_view()): words,
+    pa.run_end_encoded(pa.int16(), pa.string()): words,
 }
 TIMES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.date32(): dates,
@@ -83,6 +89,7 @@ TIMES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.timestamp("ms"): instants.map(lambda instant: instant.replace(microsecond=0)),
     pa.timestamp("us"): instants,
     pa.timestamp("ns", "UTC"): instants,
+    pa.timestamp("us", "Europe/Zagreb"): instants,
 }
 ARRAYS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.list_(pa.string()): lists(words),
@@ -94,6 +101,8 @@ ARRAYS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.list_(pa.binary()): lists(st.binary(max_size=2)),
     pa.list_(pa.int64(), 2): lists(small_integers, min_size=2, max_size=2),
     pa.list_view(pa.int64()): lists(small_integers),
+    pa.large_list_view(pa.string()): lists(words),
+    pa.large_list(pa.string_view()): lists(words),
     pa.list_(pa.list_(pa.int64())): lists(lists(small_integers)),
 }
 OTHERS: dict[pa.DataType, st.SearchStrategy[Any]] = {
@@ -111,6 +120,8 @@ def columns(draw: st.DrawFn, kind: pa.DataType, values: st.SearchStrategy[Any], 
     found = draw(st.lists(optional, min_size=count, max_size=count))
     if pa.types.is_float16(kind):
         return pa.array(np.array([0 if value is None else value for value in found], np.float16))
+    if pa.types.is_run_end_encoded(kind):
+        return pc.run_end_encode(pa.array(found, kind.value_type), run_end_type=kind.run_end_type)
     if pa.types.is_dictionary(kind):
         return pa.array(found, kind.value_type).dictionary_encode().cast(kind)
     return pa.array(found, kind)

@@ -133,6 +133,8 @@ def term_column(term: Expression, events: Events, schema: Schema | None = None) 
     >>> term_column(revenue, Events([{"price": 2.5, "bids": 4}, {"price": 1.5, "bids": 2}])).values
     array([10.,  3.])
     """
+    if not events.count:  # no rows: nothing to learn about anything, a length or a kind
+        return NULL.column(0)
     return Batch.of(events, schema).evaluated(term).column(events.count)
 
 
@@ -144,6 +146,8 @@ def truth_codes(predicate: Expression, events: Events, schema: Schema | None = N
     >>> truth_codes(tamis.parse("low < high"), Events([{"low": 1, "high": 2}, {"low": 2, "high": 1}, {"low": 3}]))
     array([2, 1, 0], dtype=uint32)
     """
+    if not events.count:
+        return np.zeros(0, np.uint32)
     step_count = len(_steps(predicate))
     if step_count * events.count <= _MOST_VALUES:
         return truths.codes_of(Batch.of(events, schema).evaluated(predicate), events.count)

@@ -132,7 +132,7 @@ class Series:
             case "array":
                 ends = self.values.tolist()
                 flat = [None] * (ends or [0])[-1] if self.elements.kind == "null" else self.elements.tolist()
-                found: list[Any] = [flat[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+                found: list[Any] = [flat[begin:end] for begin, end in zip([0, *ends][:-1], ends, strict=True)]
             case "decimal":
                 found = [Decimal(units).scaleb(-self.scale, EXACT) for units in self.values.tolist()]
             case "time":
