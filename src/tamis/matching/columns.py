@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.errors import EventError
 from tamis.language.meaning import attribute_value
 from tamis.language.values import DIGITS
 from tamis.matching.tables import event_rows
