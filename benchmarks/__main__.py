@@ -29,6 +29,7 @@ from rich.table import Table
 from benchmarks.algorithms import against_published, algorithms, phases
 from benchmarks.cases import CASES
 from benchmarks.destinations import destinations
+from benchmarks.imperfection import routing_imperfection
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
@@ -69,6 +70,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "advertised": advertised,
     "routing_tables": routing_tables,
     "routing_events": routing_events,
+    "routing_imperfection": routing_imperfection,
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,

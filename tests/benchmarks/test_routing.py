@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.imperfection import routing_imperfection
 from benchmarks.routing import routing_events, routing_tables
 
 from benchmarks import routing
@@ -43,6 +44,16 @@ def test_events_take_no_more_messages_than_flooding():
     assert [row["wrong"] for row in rows] == [0] * len(rows)
     assert len({row["delivered"] for row in rows if row["network"] == "line of 3"}) == 1
     assert all(row["load"] <= 1 for row in rows) and rows[0]["load"] == 1
+
+
+def test_on_a_line_of_eight_the_share_in_vain_stays_within_the_budget_on_every_link_and_would_not_by_itself():
+    rows = list(routing_imperfection(filter_count=4, event_count=250, budgets=(0.5,)))
+    assert [row["wrong"] for row in rows] == [0] * 14
+    local = [row["in_vain"] for row in rows if row["kept"] == "local"]
+    whole = [row["in_vain"] for row in rows if row["kept"] == "end to end"]
+    assert len(local) == len(whole) == 7 and min(row["events"] for row in rows) > 10
+    assert max(local) > 0.6, "it adds up where brokers know nothing of each other's mergers"
+    assert 0.2 < max(whole) <= 0.5
 
 
 def test_a_table_that_forgets_is_noticed(monkeypatch):

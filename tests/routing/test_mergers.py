@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.language.expressions import And
 from tamis.relations import identical
 from tamis.relations.forms import context_of
 from tamis.relations.imperfection import BySample, imperfection_of_two, share_within
@@ -16,7 +17,7 @@ from tamis.relations.merging import mergers, united
 from tamis.relations.parts import Part
 from tamis.relations.samples import Sample
 from tamis.relations.value_sets import is_disjoint, union
-from tamis.routing import ImperfectMerging, Merging, Subscribe, decode, encode
+from tamis.routing import STRATEGIES, ImperfectMerging, Merging, Subscribe, decode, encode, strategy_of
 from tamis.routing import mergers as mergers_module
 from tamis.routing.members import Members
 from tests.routing.test_strategies import FILTERS, fed
@@ -89,9 +90,6 @@ def test_imperfect_clusters_lose_nothing_and_keep_to_their_budget(few, steps, bu
 @given(steps=STEPS, budget=st.sampled_from([0.1, 0.2, 0.5]))
 @settings(max_examples=100)
 def test_with_a_share_that_is_right_no_merger_matches_more_in_vain_than_the_budget_allows(few, steps, budget):
-    def share(expression):
-        return sum(matched([expression])) / len(WORLD)
-
     summary = ImperfectMerging(budget=budget, share=share).summary()
     fed(summary, steps)
     assert_clusters_are_sound(summary, is_perfect=False)
@@ -182,9 +180,64 @@ def test_a_budget_may_keep_what_is_lost():
     perfect, imperfect = summary_of(*texts), summary_of(*texts, strategy=ImperfectMerging(budget=0.2))
     perfect.remove(3)
     imperfect.remove(3)
-    assert perfect.changes() and not imperfect.changes()
+    assert said(perfect.changes()) == ["name IN ('a', 'b', 'c', 'e', 'f', 'g', 'h') AND x < 9"]
+    (kept,) = imperfect.changes().added
+    assert str(kept.filter) == "name IN ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h') AND x < 9"
+    assert kept.imperfection == pytest.approx(0.15), "an eighth, and room for more"
     imperfect.remove(4)
-    assert imperfect.changes(), "two of eight are more than a fifth"
+    (cut,) = imperfect.changes().added
+    assert "'d'" not in str(cut.filter) or "'e'" not in str(cut.filter), "two of eight are more than a fifth"
+
+
+def test_departures_within_what_was_told_are_told_nothing_of():
+    texts = [f"name = 'n{number}' AND x < 9" for number in range(40)]
+    summary = summary_of(*texts, strategy=ImperfectMerging(budget=0.4))
+    told = 0
+    for number in range(15):
+        summary.remove(number)
+        told += bool(summary.changes())
+    assert told == 4, "in steps of a tenth"
+    assert [entry.imperfection for entry in summary.entries] == [pytest.approx(0.4)]
+
+
+def share(expression):
+    return sum(matched([expression])) / len(WORLD)
+
+
+INSIDE = st.tuples(BOXES, st.sampled_from(["x > 2", "x < 4", "name IN ('a', 'b')", "TRUE"]))
+IMPERFECT_STEPS = st.lists(st.tuples(st.integers(0, 9), INSIDE), max_size=40)
+
+
+@given(steps=IMPERFECT_STEPS, name=st.sampled_from(list(STRATEGIES)), budget=st.sampled_from([0.1, 0.3, 0.5]))
+@settings(max_examples=150)
+def test_what_is_told_of_a_filter_s_imperfection_holds_for_what_came_from_neighbours_too(steps, name, budget):
+    strategy = ImperfectMerging(budget=budget, share=share) if name == ImperfectMerging.name else strategy_of(name)
+    summary = strategy.summary()
+    neighbour = {entry.key: entry for entry in summary.changes().added}
+    really: dict = {}
+    for source, (filter_, wanted) in steps:
+        if source in really:
+            summary.remove(source)
+            del really[source]
+        else:
+            meant = And((filter_, tamis.parse(wanted)))
+            imperfection = 1 - share(meant) / share(filter_) if share(filter_) else 0.0
+            really[source] = filter_, meant, imperfection
+            summary.add(source, filter_, imperfection)
+        changes = summary.changes()
+        neighbour |= {entry.key: entry for entry in changes.added}
+        for key in changes.removed:
+            del neighbour[key]
+    assert list(neighbour.values()) == list(summary.entries)
+    everything = matched([meant for _, meant, _ in really.values()])
+    for entry in neighbour.values():
+        told = matched([entry.filter])
+        vain = sum(tell and not want for tell, want in zip(told, everything, strict=True))
+        assert vain <= entry.imperfection * sum(told) + 1e-9, "more is in vain than was told"
+        if name == ImperfectMerging.name:
+            assert entry.imperfection <= max([budget, *(each for _, _, each in really.values())]) + 1e-9
+        if name in ("simple", "identity", "covering"):
+            assert entry.imperfection in {each for _, _, each in really.values()}
 
 
 @given(one=BOXES, two=BOXES)

@@ -4,7 +4,9 @@ A strategy answers one question, for each neighbour by itself: what must this ne
 else? A `Summary` holds the answer. Filters come in and go; `changes` says what to tell the neighbour of it.
 
 What the summary tells covers every filter that came in, so no event is lost (*valid*). If it matches nothing else
-either, the strategy is *perfect*: an event crosses the link only if somebody behind it wants it.
+either, the strategy is *perfect*: an event crosses the link only if somebody behind it wants it. A filter may come from
+a neighbour who wants a share of it in vain, at most; its *imperfection* is told along with it, so that whoever makes
+another filter of it knows what was added on the way here.
 
 `told` is the definition, on a plain collection of filters and without a memory; a summary that is fed the same filters
 in any order, with any others coming and going in between, tells the same, up to identity of filters. (With merging,
@@ -53,6 +55,7 @@ class Summary(ABC):
 
     def __init__(self) -> None:
         self._entries: dict[int, Expression] = {}
+        self._imperfections: dict[int, float] = {}
         self._added: dict[int, None] = {}
         self._removed: list[int] = []
         self._next_key = 0
@@ -63,11 +66,11 @@ class Summary(ABC):
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All that the neighbour is to know."""
-        return tuple(Entry(key, expression) for key, expression in self._entries.items())
+        return tuple(map(self._entry, self._entries))
 
     @abstractmethod
-    def add(self, source: Source, expression: Expression) -> None:
-        """Take note of a filter from a source that has none yet."""
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
+        """Take note of a filter from a source that has none yet, which may want a share of it in vain."""
 
     @abstractmethod
     def remove(self, source: Source) -> None:
@@ -84,19 +87,25 @@ class Summary(ABC):
         """Return what happened since this was asked last."""
         if not self._added and not self._removed:
             return NOTHING
-        found = Changes(tuple(Entry(key, self._entries[key]) for key in self._added), tuple(self._removed))
+        found = Changes(tuple(map(self._entry, self._added)), tuple(self._removed))
         self._added, self._removed = {}, []
         return found
 
-    def _put(self, expression: Expression) -> int:
+    def _entry(self, key: int) -> Entry:
+        return Entry(key, self._entries[key], self._imperfections.get(key, 0.0))
+
+    def _put(self, expression: Expression, imperfection: float = 0.0) -> int:
         key = self._next_key
         self._next_key += 1
         self._entries[key] = expression
+        if imperfection:
+            self._imperfections[key] = imperfection
         self._added[key] = None
         return key
 
     def _drop(self, key: int) -> None:
         del self._entries[key]
+        self._imperfections.pop(key, None)
         if key in self._added:  # the neighbour never heard of it
             del self._added[key]
         else:

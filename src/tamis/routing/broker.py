@@ -127,6 +127,7 @@ class Broker:
         self._adaptation = adaptation
         self._remembered = remembered
         self._seen: OrderedDict[Key, None] = OrderedDict()
+        self._imperfections: dict[tuple[str, type[Any], Key], float] = {}  # of what neighbours want partly in vain
         self._leases: Leases[tuple[str, type[Any], Key]] = Leases()
 
     # -- Peers
@@ -164,10 +165,10 @@ class Broker:
         link = Link(self.strategy, self.advertising, self._schema, self._adaptation)
         if self.advertising is None:
             for peer, key, expression in self.table.entries():
-                link.wanted.add((peer, key), expression)
+                link.wanted.add((peer, key), expression, self._imperfection(peer, Subscribe, key))
         for peer, key, expression in self._all_advertisements():
             if link.offered is not None:
-                link.offered.add((peer, key), expression)
+                link.offered.add((peer, key), expression, self._imperfection(peer, Advertise, key))
         self._links[neighbour] = link
         return [Send(neighbour, link.hello(TRUE))]
 
@@ -225,6 +226,9 @@ class Broker:
         for neighbour, link in self._links.items():
             for key, expression in link.advertised.items():
                 yield neighbour, key, expression
+
+    def _imperfection(self, peer: str, kind: type[Any], key: Key) -> float:
+        return self._imperfections.get((peer, kind, key), 0.0)
 
     # -- Messages
 
@@ -338,11 +342,13 @@ class Broker:
                 return
             self._unsubscribe(source, key, now)
         self.table.add(source, key, expression)
+        if entry.imperfection:
+            self._imperfections[source, Subscribe, key] = entry.imperfection
         if self._subscriptions is not None:
             self._subscriptions.add((source, key), expression)
         for neighbour, link in self._links.items():
             if neighbour != source:
-                link.want((source, key), expression)
+                link.want((source, key), expression, entry.imperfection)
         self._announce(Subscribe, source, entry, now)
 
     def _unsubscribe(self, source: str, key: Key, now: float) -> None:
@@ -350,6 +356,7 @@ class Broker:
             return  # it is what the sender wants
         expression = self.table.remove(source, key)
         self._leases.forget((source, Subscribe, key))
+        self._imperfections.pop((source, Subscribe, key), None)
         if self._subscriptions is not None:
             self._subscriptions.remove((source, key))
         for link in self._links.values():
@@ -365,6 +372,8 @@ class Broker:
             if not link.advertisement_numbers.is_new(key):
                 return
             link.advertise(key, expression)
+            if entry.imperfection:
+                self._imperfections[source, Advertise, key] = entry.imperfection
         else:
             known = self._clients[source].get(key)
             if known == expression:
@@ -374,13 +383,14 @@ class Broker:
             self._clients[source][key] = expression
         for neighbour, other in self._links.items():
             if neighbour != source and other.offered is not None:
-                other.offered.add((source, key), expression)
+                other.offered.add((source, key), expression, entry.imperfection)
         if link is not None and self._subscriptions is not None:
             told = link.wanted
             for peer, wanted in self._subscriptions.overlapping(
                 expression, only=lambda each: each[0] != source and each not in told
             ):
-                link.want_because(key, (peer, wanted), self.table.of(peer)[wanted])
+                imperfection = self._imperfection(peer, Subscribe, wanted)
+                link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection)
         self._announce(Advertise, source, entry, now)
 
     def _unadvertise(self, source: str, key: Key, now: float) -> None:
@@ -389,6 +399,7 @@ class Broker:
             return
         expression = self._clients[source].pop(key) if link is None else link.unadvertise(key)
         self._leases.forget((source, Advertise, key))
+        self._imperfections.pop((source, Advertise, key), None)
         for other in self._links.values():
             if other.offered is not None and (source, key) in other.offered:
                 other.offered.remove((source, key))

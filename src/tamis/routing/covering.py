@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tamis.routing.base import Source, Strategy, Summary
 from tamis.routing.coverage import Coverage
+from tamis.routing.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,14 +55,14 @@ def _broadest(filters: list[Expression], comparisons: Comparisons) -> list[Expre
 
 
 class Group:
-    """Filters that match the same: the first of them, of how many sources, and under which entry they stand."""
+    """Filters that match the same: the first of them, of which sources, and under which entry they stand."""
 
-    __slots__ = ("entry", "expression", "known", "source_count")
+    __slots__ = ("entry", "expression", "known", "sources")
 
     def __init__(self, known: KnownFilter, expression: Expression) -> None:
         self.known = known
         self.expression = expression
-        self.source_count = 0
+        self.sources = Sources()
         self.entry = -1
 
 
@@ -79,23 +80,26 @@ class CoveringSummary(Summary):
     def __contains__(self, source: Source) -> bool:
         return source in self._group_of
 
-    def add(self, source: Source, expression: Expression) -> None:
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
         assert source not in self._group_of
         known = self._comparisons.known(expression)
         group = self._groups.get(known)
         if group is None:
             group = self._groups[known] = Group(known, expression)
+            group.sources.add(source, imperfection)
             self._place(group)
-        group.source_count += 1
+        group.sources.add(source, imperfection)
         self._group_of[source] = group
 
     def remove(self, source: Source) -> None:
         group = self._group_of.pop(source)
-        group.source_count -= 1
-        if not group.source_count:
+        group.sources.remove(source)
+        if not group.sources:
             del self._groups[group.known]
             del self._under[group.entry][group]
             self._left(group)
+        elif self._coverage[group.entry] is group.known:
+            self._become(group.entry, group.sources.imperfection)
 
     def close(self) -> None:
         self._coverage.clear()
@@ -107,13 +111,24 @@ class CoveringSummary(Summary):
             members: dict[Group, None] = {}
             for narrower in self._coverage.covered_by(group.known):
                 members |= self._take(narrower)
-            entry = self._put(group.expression)
-            self._coverage.add(entry, group.known)
-            self._under[entry] = members
-            for each in members:
-                each.entry = entry
+            entry = self._told(group.expression, group.known, members, group.sources.imperfection)
         self._under[entry][group] = None
         group.entry = entry
+
+    def _told(self, expression: Expression, known: KnownFilter, members: dict[Group, None], imperfection: float) -> int:
+        """Tell a filter, with those that stand under it; return its number."""
+        entry = self._put(expression, imperfection)
+        self._coverage.add(entry, known)
+        self._under[entry] = members
+        for each in members:
+            each.entry = entry
+        return entry
+
+    def _become(self, entry: int, imperfection: float) -> None:
+        """Tell an entry anew if it has become more imperfect."""
+        if imperfection > self._imperfections.get(entry, 0.0):
+            expression, known = self._entries[entry], self._coverage[entry]
+            self._told(expression, known, self._take(entry), imperfection)
 
     def _take(self, entry: int) -> dict[Group, None]:
         """Remove an entry; return what stood under it."""
@@ -127,7 +142,9 @@ class CoveringSummary(Summary):
         is_covered = self._comparisons.is_covered
         if not is_covered(told, gone.known):
             return  # it was another one's entry
-        if any(is_covered(told, group.known) for group in members):
-            return  # nothing that is told is too broad now
+        same = [group.sources.imperfection for group in members if is_covered(told, group.known)]
+        if same:  # nothing that is told is too broad now
+            self._become(gone.entry, min(same))
+            return
         for group in self._take(gone.entry):
             self._place(group)

@@ -44,12 +44,12 @@ class FloodingSummary(Summary):
     def __init__(self) -> None:
         super().__init__()
         self._sources: set[Source] = set()
-        self._put(TRUE)
+        self._put(TRUE, 1.0)  # all of it may be in vain
 
     def __contains__(self, source: Source) -> bool:
         return source in self._sources
 
-    def add(self, source: Source, expression: Expression) -> None:
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
         self._sources.add(source)
 
     def remove(self, source: Source) -> None:

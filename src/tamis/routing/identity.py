@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.routing.base import Source, Strategy, Summary
+from tamis.routing.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -48,21 +49,26 @@ class IdentitySummary(Summary):
         self._comparisons = comparisons
         self._known_of: dict[Source, KnownFilter] = {}
         self._keys: dict[KnownFilter, int] = {}
-        self._counts: dict[KnownFilter, int] = {}
+        self._sources: dict[KnownFilter, Sources] = {}
 
     def __contains__(self, source: Source) -> bool:
         return source in self._known_of
 
-    def add(self, source: Source, expression: Expression) -> None:
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
         assert source not in self._known_of
         known = self._known_of[source] = self._comparisons.known(expression)
         if known not in self._keys:
-            self._keys[known] = self._put(expression)
-        self._counts[known] = self._counts.get(known, 0) + 1
+            self._keys[known] = self._put(expression, imperfection)
+            self._sources[known] = Sources()
+        self._sources[known].add(source, imperfection)
 
     def remove(self, source: Source) -> None:
         known = self._known_of.pop(source)
-        self._counts[known] -= 1
-        if not self._counts[known]:
-            del self._counts[known]
+        sources, key = self._sources[known], self._keys[known]
+        sources.remove(source)
+        if not sources:
+            del self._sources[known]
             self._drop(self._keys.pop(known))
+        elif sources.imperfection > self._imperfections.get(key, 0.0):
+            self._keys[known] = self._put(self._entries[key], sources.imperfection)
+            self._drop(key)

@@ -97,17 +97,17 @@ class Link:
         assert self._index is not None, "there are no advertisements"
         return self._index.witness(expression)
 
-    def want(self, source: Source, expression: Expression) -> None:
+    def want(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
         """Tell the neighbour of a filter, if anything that it wants may come from there."""
         if self._index is None:
-            self.wanted.add(source, expression)
+            self.wanted.add(source, expression, imperfection)
         elif (reason := self.reason(expression)) is not None:
-            self.want_because(reason, source, expression)
+            self.want_because(reason, source, expression, imperfection)
 
-    def want_because(self, key: Key, source: Source, expression: Expression) -> None:
+    def want_because(self, key: Key, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
         """Tell the neighbour of a filter that overlaps what it advertised under a key."""
         self._rely(source, expression, key)
-        self.wanted.add(source, expression)
+        self.wanted.add(source, expression, imperfection)
 
     def unwant(self, source: Source) -> None:
         """Forget a filter that the neighbour may have been told."""

@@ -4,6 +4,9 @@ A *cluster* is a filter that the neighbour knows, and the filters that it stands
 filter lies within its clusters, so nothing is lost; and, where merging is perfect, every cluster lies within its
 filters, so nothing is told that nobody wants.
 
+Filters from neighbours may be mergers themselves, and partly in vain; what a cluster matches in vain counts that in. A
+cluster that becomes more imperfect than the neighbour was told is told anew, with some room for more.
+
 A newcomer that lies within a cluster joins it. Else it takes over the clusters that lie within it, and looks for a
 partner: a cluster with which it merges, and what becomes of both looks again.
 
@@ -20,7 +23,7 @@ Departs: how is ours; no rule is given there.
 from __future__ import annotations
 
 from itertools import islice
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import Attribute, postorder
@@ -33,6 +36,7 @@ from tamis.relations.value_sets import Values, difference, intersection, is_disj
 from tamis.routing.base import Source, Summary
 from tamis.routing.coverage import Coverage
 from tamis.routing.members import Members
+from tamis.routing.sources import Sources
 from tamis.routing.waste import Waste
 
 if TYPE_CHECKING:
@@ -50,6 +54,8 @@ _TRIED = 8
 """With so many of the latest filters an imperfect merger is tried."""
 _FEW = 128
 """So many mergers of a link are compared one by one: each link has its own, and a pool of all would be far larger."""
+_STEPS = 4
+"""In so many steps a merger that loses filters uses up its budget: each is told, and lasts for several departures."""
 _LONGEST = 8_192
 """Filters that have more characters together, or about that, stay two: one is told again when one more comes."""
 
@@ -63,7 +69,7 @@ class Member:
         self.form = form
         self.hull = form.hull
         self.part = part_of(form, 0)
-        self.sources: set[Source] = set()
+        self.sources = Sources()
         self.clusters: list[Cluster] = []
         self.is_spread = False
         """Did it ever stand in several clusters?"""
@@ -72,25 +78,32 @@ class Member:
 class Cluster:
     """A filter that the neighbour knows, and those that it stands for."""
 
-    __slots__ = ("imperfection", "key", "members", "part")
+    __slots__ = ("imperfect", "imperfection", "key", "members", "part")
 
     def __init__(self, member: Member | None = None) -> None:
         self.key = -1
         self.part = Part({}, {}, ())
         self.imperfection = 0.0
+        """The share of what it matches that nobody may want, at most."""
         self.members: dict[Member, None] = {}
+        self.imperfect: dict[Member, None] = {}
+        """Those of its filters that are partly in vain themselves."""
         if member is not None:
             self.join(member)
+            self.imperfection = member.sources.imperfection
 
     def join(self, member: Member) -> None:
         """Stand for one more filter."""
         if member not in self.members:
             self.members[member] = None
             member.clusters.append(self)
+            if member.sources.imperfection:
+                self.imperfect[member] = None
 
     def leave(self, member: Member) -> None:
         """Stand for one less."""
         del self.members[member]
+        self.imperfect.pop(member, None)
         member.clusters.remove(self)
 
 
@@ -125,12 +138,18 @@ class MergingSummary(Summary):
     def __contains__(self, source: Source) -> bool:
         return source in self._member_of
 
-    def add(self, source: Source, expression: Expression) -> None:
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
         assert source not in self._member_of
         form = self._context.form(expression)
         member = self._by_formula.get(form.formula)
-        if member is None:
+        if member is not None:
+            member.sources.add(source, imperfection)
+            if not member.sources.imperfection:
+                for cluster in member.clusters:
+                    cluster.imperfect.pop(member, None)
+        else:
             member = self._by_formula[form.formula] = Member(form)
+            member.sources.add(source, imperfection)
             around = self._around(form)
             self._members.add(member, member.hull)
             for cluster in around:
@@ -138,13 +157,15 @@ class MergingSummary(Summary):
             self._note_spread(member)
             if not around:
                 self._place(Cluster(member), expression, is_apart=True)
-        member.sources.add(source)
         self._member_of[source] = member
 
     def remove(self, source: Source) -> None:
         member = self._member_of.pop(source)
+        before = member.sources.imperfection
         member.sources.remove(source)
         if member.sources:
+            if member.sources.imperfection > before:
+                self._risen(member, before)
             return
         del self._by_formula[member.form.formula]
         self._members.remove(member, member.hull)
@@ -201,10 +222,14 @@ class MergingSummary(Summary):
             partner, expression, imperfection = found
             cluster = self._united(self._taken(partner), cluster)
             cluster.imperfection = imperfection
-        cluster.key = self._put(expression)
+        self._tell(cluster, expression, cluster.imperfection)
+
+    def _tell(self, cluster: Cluster, expression: Expression, imperfection: float) -> None:
+        """Let the neighbour know a cluster by an expression, and how imperfect it is at most."""
+        cluster.key = self._put(expression, min(1.0, imperfection))
         cluster.part = part_of(self._context.form(expression), 0)
         self._clusters[cluster.key] = cluster
-        self._coverage.add(cluster.key, known)
+        self._coverage.add(cluster.key, self._comparisons.known(expression))
         self._partners.add(cluster.key, expression)
         if self._nearly is not None:
             self._alike.setdefault(_attributes(expression), {})[cluster.key] = None
@@ -239,8 +264,11 @@ class MergingSummary(Summary):
             found = None if self._is_too_long(other, form) else self._comparisons.united(other, form)
             if found is not None:
                 together = self._together(key, form, imperfection, found, 0.0)
-                if together <= self._budget:
-                    return key, found, together
+                # A perfect merger adds nothing; but where its parts overlap, their shares may add up to more.
+                if self._nearly is None or together <= max(
+                    self._budget, imperfection, self._clusters[key].imperfection
+                ):
+                    return key, found, min(1.0, together)
         return None if self._nearly is None else self._nearest(expression, imperfection, self._nearly)
 
     def _nearest(
@@ -292,18 +320,70 @@ class MergingSummary(Summary):
             self._taken(cluster.key)
             return
         lost = self._lost(cluster, gone)
+        inherited = self._inherited(cluster, gone)
         if lost is None or self._may_be_in_vain(cluster, lost):
+            self._become(cluster, cluster.imperfection + inherited)
+        elif inherited or not any(self._is_cut(cluster, *each) for each in _smallest_first(lost, cluster)):
+            self._take_apart(cluster)
+
+    def _take_apart(self, cluster: Cluster) -> None:
+        """Take a cluster back, and find a place for each of its filters anew; those that are perfect merge at once."""
+        self._taken(cluster.key)
+        members, imperfect = list(cluster.members), list(cluster.imperfect)
+        for member in members:
+            cluster.leave(member)
+        perfect = [member for member in members if not member.sources.imperfection]
+        for merger in mergers([member.form.expression for member in perfect], self._context.schema):
+            anew = Cluster()
+            for number in merger.members:
+                anew.join(perfect[number])
+            self._place(anew, merger.expression)
+        for member in imperfect:
+            self._place(Cluster(member), member.form.expression)
+
+    # -- What is matched in vain
+
+    def _inherited(self, cluster: Cluster, gone: Member) -> float:
+        """Return how much more of a cluster may be in vain, because those do not want all of it who have a place still.
+
+        It is no more than the place of the filter that is gone, and no more than all of what they match in vain.
+        """
+        if not cluster.imperfect:
+            return 0.0
+        theirs = sum(
+            member.sources.imperfection * self._waste.share(member.part, cluster.part) for member in cluster.imperfect
+        )
+        return min(theirs, self._waste.share(gone.part, cluster.part))
+
+    def _risen(self, member: Member, before: float) -> None:
+        """Take note that a filter is more in vain than it was, because those have left who wanted more of it."""
+        more = member.sources.imperfection - before
+        for cluster in list(member.clusters):
+            if member not in cluster.members or self._clusters.get(cluster.key) is not cluster:
+                continue  # another one was taken apart, and this became part of what came of it
+            cluster.imperfect[member] = None
+            self._become(cluster, cluster.imperfection + more * self._waste.share(member.part, cluster.part))
+
+    def _become(self, cluster: Cluster, imperfection: float) -> None:
+        """Let a cluster be more imperfect than before, if the budget allows it, and tell the neighbour if it must know.
+
+        A filter that stands alone is as imperfect as it was when it came: there is nothing to take apart.
+        """
+        if len(cluster.members) == 1 and self._is_whole(cluster):
+            imperfection = next(iter(cluster.members)).sources.imperfection
+        elif self._nearly is not None and imperfection > max(self._budget, cluster.imperfection):
+            self._take_apart(cluster)
             return
-        if not any(self._is_cut(cluster, *each) for each in _smallest_first(lost, cluster)):
-            self._taken(cluster.key)
-            members = list(cluster.members)
-            for member in members:
-                cluster.leave(member)
-            for merger in mergers([member.form.expression for member in members], self._context.schema):
-                anew = Cluster()
-                for number in merger.members:
-                    anew.join(members[number])
-                self._place(anew, merger.expression)
+        cluster.imperfection = imperfection
+        if imperfection > self._imperfections.get(cluster.key, 0.0):
+            step = self._budget / _STEPS
+            expression, told = self._entries[cluster.key], ceil(imperfection / step) * step if step else imperfection
+            self._tell(self._taken(cluster.key), expression, min(told, max(self._budget, imperfection)))
+
+    def _is_whole(self, cluster: Cluster) -> bool:
+        """Is a cluster of one filter that filter?"""
+        (member,) = cluster.members
+        return self._context.form(self._entries[cluster.key]).formula == member.form.formula
 
     def _lost(self, cluster: Cluster, gone: Member) -> Box | None:
         """Return, for each term, values to which all is confined that a cluster has lost; None if nothing is lost.
@@ -370,7 +450,9 @@ class MergingSummary(Summary):
         for member in reaching:
             if is_subset(member.hull.get(axis, axis.values), lost):
                 cluster.leave(member)
-            apart.setdefault(self._clipped(member, axis, lost), Cluster()).join(member)
+            piece = apart.setdefault(self._clipped(member, axis, lost), Cluster())
+            piece.join(member)
+            piece.imperfection = max(piece.imperfection, member.sources.imperfection)
             self._note_spread(member)
         if cluster.members:
             self._place(cluster, expression)
@@ -381,8 +463,8 @@ class MergingSummary(Summary):
     def _clipped(self, member: Member, axis: Axis, values: Values) -> Expression:
         """Return what a filter wants of some values; the filter itself if that cannot be said."""
         box = member.form.box
-        if box is None or axis not in box or is_subset(box[axis], values):
-            return member.form.expression
+        if box is None or axis not in box or is_subset(box[axis], values) or member.sources.imperfection:
+            return member.form.expression  # what is in vain of a filter may all lie in a piece of it
         part = Part({**box, axis: intersection(box[axis], values)}, {}, ())
         written = part.written(self._context)
         return member.form.expression if written is None else written

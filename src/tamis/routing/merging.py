@@ -3,15 +3,16 @@
 Beyond covering, filters that become one are told as one. A newcomer looks for partners among the filters that the
 neighbour knows: those with which it merges perfectly, found by an index. With a budget of imperfection it also tries
 the latest filters over the same attributes, and takes the merger that adds the least, as long as the share of what
-nobody asked for stays within the budget; what its parts already match in vain counts against it. `mergers` has the
+nobody asked for stays within the budget; what its parts already match in vain counts against it, also if they were
+merged elsewhere. `mergers` has the
 rest: what joins a merger, and what becomes of it when one of its filters leaves.
 
 Mergers are made for each neighbour by itself, of the filters from elsewhere. A merger that went to all neighbours alike
 would ask each for what only the same neighbour wants.
 
 Source: Mühl et al. 2002, section 2.6 (docs/bibliography.md).
-Departs: the budget holds at each broker; a merger that is merged again further on may exceed it. No rule is given
-there.
+Departs: errors add up along a path there, and no rule is given. Here entries carry their imperfection, so the budget
+  holds from end to end.
 """
 
 from __future__ import annotations

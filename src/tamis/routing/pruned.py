@@ -9,18 +9,19 @@ Source: Bittner 2008, section 6.5: pre-pruning (docs/bibliography.md).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.pruning.bulk import prune_many
 from tamis.routing.base import Changes, Source, Strategy, Summary
-from tamis.routing.messages import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tamis.language.expressions import Expression
     from tamis.pruning.goals import Goal
+    from tamis.routing.messages import Entry
     from tamis.selectivity.estimates import Share
 
 _REMEMBERED = 1 << 15
@@ -75,10 +76,10 @@ class PrunedSummary(Summary):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        return tuple(Entry(each.key, self._pruned(each.filter)) for each in self._inner.entries)
+        return tuple(replace(each, filter=self._pruned(each.filter)) for each in self._inner.entries)
 
-    def add(self, source: Source, expression: Expression) -> None:
-        self._inner.add(source, expression)
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
+        self._inner.add(source, expression, imperfection)
 
     def remove(self, source: Source) -> None:
         self._inner.remove(source)
@@ -88,4 +89,4 @@ class PrunedSummary(Summary):
 
     def changes(self) -> Changes:
         found = self._inner.changes()
-        return Changes(tuple(Entry(each.key, self._pruned(each.filter)) for each in found.added), found.removed)
+        return Changes(tuple(replace(each, filter=self._pruned(each.filter)) for each in found.added), found.removed)

@@ -44,9 +44,9 @@ class SimpleSummary(Summary):
     def __contains__(self, source: Source) -> bool:
         return source in self._keys
 
-    def add(self, source: Source, expression: Expression) -> None:
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
         assert source not in self._keys
-        self._keys[source] = self._put(expression)
+        self._keys[source] = self._put(expression, imperfection)
 
     def remove(self, source: Source) -> None:
         self._drop(self._keys.pop(source))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
-from tamis.relations import overlaps
+from tamis.relations import identical, overlaps
 from tamis.routing import (
     Advertise,
     Flooding,
@@ -225,12 +225,16 @@ class Tables:
             if broker.next_expiry is not None:
                 yield f"tables: {name} still waits for a lease to end"
             for peer, key, filter_ in broker.table.entries():
-                if filter_ != TRUE or not self._is_flooded(peer, name):
+                if not self._is_everything(filter_) or not self._is_flooded(peer, name):
                     yield f"tables: {name} still knows {key}, {filter_} of {peer}"
             for neighbour in broker.neighbours:
                 for filter_ in broker.advertised_by(neighbour).values():
                     if not self._is_constant(filter_, neighbour, name):
                         yield f"tables: {name} still knows that {filter_} may come from {neighbour}"
+
+    def _is_everything(self, filter_: Expression) -> bool:
+        """Does every event match? With a schema, that may be said in many ways."""
+        return filter_ == TRUE or bool(identical(filter_, TRUE, self._schema))
 
     def _is_flooded(self, source: str, target: str) -> bool:
         """Does somebody flood from whom a broker hears by another?"""
@@ -242,7 +246,7 @@ class Tables:
         """Is it what a broker advertises however little its clients do?"""
         side = self._side(source, target)
         strategies = [self._network.brokers[name].advertising for name in side]
-        if filter_ == TRUE and any(each is None or floods(each) for each in strategies):
+        if self._is_everything(filter_) and any(each is None or floods(each) for each in strategies):
             return True
         return self._announces and any(_overlap(filter_, announced_by(name), self._schema) for name in side)
 
