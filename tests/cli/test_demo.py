@@ -7,7 +7,8 @@ from rich.cells import cell_len
 
 import tamis as library
 from tamis.cli import auction
-from tamis.cli.demo import HONESTLY, a_near_miss
+from tamis.cli import demo as command
+from tamis.cli.demo import MORE, a_near_miss
 from tests.cli.conftest import tamis
 
 
@@ -26,6 +27,20 @@ def test_the_report_counts_what_the_definition_matches():
         tree = library.parse(subscription["text"])
         assert subscription["matches"] == sum(library.holds(tree, event) for event in events)
     assert document["matches"] == sum(subscription["matches"] for subscription in document["subscriptions"])
+
+
+def test_the_demonstration_runs_the_flagship():
+    document = demo("--events", "100")
+    assert document["algorithm"] == library.Matcher().algorithm == "block"
+    assert (document["judged_pairs"], document["wrong"]) == (1300, 0)
+
+
+def test_a_wrong_match_would_be_noticed(monkeypatch):
+    whole = command.matched
+    monkeypatch.setattr(command, "matched", lambda *arguments: whole(*arguments) | {"bargains": [0, 1, 2, 3]})
+    result = tamis("demo", "--events", "50")
+    assert result.exit_code == 1
+    assert "not as found" in " ".join(result.stdout.split())
 
 
 def test_the_same_seed_gives_the_same_report():
@@ -61,7 +76,9 @@ def test_the_report_fits_the_terminal_and_is_honest(width: int):
     assert result.exit_code == 0
     assert max(map(cell_len, result.stdout.splitlines())) <= width
     assert "█" in result.stdout
-    assert HONESTLY in " ".join(result.stdout.split())
+    told = " ".join(result.stdout.split())
+    assert "The definition of what matches, asked about 1,300 pairs one by one: all as found." in told
+    assert MORE in told
     assert result.stderr == "", "without a terminal there is no progress bar"
 
 

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from tamis.cli import app, check, demo, explain, lab, language, match, pipeline, stream, workload
+from tamis.cli import app, check, demo, doctor, explain, lab, language, match, pipeline, stream, workload
 from tests.cli.conftest import environment, tamis
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ EXAMPLES = {
     ("explain",): explain.EXAMPLES,
     ("language",): language.EXAMPLES,
     ("demo",): demo.EXAMPLES,
+    ("doctor",): doctor.EXAMPLES,
     ("match",): match.EXAMPLES,
     ("stream",): stream.EXAMPLES,
     ("pipeline",): pipeline.EXAMPLES,
@@ -85,6 +86,11 @@ def test_a_help_fits_eighty_columns(command: tuple[str, ...]):
 @of_every_command
 def test_every_command_answers_in_json(command: tuple[str, ...]):
     assert "--json" in help_of(command)
+
+
+@of_every_command
+def test_flags_are_shown_as_people_write_them(command: tuple[str, ...]):
+    assert "<bool>" not in help_of(command).lower()
 
 
 def test_the_short_option_helps_too():

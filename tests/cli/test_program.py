@@ -17,6 +17,13 @@ def test_the_version_is_the_librarys():
     assert program("--version").stdout.decode() == f"tamis {library.__version__}\n"
 
 
+def test_the_version_has_a_short_option_and_the_package_is_a_program():
+    assert tamis("-V").stdout == f"tamis {library.__version__}\n"
+    command = [sys.executable, "-m", "tamis", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment({}), timeout=60)
+    assert done.stdout == f"tamis {library.__version__}\n"
+
+
 def test_a_pipe_gets_plain_text():
     result = program("explain", "price < 20 OR bids > 3", "--event", '{"price": 12}')
     assert result.returncode == 0

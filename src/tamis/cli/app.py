@@ -2,12 +2,13 @@
 
 import io
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from tamis import __version__
-from tamis.cli import check, demo, explain, lab, language, match, pipeline, stream, workload
+from tamis.cli import check, demo, doctor, explain, lab, language, match, pipeline, stream, workload
 from tamis.cli.lessons import Example, epilog
 
 EXAMPLES = (
@@ -15,10 +16,33 @@ EXAMPLES = (
     Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "Does the event match, and why?"),
     Example("tamis language", "What can be written in a text?"),
     Example("tamis demo", "What does all of it look like at work?"),
+    Example("tamis doctor", "Is everything here that it needs?"),
 )
+
+
+class _PlainFlags:
+    """Shows flags as people write them: `--once`, not `--once <bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, `--help` among them."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class Command(_PlainFlags, TyperCommand):
+    """One of the commands."""
+
+
+class Group(_PlainFlags, TyperGroup):
+    """The program."""
+
 
 app = typer.Typer(
     name="tamis",
+    cls=Group,
     rich_markup_mode="rich",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # an event may hold what should not stand in a log
@@ -37,21 +61,22 @@ def _show_version(is_wanted: bool) -> None:
 )
 def tamis(
     version: Annotated[
-        bool, typer.Option("--version", metavar="", help="Show the version.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Content-based publish/subscribe: standing questions, exactly answered."""
 
 
-app.command("check", epilog=epilog(check.EXAMPLES, *check.NOTES))(check.check)
-app.command("explain", epilog=epilog(explain.EXAMPLES, *explain.NOTES))(explain.explain)
-app.command("language", epilog=epilog(language.EXAMPLES, *language.NOTES))(language.language)
-app.command("demo", epilog=epilog(demo.EXAMPLES, *demo.NOTES))(demo.demo)
-app.command("match", epilog=epilog(match.EXAMPLES, *match.NOTES))(match.match)
-app.command("stream", epilog=epilog(stream.EXAMPLES, *stream.NOTES))(stream.stream)
-app.command("pipeline", epilog=epilog(pipeline.EXAMPLES, *pipeline.NOTES))(pipeline.pipeline)
-app.command("workload", epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
-app.command("lab", epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
+app.command("check", cls=Command, epilog=epilog(check.EXAMPLES, *check.NOTES))(check.check)
+app.command("explain", cls=Command, epilog=epilog(explain.EXAMPLES, *explain.NOTES))(explain.explain)
+app.command("language", cls=Command, epilog=epilog(language.EXAMPLES, *language.NOTES))(language.language)
+app.command("doctor", cls=Command, epilog=epilog(doctor.EXAMPLES, *doctor.NOTES))(doctor.doctor)
+app.command("demo", cls=Command, epilog=epilog(demo.EXAMPLES, *demo.NOTES))(demo.demo)
+app.command("match", cls=Command, epilog=epilog(match.EXAMPLES, *match.NOTES))(match.match)
+app.command("stream", cls=Command, epilog=epilog(stream.EXAMPLES, *stream.NOTES))(stream.stream)
+app.command("pipeline", cls=Command, epilog=epilog(pipeline.EXAMPLES, *pipeline.NOTES))(pipeline.pipeline)
+app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
+app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 
 
 def run() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tamis.language import Explanation
 
-AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Answer with one JSON document, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document, for programs.")]
 
 YES, NO, MISTAKE = 0, 1, 2
 """The exit codes, which are grep's."""

@@ -1,9 +1,8 @@
-"""Which rows of a table become subscriptions, and what is said of the others?
+"""How does a table become a matcher, and which of its rows does not?
 
-One rule, wherever a table of ids and conditions comes in: the rows are taken in their order, as if each was added by
-itself, and a row that cannot be added is left out with its reason. So the first usable row of an id stays and later
-ones are rejected; a text that does not parse is rejected with the parser's words and takes no id; a NULL is no id
-and no condition.
+By the rule that `rejections` states: the rows are taken in their order, as if each was added by itself, and a row that
+cannot be added is left out with its reason. What comes on top is what tables need on a cluster and in files: the
+matcher registers in the order of the ids, whatever the order of the rows, and a rejected row knows its place.
 
 A table is loaded, and is either right or wrong about an id. That a subscription is given another text later is no
 mistake: it is another operation (`tamis.spark.SubscriptionLog.change`).
@@ -13,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import TamisError
-from tamis.matching.errors import DuplicateIdError
+from tamis.matching.errors import BadTableError, DuplicateIdError
 from tamis.matching.matcher import Matcher
+from tamis.matching.tables import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,52 +55,39 @@ def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[
     >>> matcher.match({"price": 12, "signed": True})
     [1, 2]
     >>> [(row.id, row.condition, row.error) for row in rejected]
-    [(1, 'price <', 'ExpressionSyntaxError'), (2, 'price < 30', 'DuplicateIdError'), (None, 'signed', 'NullIdError')]
+    [(1, 'price <', 'ExpressionSyntaxError'), (2, 'price < 30', 'DuplicateIdError'), (None, 'signed', 'BadTableError')]
     """
     asked = list(rows)
-    firsts: dict[Any, Row] = {}
-    for row in asked:
-        if row.id is not None and row.condition is not None:
-            firsts.setdefault(row.id, row)
+    columns = Rows([row.id for row in asked], [row.condition for row in asked], [row.priority or 0 for row in asked])
+    rejections: dict[int, Rejection] = {}
+    numbers = list(range(len(asked)))
+    if columns.first_objection() is not None:
+        objections = {number: columns.objection(number) for number in numbers}
+        for number, told in objections.items():
+            if told is not None:
+                rejections[number] = _rejection(asked[number], BadTableError.__name__, told)
+        numbers = [number for number in numbers if number not in rejections]
+    numbers.sort(key=lambda number: asked[number].id)  # rows of one id stay in their order
     matcher = Matcher(schema=schema)
-    try:
-        matcher.add_many(_entries(firsts))
-    except TamisError:  # then it is worth the time to ask each of them
-        firsts, rejected = _one_by_one(asked, matcher)
-        matcher.add_many(_entries(firsts))
-        return matcher, rejected
-    return matcher, [_without_text_or_id(row) for row in asked if row is not firsts.get(row.id)]
-
-
-def _one_by_one(rows: list[Row], judge: Matcher) -> tuple[dict[Any, Row], list[Rejection]]:
-    """Go through the rows in their order; return which to register, by id, and the others."""
-    taken: dict[Any, Row] = {}
-    rejected = []
-    for row in rows:
-        if row.id is None or row.condition is None or row.id in taken:
-            rejected.append(_without_text_or_id(row))
-            continue
-        try:
-            if row.priority:
-                Matcher().add(row.id, "TRUE", priority=row.priority)
-            judge.check(row.condition)
-        except TamisError as error:
-            rejected.append(Rejection(row.id, row.condition, type(error).__name__, str(error), row.place))
+    entries: list[Any] = [(row.id, row.condition, row.priority or 0) for row in map(asked.__getitem__, numbers)]
+    rejected = matcher.add_many(entries, on_error="skip")
+    # The rejected rows come in the order of the rows. Equal texts share a verdict, so of two rows that say the same the
+    # first one was taken if the second is one too many.
+    taken: set[Any] = set()
+    waiting = iter(rejected)
+    bad = next(waiting, None)
+    for number in numbers:
+        row = asked[number]
+        is_bad = bad is not None and (bad.id, bad.condition) == (row.id, row.condition)
+        if bad is not None and is_bad and (bad.error != DuplicateIdError.__name__ or row.id in taken):
+            rejections[number] = _rejection(row, bad.error, bad.reason)
+            bad = next(waiting, None)
         else:
-            taken[row.id] = row
-    return taken, rejected
+            taken.add(row.id)
+    return matcher, [rejections[number] for number in sorted(rejections)]
 
 
-def _without_text_or_id(row: Row) -> Rejection:
-    """Say what is wrong with a row that lacks something, or comes after the one that has its id."""
-    if row.id is None:
-        error, message = "NullIdError", "a subscription has an id, and this one has NULL"
-    elif row.condition is None:
-        error, message = "NullConditionError", "a condition is a text, and this one is NULL"
-    else:
-        error, message = DuplicateIdError.__name__, "an earlier row has this id, and the first one stays"
-    return Rejection(row.id, row.condition, error, message, row.place)
-
-
-def _entries(rows: dict[Any, Row]) -> list[tuple[Any, Any, int]]:
-    return [(each, rows[each].condition, rows[each].priority or 0) for each in sorted(rows)]
+def _rejection(row: Row, error: str, reason: str) -> Rejection:
+    if error == DuplicateIdError.__name__:
+        reason = "an earlier row has this id, and the first one stays"
+    return Rejection(row.id, row.condition, error, reason, row.place)
