@@ -28,6 +28,7 @@ from rich.table import Table
 
 from benchmarks.algorithms import against_published, algorithms, phases
 from benchmarks.cases import CASES
+from benchmarks.changes import changes
 from benchmarks.destinations import destinations
 from benchmarks.imperfection import routing_imperfection
 from benchmarks.matching import growth, single_events, throughput
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "warm_up": warm_up,
     "watching": watching,
     "destinations": destinations,
+    "changes": changes,
     "algorithms": algorithms,
     "against_published": against_published,
     "phases": phases,

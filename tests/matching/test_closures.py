@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.language.expressions import And, Attribute, Between, Call, Compare, Literal, Not, Or, Xor
+from tamis.language.expressions import And, Attribute, Between, Call, Compare, In, Literal, Not, Or, Xor
 from tamis.language.meaning import value
 from tamis.matching import closures
-from tamis.matching.closures import compiled
+from tamis.matching.closures import compiled, holding
 from tests.matching.columnwise.test_evaluation import SCHEMA, THEMES, same, terms
 from tests.strategies import COMPARISONS, conditions, events, predicates
+
+A, B = Attribute(("a",)), Attribute(("b",))
 
 
 @given(
@@ -40,6 +42,28 @@ def test_a_closure_gives_what_the_reference_meaning_gives_for_values_of_its_kind
         assert same(compiled(expression, SCHEMA)(event), value(expression, event, SCHEMA)), expression
 
 
+@given(asked=st.lists(conditions, min_size=1, max_size=5), batch=st.lists(events(), max_size=5))
+def test_what_says_whether_a_condition_holds_agrees_with_the_reference_meaning(asked, batch):
+    for expression in (*asked, And((*asked, asked[0])), *(And((A, Not(each))) for each in asked)):
+        holds = holding(expression, SCHEMA)
+        for event in batch:
+            assert holds(event) is tamis.holds(expression, event, SCHEMA), (expression, event)
+
+
+@given(
+    members=st.lists(st.one_of(st.integers(-3, 3), st.sampled_from(["a", "é", 2**63, 1.0, None, True])), min_size=1),
+    found=st.one_of(
+        st.integers(-3, 3), st.sampled_from(["a", "é", "\ud800", 2**63, 10**40, 1.0, None, True, math.nan])
+    ),
+    is_uniform=st.booleans(),
+)
+def test_membership_is_that_of_the_reference_meaning_whatever_the_types(members, found, is_uniform):
+    if is_uniform:
+        members = [member for member in members if type(member) is type(members[0])]
+    expression = In(A, tuple(members))
+    assert same(compiled(expression)({"a": found}), value(expression, {"a": found}))
+
+
 UGLY = [None, True, False, 0, 1, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1, 0.0, -0.0, 1.5, float(2**53), 9.3e18]
 UGLY += [
     math.nan,
@@ -56,7 +80,6 @@ UGLY += [
     "é",
 ]
 UGLY += [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29), dt.datetime(2024, 2, 29, 1), [1, "a"], [], {"x": 1}]
-A, B = Attribute(("a",)), Attribute(("b",))
 
 
 @pytest.mark.parametrize("operator", COMPARISONS)

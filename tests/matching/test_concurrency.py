@@ -19,7 +19,7 @@ from tests.matching.histories import CONDITIONS, EVENTS, HOLDS, History, Writer
 def busy(request, monkeypatch):
     """Segments are made early, of what comes together or of what was left open, and merged in the background."""
     monkeypatch.setattr(algorithm, "_MANY", request.param)
-    monkeypatch.setattr(algorithm, "_FEW_OPEN", 4)
+    monkeypatch.setattr(algorithm, "_MOST_OPEN", 4)
     monkeypatch.setattr(algorithm, "_BACKGROUND", 10)
 
 

@@ -20,6 +20,7 @@ from tamis.language.expressions import (
     Call,
     Compare,
     Expression,
+    In,
     IsNull,
     Like,
     Literal,
@@ -68,9 +69,38 @@ def compiled(expression: Expression, schema: Schema | None = None) -> Closure:
     >>> [is_cheap(event) for event in ({"price": 2.5, "bids": 4}, {"price": 25, "bids": 1}, {"bids": 1})]
     [True, False, None]
     """
-    if size(expression) > _MOST_NODES or depth(expression) > _DEEPEST:
+    if not is_small(expression):
         return lambda event: value(expression, event, schema)
     return fold_shared(expression, lambda node, below: _closure(node, below, schema))
+
+
+def holding(expression: Expression, schema: Schema | None = None) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a function of events that says whether a condition is true.
+
+    Whoever asks no more than that need not know of a conjunction whether it is false or unknown, and may stop sooner.
+
+    >>> import tamis
+    >>> is_wanted = holding(tamis.parse("price < 20 AND bids > 3"))
+    >>> [is_wanted(event) for event in ({"price": 2, "bids": 4}, {"price": 25, "bids": 4}, {"bids": 4})]
+    [True, False, False]
+    """
+    if not isinstance(expression, And) or not is_small(expression):
+        truth = compiled(expression, schema)
+        return lambda event: truth(event) is True
+    operands = [compiled(operand, schema) for operand in expression.operands]
+
+    def holds(event: Mapping[str, Any]) -> bool:
+        for operand in operands:  # noqa: SIM110 - a generator costs more than what it asks
+            if operand(event) is not True:
+                return False
+        return True
+
+    return holds
+
+
+def is_small(expression: Expression) -> bool:
+    """Is an expression small enough for functions of its own?"""
+    return size(expression) <= _MOST_NODES and depth(expression) <= _DEEPEST
 
 
 def _closure(node: Expression, below: list[Closure], schema: Schema | None) -> Closure:
@@ -87,6 +117,8 @@ def _closure(node: Expression, below: list[Closure], schema: Schema | None) -> C
             return _both_texts(remembered_cidr, *below)
         case Call(name) | Test(name):
             return _call(FUNCTIONS[name].meaning, below)
+        case Compare(operator, Attribute((name,)), Literal(constant)) if operator in _ORDERED:
+            return _attribute_comparison(_ORDERED[operator], name, below[0], constant)
         case Compare(operator, _, Literal(constant)) if operator in _ORDERED:
             return _comparison_with(_ORDERED[operator], below[0], constant)
         case Compare(operator) if operator in _ORDERED:
@@ -95,6 +127,8 @@ def _closure(node: Expression, below: list[Closure], schema: Schema | None) -> C
             return _conjunction(
                 [_comparison_with(python.ge, below[0], low), _comparison_with(python.le, below[0], high)]
             )
+        case In(_, members):
+            return _membership(node, below[0], members, schema)
         case IsNull():
             inner = below[0]
             return lambda event: inner(event) is None
@@ -165,6 +199,41 @@ def _comparison_with(ordered: Callable[[Any, Any], bool], inner: Closure, consta
             return ordered(found, constant)
         order = compare(found, constant)
         return None if order is None else ordered(order, 0)
+
+    return truth
+
+
+def _attribute_comparison(ordered: Callable[[Any, Any], bool], name: str, inner: Closure, constant: Any) -> Closure:
+    """Look into the event at once; what is not of the usual type, or not in its usual bounds, goes the long way."""
+    general = _comparison_with(ordered, inner, constant)
+    if type(constant) is str:
+
+        def text_truth(event: Mapping[str, Any]) -> Any:
+            found = event.get(name)
+            return ordered(found, constant) if type(found) is str and found.isascii() else general(event)
+
+        return text_truth
+    if type(constant) is not int:
+        return general
+
+    def truth(event: Mapping[str, Any]) -> Any:
+        found = event.get(name)
+        if type(found) is int and LEAST_INTEGER <= found <= GREATEST_INTEGER:
+            return ordered(found, constant)
+        return general(event)
+
+    return truth
+
+
+def _membership(node: In, inner: Closure, members: tuple[Any, ...], schema: Schema | None) -> Closure:
+    kinds = set(map(type, members))
+    if len(kinds) != 1 or not kinds <= {int, str}:
+        return lambda event: meaning(node, [inner(event)], event, schema)
+    kind, known = kinds.pop(), frozenset(members)
+
+    def truth(event: Mapping[str, Any]) -> Any:
+        found = inner(event)
+        return found in known if type(found) is kind else meaning(node, [found], event, schema)
 
     return truth
 

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.meaning import holds
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.matching.block import kernels
 from tamis.matching.block.draft import Drafting
 from tamis.matching.block.joining import joined
+from tamis.matching.block.parts import Flags, Part
 from tamis.matching.block.segment import Segment, compiled
-from tamis.matching.encoder import Encoder
+from tamis.matching.closures import Closure, holding, is_small
 from tamis.matching.watching import PlainAxes, as_column
 
 if TYPE_CHECKING:
@@ -40,38 +40,22 @@ BLOCK = 8192
 _FEW_EVENTS = 32
 """Up to so many events are matched one by one."""
 _SAMPLE = 2048
-_FEW_OPEN = 16
-"""So many open subscriptions are asked one by one before it pays to compile them."""
+_MOST_OPEN = 32
+"""So many open subscriptions are laid out; fewer are asked one by one, by functions made for each."""
 _MANY = 4096
 """So many subscriptions that come together are compiled as they come."""
 _RATIO = 4
 """Neighbouring segments are merged where the older is not so many times as large."""
 _AT_REST = 16
-"""After so many matches without a change what is left to merge is merged: it will be used for long."""
-_BACKGROUND = 20_000
+"""After so many matches without a change, and one for each so many subscriptions, what is left to merge is merged: it
+will be used for long."""
+_BACKGROUND = 2_000
 """Merges of so many subscriptions are left to the background."""
 
 _MOST_DESTINATIONS = 1 << 14
 """Beyond so many destinations a map of each costs more than finding all matches."""
 
-Flags = npt.NDArray[np.bool_]
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Part:
-    """A segment and which of its subscriptions are alive. The flags are replaced, never changed."""
-
-    segment: Segment
-    alive: Flags
-    asked: Flags = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.asked = self.segment.asked(self.alive)
-
-    @property
-    def living(self) -> int:
-        return int(np.count_nonzero(self.alive))
 
 
 class Block(Algorithm):
@@ -81,12 +65,16 @@ class Block(Algorithm):
 
     def __init__(self, schema: Schema | None = None) -> None:
         super().__init__(schema)
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         self._open: dict[int, Expression] = {}
+        self._closures: dict[int, Closure] = {}
+        """Of what is open, as far as somebody matched since it came."""
         self._dead: list[int] = []
         self._sample: Events | None = None
         self._lock = threading.RLock()
         self._merging: threading.Thread | None = None
+        self._being_merged: set[int] = set()
+        """The segments that the thread works on, by identity; the thread holds them."""
         self._snapshot: BlockSnapshot | None = None
         self._uses = 0
         """How often the snapshot was used."""
@@ -107,25 +95,30 @@ class Block(Algorithm):
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:
+            is_used = self._snapshot is not None
             self._snapshot = None
             if not isinstance(prepared, Segment):
                 self._open.update(zip(handles, prepared, strict=True))
+                if is_used:  # somebody matches between changes, and should not have to wait for what is done here
+                    self._ready_open(_MOST_OPEN)
                 return
             self._flush()  # what came before stays before
             prepared.draft.handles = np.array(handles, np.int64)
-            self._parts.append(_Part(prepared, np.ones(len(prepared), np.bool_)))
+            self._parts.append(Part.of(prepared))
             self._merge()
 
     def remove(self, handle: int) -> None:
         with self._lock:
-            self._snapshot = None
-            if self._open.pop(handle, None) is None:
-                self._dead.append(handle)
+            self.remove_many([handle])
 
     def remove_many(self, handles: Iterable[int]) -> None:
         with self._lock:
             self._snapshot = None
-            self._dead += [handle for handle in handles if self._open.pop(handle, None) is None]
+            for handle in handles:
+                if self._open.pop(handle, None) is None:
+                    self._dead.append(handle)
+                else:
+                    self._closures.pop(handle, None)
 
     def learn(self, events: Events) -> None:
         """Remember a sample of the events, and lay everything out anew by it."""
@@ -137,7 +130,7 @@ class Block(Algorithm):
             self._flush()
             # A loaded segment knows its events already, though the sample was not saved with it.
             self._parts = [
-                _Part(compiled(part.segment.draft, self._sample, self.schema), part.alive)
+                Part.of(compiled(part.segment.draft, self._sample, self.schema), part.alive)
                 if is_all or not part.segment.is_informed
                 else part
                 for part in self._parts
@@ -149,15 +142,29 @@ class Block(Algorithm):
     def snapshot(self) -> BlockSnapshot:
         with self._lock:
             if self._snapshot is None:
-                self._bury()
-                if len(self._open) > _FEW_OPEN or self.merge_always:
+                if self._dead:
+                    self._bury()
+                if len(self._open) > _MOST_OPEN or self.merge_always:
                     self._flush()
-                self._snapshot = BlockSnapshot(tuple(self._parts), dict(self._open), self.schema)
+                self._ready_open(_MOST_OPEN)
+                self._snapshot = BlockSnapshot(
+                    tuple(self._parts), self._open.copy(), self._closures.copy(), self.schema
+                )
                 self._uses = 0
             self._uses += 1
-            if self._uses % _AT_REST == 0 and (len(self._parts) > 1 or any(map(_has_many_dead, self._parts))):
-                self._start_merging(self._parts)
+            if self._uses % _AT_REST == 0:
+                self._merge_at_rest()
             return self._snapshot
+
+    def _ready_open(self, most: int) -> None:
+        """Make functions of what is open, or a segment of it where it is much."""
+        if len(self._open) >= most:
+            self._flush()
+        for handle in self._open.keys() - self._closures.keys():
+            if not is_small(self._open[handle]):
+                self._flush()
+                return
+            self._closures[handle] = holding(self._open[handle], self.schema)
 
     def compiled_snapshot(self) -> BlockSnapshot:
         """Return the present set with nothing left open."""
@@ -174,26 +181,24 @@ class Block(Algorithm):
             drafting = Drafting()
             drafting.add_many(self._open.keys(), self._open.values())
             segment = compiled(drafting.finished(), self._sample, self.schema)
-            self._parts.append(_Part(segment, np.ones(len(segment), np.bool_)))
-            self._open = {}
+            self._parts.append(Part.of(segment))
+            self._open, self._closures = {}, {}
         self._merge()
 
     def _bury(self) -> None:
         """Mark what was removed."""
-        for part_number, part in enumerate(self._parts):
-            if not self._dead:
-                return
-            handles = part.segment.draft.handles
-            places = np.searchsorted(handles, self._dead)
-            is_here = places < len(handles)
-            is_here[is_here] = handles[places[is_here]] == np.array(self._dead)[is_here]
-            if is_here.any():
-                alive = part.alive.copy()
-                alive[places[is_here]] = False
-                self._parts[part_number] = _Part(part.segment, alive)
-                self._dead = [handle for handle, gone in zip(self._dead, is_here, strict=True) if not gone]
+        dead = np.array(self._dead, np.int64)
+        for number, part in enumerate(self._parts):
+            if not len(dead):
+                break
+            places, is_here = part.places(dead)
+            if len(places):
+                self._parts[number] = part.without(places)
+                dead = dead[~is_here]
+        self._dead = []
 
     def _merge(self) -> None:
+        """Merge what should be: at once where it is little, in the background where it is much."""
         self._parts = [part for part in self._parts if part.living]
         while True:
             span = self._mergeable()
@@ -206,37 +211,53 @@ class Block(Algorithm):
                 return
             self._parts[first:last] = [self._merged(parts)]
 
-    def _start_merging(self, parts: list[_Part]) -> None:
+    def _merge_at_rest(self) -> None:
+        """Merge all that is left, if it was used so often without a change that this is likely to pay."""
+        if len(self._parts) > 1 or any(part.has_many_dead for part in self._parts):
+            living = sum(part.living for part in self._parts)
+            if self._uses * _AT_REST >= living:
+                self._start_merging(self._parts)
+
+    def _start_merging(self, parts: list[Part]) -> None:
         if self._merging is None:
+            self._being_merged = {id(part.segment) for part in parts}
             self._merging = threading.Thread(
                 target=self._merge_behind, args=(list(parts),), name="tamis merge", daemon=True
             )
             self._merging.start()
 
     def _mergeable(self) -> tuple[int, int] | None:
-        """Return the segments to merge next: the newest ones that are not much smaller than their neighbours."""
+        """Return the segments to merge next: the newest ones that are not much smaller than their neighbours.
+
+        Those that are being merged in the background are left alone, and so is what came before them.
+        """
         sizes = [part.living for part in self._parts]
         if self.merge_always:
             return (0, len(sizes)) if len(sizes) > 1 else None
+        busy = [place for place, part in enumerate(self._parts) if self._is_busy(part)]
+        begin = busy[-1] + 1 if busy else 0
         first = len(sizes) - 1
         total = sizes[-1] if sizes else 0
-        while first > 0 and sizes[first - 1] < _RATIO * total:
+        while first > begin and sizes[first - 1] < _RATIO * total:
             first -= 1
             total += sizes[first]
         if first < len(sizes) - 1:
             return first, len(sizes)
         # Much that is dead in one segment is worth a rewrite too.
         for number, part in enumerate(self._parts):
-            if _has_many_dead(part):
+            if part.has_many_dead and not self._is_busy(part):
                 return number, number + 1
         return None
 
-    def _merged(self, parts: list[_Part]) -> _Part:
+    def _is_busy(self, part: Part) -> bool:
+        return self._merging is not None and id(part.segment) in self._being_merged
+
+    def _merged(self, parts: list[Part]) -> Part:
         draft = joined([part.segment.draft for part in parts], [part.alive for part in parts])
         segment = compiled(draft, self._sample, self.schema)
-        return _Part(segment, np.ones(len(segment), np.bool_))
+        return Part.of(segment)
 
-    def _merge_behind(self, parts: list[_Part]) -> None:
+    def _merge_behind(self, parts: list[Part]) -> None:
         try:
             merged = self._merged(parts)
         except BaseException:
@@ -278,7 +299,7 @@ class Block(Algorithm):
 
     def restore(self, parts: Sequence[tuple[Segment, Flags]]) -> None:
         """Take back what `parts` returned."""
-        self._parts = [_Part(segment, alive) for segment, alive in parts]
+        self._parts = [Part.of(segment, alive) for segment, alive in parts]
 
     # -- Told to others
 
@@ -321,26 +342,34 @@ class _Found:
 class BlockSnapshot(Snapshot):
     """Segments, and the few subscriptions that are still open."""
 
-    def __init__(self, parts: tuple[_Part, ...], open_part: dict[int, Expression], schema: Schema | None) -> None:
+    def __init__(
+        self,
+        parts: tuple[Part, ...],
+        open_part: dict[int, Expression],
+        closures: dict[int, Closure],
+        schema: Schema | None,
+    ) -> None:
         self._parts = parts
         self._open = open_part
+        self._closures = closures
         self._schema = schema
-        self._encoders = [Encoder(part.segment.draft.axes, schema, part.segment.distances()) for part in parts]
-        self._offsets = [_offset(part.segment.draft.handles) for part in parts]
+        self._encoders = [part.segment.encoder(schema) for part in parts]
+        self._offsets = [part.segment.offset() for part in parts]
         self._open_axes: PlainAxes | None = None
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         found = []
         for part, encoder, offset in zip(self._parts, self._encoders, self._offsets, strict=True):
-            owners = part.segment.match_event(encoder.codes(event), *_alive(part, among))
+            owners = part.segment.match_event(encoder.codes(event), *part.among(among))
             found.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
         if self._open:
             found.append(self._match_open(event, among))
         return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found])
 
     def _match_open(self, event: Mapping[str, Any], among: Handles | None) -> Handles:
-        asked = self._open if among is None else {int(handle) for handle in among} & self._open.keys()
-        return np.array([h for h in asked if holds(self._open[h], event, self._schema)], np.int64)
+        asked = None if among is None else set(among.tolist())
+        handles = [handle for handle, holds in self._closures.items() if holds(event)]
+        return np.array([handle for handle in handles if asked is None or handle in asked], np.int64)
 
     def reach_event(
         self, event: Mapping[str, Any], destinations: Destinations, among: Handles | None = None
@@ -350,7 +379,7 @@ class BlockSnapshot(Snapshot):
         reached = np.zeros(len(destinations), np.uint64)
         found: list[Handles] = []
         for part, encoder in zip(self._parts, self._encoders, strict=True):
-            alive, asked = _alive(part, among)
+            alive, asked = part.among(among)
             shortcut = part.segment.shortcut(destinations)
             owners = part.segment.match_event(encoder.codes(event), alive, asked, shortcut.arrays(alive, reached, 1))
             if len(owners):
@@ -371,7 +400,7 @@ class BlockSnapshot(Snapshot):
         if events.count <= _FEW_EVENTS:
             each = [self.reach_event(event, destinations, among) for event in events.mappings()]
             return _numbered([handles for handles, _ in each]), _numbered([numbers for _, numbers in each])
-        alive = [_alive(part, among) for part in self._parts]
+        alive = [part.among(among) for part in self._parts]
 
         def block(start: int) -> tuple[_Found, Pairs]:
             part = events if events.count <= BLOCK else events.slice(start, BLOCK)
@@ -389,7 +418,7 @@ class BlockSnapshot(Snapshot):
             raise AssertionError("a batch is matched against a compiled snapshot")
         if events.count <= _FEW_EVENTS:
             return _numbered([self.match_event(event, among) for event in events.mappings()])
-        alive = [_alive(part, among) for part in self._parts]
+        alive = [part.among(among) for part in self._parts]
 
         def block(start: int) -> _Found:
             part = events if events.count <= BLOCK else events.slice(start, BLOCK)
@@ -470,22 +499,3 @@ def _sorted_pairs(maps: npt.NDArray[np.uint64], words: int, first: int) -> Pairs
         kernels.events_of_maps(maps, words, events, rows)
     order = np.argsort(events[:count], kind="stable")
     return first + events[order], rows[order]
-
-
-def _has_many_dead(part: _Part) -> bool:
-    return len(part.segment) > 64 and part.living < 0.75 * len(part.segment)
-
-
-def _offset(handles: Handles) -> np.int64 | None:
-    """Return what to add to an owner to get its handle; None where some between the first and the last are missing."""
-    if len(handles) and handles[-1] - handles[0] + 1 == len(handles):
-        return np.int64(handles[0])
-    return None
-
-
-def _alive(part: _Part, among: Handles | None) -> tuple[Flags, Flags]:
-    """Return which subscriptions are alive, and which have their clauses asked."""
-    if among is None:
-        return part.alive, part.asked
-    alive = part.alive & np.isin(part.segment.draft.handles, among)
-    return alive, part.segment.asked(alive)

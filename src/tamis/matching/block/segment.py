@@ -28,6 +28,7 @@ from tamis.matching.block.plans import DEEPEST_STACK
 from tamis.matching.block.shortcut import Arrays, Shortcut
 from tamis.matching.block.twins import twins_in
 from tamis.matching.distances import Distances
+from tamis.matching.encoder import Encoder
 from tamis.selectivity import operations as op
 from tamis.selectivity.shares import default_shares, observed_shares
 
@@ -90,6 +91,9 @@ class Segment:
     """Who asks the same as whom (`twins.py`); nothing where hardly anybody does."""
     _distances: list[Distances] | None = field(init=False, default=None)
     _shortcut: Shortcut | None = field(init=False, default=None)
+    _encoder: tuple[Schema | None, Encoder] | None = field(init=False, default=None)
+    _offset: tuple[npt.NDArray[np.int64], np.int64 | None] | None = field(init=False, default=None)
+    _first_twins: npt.NDArray[np.uint32] | None = field(init=False, default=None)
 
     def __len__(self) -> int:
         return len(self.draft.handles)
@@ -121,6 +125,22 @@ class Segment:
         asked[firsts] = np.logical_or.reduceat(alive[self.twins], self.twin_starts[firsts])
         return asked
 
+    def offset(self) -> np.int64 | None:
+        """Return what to add to an owner to get its handle; None where some between the first and last are missing."""
+        handles = self.draft.handles
+        if self._offset is None or self._offset[0] is not handles:
+            is_dense = len(handles) > 0 and handles[-1] - handles[0] + 1 == len(handles)
+            self._offset = handles, np.int64(handles[0]) if is_dense else None
+        return self._offset[1]
+
+    def first_twins(self) -> npt.NDArray[np.uint32]:
+        """Return of each subscription the first of its twins, whose clauses are asked for all of them."""
+        if self._first_twins is None:
+            firsts = np.empty(len(self), np.uint32)
+            firsts[self.twins] = np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(self.twin_starts))
+            self._first_twins = firsts
+        return self._first_twins
+
     def _with_twins(
         self, events: npt.NDArray[np.uint16], owners: npt.NDArray[np.uint32], alive: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
@@ -143,6 +163,12 @@ class Segment:
         for distances in together:
             distances.write_codes(events, schema, codes)
         return codes
+
+    def encoder(self, schema: Schema | None) -> Encoder:
+        """Return what turns single events into codes, made once: it looks at every axis."""
+        if self._encoder is None or self._encoder[0] is not schema:
+            self._encoder = schema, Encoder(self.draft.axes, schema, self.distances())
+        return self._encoder[1]
 
     def distances(self) -> list[Distances]:
         """Return the axes that are encoded together."""

@@ -1,0 +1,94 @@
+"""A removal changes marks, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tamis
+from tamis.matching import Matcher
+from tamis.matching.block.draft import Drafting
+from tamis.matching.block.parts import Part
+from tamis.matching.block.segment import compiled
+
+conditions = st.lists(st.sampled_from(["a = 1", "a = 2", "b > 3", "a = 1 OR b = 2"]), min_size=1, max_size=60)
+
+
+def segment_of(texts):
+    drafting = Drafting()
+    drafting.add_many(range(0, 2 * len(texts), 2), map(tamis.parse, texts))
+    return compiled(drafting.finished())
+
+
+@given(texts=conditions, data=st.data())
+def test_removing_step_by_step_gives_the_marks_that_all_together_give(texts, data):
+    segment = segment_of(texts)
+    part = Part.of(segment)
+    alive = np.ones(len(texts), np.bool_)
+    for _ in range(3):
+        here = np.flatnonzero(alive).tolist()
+        if not here:
+            break
+        gone = data.draw(st.lists(st.sampled_from(here), unique=True))
+        before = part
+        marks = part.alive.copy(), part.asked.copy()
+        part = part.without(np.array(gone, np.int64))
+        alive[gone] = False
+        expected = Part.of(segment, alive)
+        assert part.alive.tolist() == expected.alive.tolist()
+        assert part.asked.tolist() == expected.asked.tolist()
+        assert part.living == expected.living
+        assert (before.alive.tolist(), before.asked.tolist()) == (marks[0].tolist(), marks[1].tolist())
+
+
+@given(texts=conditions, asked=st.lists(st.integers(0, 130), unique=True))
+def test_handles_are_found_where_they_are(texts, asked):
+    places, is_here = Part.of(segment_of(texts)).places(np.array(asked, np.int64))
+    assert is_here.tolist() == [handle % 2 == 0 and handle < 2 * len(texts) for handle in asked]
+    assert places.tolist() == [handle // 2 for handle, here in zip(asked, is_here, strict=True) if here]
+
+
+def test_a_change_makes_neither_encoders_nor_segments_anew():
+    matcher = Matcher()
+    matcher.add_many({number: f"a > {number} AND s = 't{number}'" for number in range(200)})
+    matcher.match({"a": 1})
+    matcher._engine.compiled_snapshot()
+    matcher.match({"a": 1})
+    before = matcher._engine.snapshot()
+    matcher.remove(5)
+    matcher.add("new", "a > 5")
+    assert matcher.match({"a": 300, "s": "t5"}) == ["new"]
+    after = matcher._engine.snapshot()
+    assert after is not before
+    assert [id(encoder) for encoder in after._encoders] == [id(encoder) for encoder in before._encoders]
+    assert [part.segment for part in after._parts] == [part.segment for part in before._parts]
+
+
+def test_what_is_open_is_asked_by_functions_and_not_by_the_reference_meaning(monkeypatch):
+    matcher = Matcher()
+    matcher.add("old", "a > 0")
+    matcher.match_batch([{"a": 1}])
+    matcher.add("new", "a > 5 AND (b = 2 OR s IN ('x', 'y')) AND NOT c < 4")
+    assert matcher.statistics()["open"] == 1
+    for name in ("value", "meaning"):
+        monkeypatch.setattr(f"tamis.matching.closures.{name}", None)
+        monkeypatch.setattr(f"tamis.language.meaning.{name}", None)
+    assert matcher.match({"a": 6, "b": 3, "s": "y", "c": 4}) == ["old", "new"]
+
+
+def test_whoever_adds_lays_out_what_is_open_and_not_whoever_matches(monkeypatch):
+    matcher = Matcher()
+    matcher.add("old", "a > 0")
+    matcher.match_batch([{"a": 1}])
+    flushes = []
+    engine = matcher._engine
+    plain = engine._flush
+    monkeypatch.setattr(engine, "_flush", lambda: (flushes.append(is_adding), plain()))
+    for number in range(200):
+        is_adding = True
+        matcher.add(number, f"a > {number}")
+        is_adding = False
+        assert len(matcher.match({"a": 100})) == 1 + min(number + 1, 100)
+    assert len(flushes) >= 3
+    assert all(flushes)
