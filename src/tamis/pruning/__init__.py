@@ -3,7 +3,7 @@
 A filter that is true for more events is cheaper to keep and to match, and costs events that nobody wanted. `trees`
 says what may be left out, `measures` what that costs and saves, `sequencing` in which order one filter would be
 pruned, and `bulk` and `pruner` how many are pruned together, at once or while they come and go, until a goal is
-reached (`goals`); `cut_off` chooses one. `variants` says where in a network pruning takes place. What cannot be
+reached (`goals`); `cut_off` chooses one; `table` is what a broker keeps of others' filters (`packing`). What cannot be
 pruned may have its predicates replaced (`replacement`); any filters become one by pruning what they say together
 (`mergers`); advertisements are pruned by what they keep out (`advertisements`, `characteristics`).
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from tamis.pruning.pruner import Pruner
     from tamis.pruning.replacement import replace_predicates
     from tamis.pruning.sequencing import Sequences, Step, sequence, sequences
-    from tamis.pruning.variants import PrunedTable
+    from tamis.pruning.table import PrunedTable
 
 _COMPILED = {
     "Characteristics": "characteristics",
     "CutOff": "cut_off",
-    "PrunedTable": "variants",
+    "PrunedTable": "table",
     "Pruner": "pruner",
     "Sequences": "sequencing",
     "Step": "sequencing",

@@ -1,0 +1,297 @@
+"""How does a broker keep many filters of others small, with little more than the small ones?
+
+A filter gets a number. When it is ranked, the order in which its branches would go is written down as rows of an
+array, with what each step costs and saves; of the filter itself, once it is pruned, a packed text is left, and a count
+of the steps that are taken. A goal is then a cut through all steps in order (`bulk`), as a queue would take them:
+nothing is ranked again for it. It counts from the filters as they came, so a smaller goal takes prunings back. What
+comes later is pruned as it comes, as far as the goal went.
+
+Ranks grow old as shares change; `is_ranked_anew` computes them all again.
+
+Source: Bittner 2008, section 6.6: ranks are computed at registration, carried out in bulk or at insertion
+  (docs/bibliography.md).
+Departs: ranks wait in one sorted order instead of a queue; both take the same steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.language.expressions import Expression
+from tamis.pruning import kernels
+from tamis.pruning.bulk import Cut
+from tamis.pruning.errors import GoalError, UnknownEntryError
+from tamis.pruning.layout import laid_out
+from tamis.pruning.measures import measure_of
+from tamis.pruning.packing import Packed
+from tamis.pruning.sequencing import Sequences, sequences
+from tamis.pruning.trees import without
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from tamis.pruning.goals import Goal
+    from tamis.pruning.measures import Measure
+    from tamis.selectivity.estimates import Share
+
+_UNRANKED = -1
+_STALE = -2
+"""In place of a count of steps: those that were taken are of an order that holds no more."""
+_FIRST_ROOM = 256
+
+
+class PrunedTable:
+    """Filters of others by number, and what they are pruned to.
+
+    >>> import tamis
+    >>> from tamis.pruning import Goal
+    >>> shares = {"title = 'Dune'": 0.001, "price < 20": 0.6, "signed = TRUE": 0.1}
+    >>> table = PrunedTable(lambda predicate: shares[str(predicate)])
+    >>> numbers = [table.add(tamis.parse(f"{each} AND price < 20")) for each in ("title = 'Dune'", "signed = TRUE")]
+    >>> [(number, str(version)) for number, version in table.prune(Goal(count=1))]
+    [(0, "title = 'Dune'")]
+    >>> print(table.original(0), "|", table.reduction)
+    title = 'Dune' AND price < 20 | 0.25
+    """
+
+    def __init__(self, share: Share, measure: str | Measure = "accuracy") -> None:
+        self.share = share
+        self.measure = measure_of(measure)
+        self._originals: list[Expression | int | None] = []
+        """As it came; where it is packed, if it is pruned; None for a number that is free."""
+        self._packed = Packed()
+        self._free: list[int] = []
+        self._new: dict[int, None] = {}
+        self._distances: list[float] = []
+        self._occurrences: Counter[Expression] | None = Counter() if "occurrence" in self.measure.dimensions else None
+        # Of each number: how many steps are taken, where its steps begin, and how many it has, its bytes and leaves.
+        self._taken: npt.NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
+        self._begins: npt.NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
+        self._counts: npt.NDArray[np.int32] = np.zeros((_FIRST_ROOM, 3), np.int32)
+        # Of each step: the row that goes, the greatest key up to it, and bytes and leaves afterwards.
+        self._rows: npt.NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
+        self._keys: npt.NDArray[np.float64] = np.zeros((_FIRST_ROOM, 3))
+        self._sizes: npt.NDArray[np.int32] = np.zeros((_FIRST_ROOM, 2), np.int32)
+        self._used = 0  # how many steps are written
+        self._bound: float | None = None
+
+    # -- Filters
+
+    def __len__(self) -> int:
+        return len(self._originals) - len(self._free)
+
+    def __contains__(self, number: int) -> bool:
+        return 0 <= number < len(self._originals) and self._originals[number] is not None
+
+    def __iter__(self) -> Iterator[int]:
+        return (number for number, original in enumerate(self._originals) if original is not None)
+
+    def add(self, expression: Expression, *, distance: float = 1.0) -> int:
+        """Take a filter, whose subscriber is so many hops away; return its number."""
+        if not distance > 0:
+            raise GoalError("distance", distance, "more than 0 hops")
+        if self._free:
+            number = self._free.pop()
+            self._originals[number], self._distances[number] = expression, distance
+        else:
+            number = len(self._originals)
+            self._originals.append(expression)
+            self._distances.append(distance)
+            if number == len(self._taken):
+                self._taken, self._begins = _doubled(self._taken), _doubled(self._begins)
+                self._counts = _doubled(self._counts)
+        self._taken[number] = _UNRANKED
+        self._counts[number] = 0
+        self._new[number] = None
+        return number
+
+    def remove(self, number: int) -> Expression:
+        """Forget a filter, pruned or not; return what it was."""
+        original = self.original(number)
+        if number in self._new:
+            del self._new[number]
+        elif self._occurrences is not None:
+            self._count_leaves([original], -1)
+        kept = self._originals[number]
+        if isinstance(kept, int):
+            self._packed.forget(kept)
+        self._originals[number] = None
+        self._counts[number] = 0
+        self._taken[number] = _UNRANKED
+        self._free.append(number)
+        return original
+
+    def original(self, number: int) -> Expression:
+        """Return a filter as it came."""
+        if number not in self:
+            raise UnknownEntryError(number)
+        kept = self._originals[number]
+        return kept if isinstance(kept, Expression) else self._packed[kept]  # type: ignore[index]
+
+    def expression(self, number: int) -> Expression:
+        """Return a filter as it is pruned at present."""
+        return self._version(number, self.original(number))
+
+    def is_pruned(self, number: int) -> bool:
+        """Is it another filter than the one that came?"""
+        return bool(self._taken[number] > 0)
+
+    def _version(self, number: int, original: Expression) -> Expression:
+        taken = int(self._taken[number])
+        if taken <= 0:
+            return original
+        (tree,) = laid_out([original]).trees
+        assert tree is not None, "what is too large has no steps"
+        begin = int(self._begins[number])
+        return without(tree, set(self._rows[begin : begin + taken].tolist()))
+
+    # -- Figures
+
+    @property
+    def possible_count(self) -> int:
+        """How many prunings there are of all that is ranked, those that are done included."""
+        return int(self._counts[: len(self._originals), 0].sum())
+
+    @property
+    def pruned_count(self) -> int:
+        """How many prunings are done."""
+        return int(np.maximum(self._taken[: len(self._originals)], 0).sum())
+
+    @property
+    def reduction(self) -> float:
+        """The share of all predicates that are gone, by occurrence (M)."""
+        numbers = np.flatnonzero(self._counts[: len(self._originals), 2])
+        before = int(self._counts[numbers, 2].sum())
+        pruned = numbers[self._taken[numbers] > 0]
+        after = self._sizes[self._begins[pruned] + self._taken[pruned] - 1, 1]
+        return float((self._counts[pruned, 2] - after).sum() / before) if before else 0.0
+
+    # -- Ranks
+
+    def _rank(self, numbers: Sequence[int]) -> None:
+        """Write down in which order each of some filters would be pruned."""
+        originals = [self.original(number) for number in numbers]
+        if self._occurrences is not None:
+            self._count_leaves([self.original(number) for number in numbers if number in self._new], 1)
+        occurrences = self._occurrences
+        found = sequences(
+            laid_out(originals),
+            self.share,
+            self.measure,
+            occurrence=None if occurrences is None else lambda predicate: float(occurrences[predicate]),
+            distances=[self._distances[number] for number in numbers],
+        )
+        kernels.running_maxima(found.starts, found.counts, found.keys)
+        steps, places = _flat(found.starts[:-1], found.counts[:, 0])
+        self._make_room(len(places))
+        written = slice(self._used, self._used + len(places))
+        self._rows[written], self._keys[written] = found.rows[places], found.keys[places]
+        self._sizes[written] = found.sizes[places]
+        at = np.array(numbers, np.int64)
+        self._begins[at] = self._used + steps
+        self._counts[at] = found.counts
+        self._taken[at] = np.where(self._taken[at] > 0, _STALE, self._taken[at])
+        self._taken[at] = np.where(self._taken[at] == _UNRANKED, 0, self._taken[at])
+        self._used += len(places)
+        for number in numbers:
+            self._new.pop(number, None)
+
+    def _make_room(self, count: int) -> None:
+        """Make room for more steps; those of filters that are gone are left out."""
+        if self._used + count <= len(self._rows):
+            return
+        begins, places = _flat(self._begins[: len(self._originals)], self._counts[: len(self._originals), 0])
+        room = max(_FIRST_ROOM, len(places) + len(places) // 2 + count)
+        self._rows, self._keys, self._sizes = (
+            np.concatenate([each[places], np.zeros((room - len(places), *each.shape[1:]), each.dtype)])
+            for each in (self._rows, self._keys, self._sizes)
+        )
+        self._begins[: len(begins)] = begins
+        self._used = len(places)
+
+    def _count_leaves(self, originals: list[Expression], by: int) -> None:
+        assert self._occurrences is not None
+        layout = laid_out(originals)
+        numbers = layout.row_predicates[layout.row_predicates >= 0]
+        for number, count in zip(*(each.tolist() for each in np.unique(numbers, return_counts=True)), strict=True):
+            predicate = layout.predicates[number]
+            self._occurrences[predicate] += by * count
+            if not self._occurrences[predicate]:
+                del self._occurrences[predicate]
+
+    # -- Pruning
+
+    def prune(self, goal: Goal, *, is_ranked_anew: bool = False) -> list[tuple[int, Expression]]:
+        """Prune until a goal is reached, counted from the filters as they came; return what changed, as it is now.
+
+        What was pruned further before is taken back as far as needed.
+        """
+        if is_ranked_anew:
+            ranked = [number for number in self if number not in self._new]
+            self._counts[ranked] = 0
+            self._rank([*ranked, *self._new])
+        elif self._new:
+            self._rank(list(self._new))
+        numbers = np.flatnonzero(self._taken[: len(self._originals)] != _UNRANKED)
+        counts = self._counts[numbers]
+        starts, places = _flat(self._begins[numbers], counts[:, 0])
+        ranked_steps = Sequences(
+            laid_out([]),
+            self.measure,
+            np.append(starts, len(places)),
+            counts,
+            self._rows[places],
+            self._keys[places],
+            self._sizes[places],
+        )
+        ordered = ranked_steps.ordered()
+        cut = Cut.of(ranked_steps, ordered, goal)
+        self._bound = float(ordered.firsts[cut.step_count - 1]) if cut.step_count else None
+        if goal.threshold is not None:
+            self._bound = self.measure.bound(goal.threshold)
+        return self._take(numbers, cut.step_counts)
+
+    def prune_new(self, threshold: float | None = None) -> list[tuple[int, Expression]]:
+        """Prune what came since, as far as the last goal went, or as a threshold says; return what changed."""
+        bound = self._bound if threshold is None else self.measure.bound(threshold)
+        if bound is None or not self._new:
+            return []
+        numbers = np.array(list(self._new), np.int64)
+        self._rank(numbers.tolist())
+        starts, places = _flat(self._begins[numbers], self._counts[numbers, 0])
+        is_taken = np.append(self._keys[places, 0] <= bound, False)
+        counts = np.add.reduceat(is_taken, starts, dtype=np.int64) if len(numbers) else np.zeros(0, np.int64)
+        return self._take(numbers, np.where(self._counts[numbers, 0] > 0, counts, 0))
+
+    def _take(self, numbers: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> list[tuple[int, Expression]]:
+        """Let so many steps of each filter be taken; return those that changed, as they are now."""
+        is_changed = self._taken[numbers] != counts
+        changed = []
+        for number, count in zip(numbers[is_changed].tolist(), counts[is_changed].tolist(), strict=True):
+            original = self.original(number)
+            self._taken[number] = count
+            kept = self._originals[number]
+            if count and isinstance(kept, Expression):
+                self._originals[number] = self._packed.add(original)
+            elif not count and isinstance(kept, int):
+                self._packed.forget(kept)
+                self._originals[number] = original
+            changed.append((number, self._version(number, original)))
+        return changed
+
+
+def _flat(
+    begins: npt.NDArray[np.int64], counts: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return where groups begin if they lie one behind the other, and where each member lies now."""
+    starts = np.cumsum(counts, dtype=np.int64) - counts
+    return starts, np.repeat(begins - starts, counts) + np.arange(int(counts.sum(dtype=np.int64)))
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([array, np.zeros_like(array)])
