@@ -8,6 +8,7 @@ import pytest
 
 import tamis
 from tamis.language.schema import NO_SCHEMA
+from tamis.pruning import Goal
 from tamis.routing import (
     STRATEGIES,
     Adaptation,
@@ -423,3 +424,39 @@ def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():
     assert [str(each.filter) for each in hello.entries] == ["x > 5"]
     broker.disconnect("ann", 3.0)
     assert broker.clients == () and len(broker.table) == 0
+
+
+def test_a_filter_carries_how_many_links_it_has_come():
+    run = Network(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("c", "d")], lambda name: Broker(name), Random(1))
+    run.attach("ann", "a")
+    run.attach("bob", "b")
+    run.run()
+    run.subscribe("ann", 1, tamis.parse("x = 1"))
+    run.subscribe("ann", 2, tamis.parse("y = 1"))
+    run.subscribe("bob", 1, tamis.parse("y = 1"))
+    run.run()
+    told = {(one, two): {str(e.filter): e.hops for e in run.brokers[one].told(two)} for one, two in ("ab", "bc", "cd")}
+    assert told["a", "b"] == {"x = 1": 0, "y = 1": 0}
+    assert told["b", "c"]["x = 1"] == 1 and told["c", "d"]["x = 1"] == 2
+    (key,) = (key for key, each in run.brokers["d"].table.of("c").items() if str(each) == "x = 1")
+    assert run.brokers["d"].table.hops("c", key) == 2
+
+
+def test_a_client_cannot_say_that_its_filter_came_over_links():
+    broker = Broker("a")
+    broker.attach("ann")
+    with pytest.raises(MessageError, match="no hops"):
+        broker.receive(Subscribe((Entry("s", tamis.parse("x = 1"), hops=2),)), "ann", 0.0)
+
+
+def test_a_broker_prunes_with_nothing_from_outside():
+    broker = Broker("a", "simple", pruning=Goal(reduction=0.5))
+    broker.connect("north", 0.0)
+    broker.connect("south", 0.0)
+    wanted = Subscribe([Entry(number, tamis.parse(f"rare = {number} AND common < 9")) for number in range(20)])
+    broker.receive(wanted, "north", 0.0)
+    for number in range(1_500):
+        broker.receive(Publish(number, {"rare": number % 20, "common": number % 10}), "south", 0.0)
+    assert broker.prune() == 20
+    assert {str(each) for each in broker.table.matched("north").values()} == {f"rare = {each}" for each in range(20)}
+    assert [str(entry.filter) for entry in broker.told("south")] == [str(entry.filter) for entry in wanted.entries]

@@ -36,7 +36,7 @@ from tests.strategies import times as any_times
 keys = st.one_of(st.integers(0, 2**40), texts)
 many_keys = st.lists(keys, max_size=3).map(tuple)
 shares = st.sampled_from([0.0, 0.0, 0.125, 1.0, 5e-324])
-entries = st.lists(st.builds(Entry, keys, conditions, shares), max_size=3).map(tuple)
+entries = st.lists(st.builds(Entry, keys, conditions, shares, st.integers(0, 9)), max_size=3).map(tuple)
 leases = st.one_of(st.none(), st.floats(0.001, 1e9))
 times = any_times.map(lambda each: each.replace(fold=0) if isinstance(each, dt.datetime) else each)
 """Which of two hours a clock shows when it is set back means nothing here, as times have no places."""
@@ -101,7 +101,7 @@ def raw(kind, *values):
         (raw(2, {1: 2}, []), "name is a text"),
         (
             raw(1, ["ab"], [], None),
-            "an entry is a key and the text of a filter, and its imperfection if any, found .ab.",
+            "an entry is a key and the text of a filter, and its imperfection if any, and hops, found .ab.",
         ),
         (raw(1, [[1, b"x = 1"]], [], None), "an entry is a key and the text of a filter"),
         (raw(1, [[1, "x = 1", 0.0]], [], None), "and its imperfection if any"),
@@ -109,6 +109,10 @@ def raw(kind, *values):
         (raw(1, [[1, "x = 1", float("nan")]], [], None), "an imperfection of nan"),
         (raw(1, [[1, "x = 1", True]], [], None), "an imperfection of True"),
         (raw(1, [[1, "x = 1", "a"]], [], None), "an imperfection of 'a'"),
+        (raw(1, [[1, "x = 1", 0.0, 0]], [], None), "and its imperfection if any, and hops"),
+        (raw(1, [[1, "x = 1", 0.0, -1]], [], None), "a filter of -1 hops; expected a whole number from 0"),
+        (raw(1, [[1, "x = 1", 0.0, 1.5]], [], None), "a filter of 1.5 hops"),
+        (raw(1, [[1, "x = 1", 0.0, True]], [], None), "a filter of True hops"),
         (raw(1, [], [], msgpack.ExtType(1, b"1" + b"0" * 400)), "a lease of 1000"),
         (raw(1, [], [], 0), "a lease of 0"),
         (raw(1, [], [], True), "a lease of True"),

@@ -137,6 +137,11 @@ class PrunedTable:
         """Return a filter as it is pruned at present."""
         return self._version(number, self.original(number))
 
+    @property
+    def has_new(self) -> bool:
+        """Has anything come that is not ranked yet?"""
+        return bool(self._new)
+
     def is_pruned(self, number: int) -> bool:
         """Is it another filter than the one that came?"""
         return bool(self._taken[number] > 0)

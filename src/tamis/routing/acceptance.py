@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 KINDS: tuple[type[Message], ...] = get_args(Message)
 LONGEST_LEASE_S = 1e12
 """Thirty thousand years; a sum with the time stays a number."""
+MOST_HOPS = 1_000_000
+"""More links no event crosses."""
 
 
 def check_message(message: Any, sender: str = "") -> None:
@@ -88,6 +90,10 @@ def _check_entries(entries: Iterable[Any], sender: str) -> None:
             raise MessageError(f"an imperfection of {each.imperfection!r:.40}", "a share from 0 to 1")
         if sender == "client" and each.imperfection:
             raise MessageError("a client's filter is imperfect", "what the client wants, and no imperfection")
+        if not _is_count(each.hops):
+            raise MessageError(f"a filter of {each.hops!r:.40} hops", f"a whole number from 0 to {MOST_HOPS}")
+        if sender == "client" and each.hops:
+            raise MessageError("a client's filter has come over links", "what the client wants, and no hops")
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
@@ -111,3 +117,7 @@ def _is_lease(value: Any) -> bool:
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_HOPS

@@ -21,7 +21,7 @@ when
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -50,6 +50,10 @@ class Changes:
 NOTHING = Changes()
 
 
+def _no_hops(expression: Expression) -> int:
+    return 0
+
+
 class Summary(ABC):
     """What one neighbour must know of the filters of everybody else."""
 
@@ -59,6 +63,8 @@ class Summary(ABC):
         self._added: dict[int, None] = {}
         self._removed: list[int] = []
         self._next_key = 0
+        self.hops_of: Callable[[Expression], int] = _no_hops
+        """How far away the nearest subscriber is who wants just this filter; 0 for what nobody said in these words."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -92,7 +98,8 @@ class Summary(ABC):
         return found
 
     def _entry(self, key: int) -> Entry:
-        return Entry(key, self._entries[key], self._imperfections.get(key, 0.0))
+        expression = self._entries[key]
+        return Entry(key, expression, self._imperfections.get(key, 0.0), self.hops_of(expression))
 
     def _put(self, expression: Expression, imperfection: float = 0.0) -> int:
         key = self._next_key

@@ -21,6 +21,7 @@ from tamis.errors import EventError
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.language.schema import NO_SCHEMA
+from tamis.pruning.goals import Goal
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
 from tamis.routing.acceptance import check_message, entries_of
@@ -60,12 +61,13 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.pruning.goals import Goal
     from tamis.routing.adaptation import Adaptation
     from tamis.routing.base import Strategy
     from tamis.selectivity.estimates import Share
 
 _REMEMBERED = 100_000
+DEFAULT_GOAL = Goal(reduction=0.5)
+"""How far a broker prunes that was not told: the published load explodes behind 0.65, by most measures."""
 _OWN = ""
 """Whose the broker's own advertisement is."""
 
@@ -85,6 +87,9 @@ class Broker:
     `advertisements` is the strategy by which advertisements spread; without one, filters go everywhere, and
     advertisements nowhere. `algorithm` is the matcher's. The keys of the latest `remembered` events are kept, so that
     an event that comes again goes no further.
+
+    With `pruning`, what neighbours want is generalised where it is kept: by `prune`, and, as far as a threshold of the
+    measure, whenever something comes.
     """
 
     def __init__(
@@ -97,6 +102,8 @@ class Broker:
         algorithm: str = "block",
         announces: bool = False,
         adaptation: Adaptation | None = None,
+        pruning: Goal | None = None,
+        pruning_measure: str = "accuracy",
         remembered: int = _REMEMBERED,
     ) -> None:
         if not isinstance(remembered, int) or remembered < 1:
@@ -110,6 +117,9 @@ class Broker:
         if announces and schema is not None and (reason := announcements.objection(schema)):
             raise SchemaOfAnnouncementsError(name, reason)
         self.table = RoutingTable(schema, algorithm)
+        self._pruning, self._pruning_measure = pruning, pruning_measure
+        if pruning is not None and pruning.threshold is not None:
+            self.table.prune_new(pruning.threshold, pruning_measure)
         self._schema = schema
         self._digest = NO_SCHEMA if schema is None else schema.digest
         self.misfit_count = 0
@@ -165,11 +175,13 @@ class Broker:
         link = Link(self.strategy, self.advertising, self._schema, self._adaptation)
         if self.advertising is None:
             for peer, key, expression in self.table.entries():
-                link.wanted.add((peer, key), expression, self._imperfection(peer, Subscribe, key))
+                imperfection = self._imperfection(peer, Subscribe, key)
+                link.want((peer, key), expression, imperfection, self._hops(peer, key))
         for peer, key, expression in self._all_advertisements():
             if link.offered is not None:
                 link.offered.add((peer, key), expression, self._imperfection(peer, Advertise, key))
         self._links[neighbour] = link
+        self.table.connect(neighbour)
         return [Send(neighbour, link.hello(TRUE))]
 
     def attach(self, client: str) -> None:
@@ -193,17 +205,19 @@ class Broker:
         if peer in self._clients:
             del self._clients[peer]
         else:
-            self.table.unmute(peer)
+            self.table.disconnect(peer)
             self._links.pop(peer).close()
         return self._told(now, is_removal=True)
 
-    def prune(self, goal: Goal, share: Share, measure: str = "accuracy") -> int:
+    def prune(self, goal: Goal | None = None, share: Share | None = None, measure: str | None = None) -> int:
         """Generalise what neighbours want, as far as a goal says, where it is kept; return how many filters changed.
 
-        What clients want stays exact, and what is told to neighbours stays as it is. New filters come as they are said;
-        prune again now and then.
+        What clients want stays exact, and what is told to neighbours stays as it is. Which conditions go first depends
+        on how often predicates are true: as this broker has counted it, or as `share` says. New filters are pruned as
+        they come, as far as these are now.
         """
-        return self.table.prune(self._links, goal, share, measure)
+        measure = self._pruning_measure if measure is None else measure
+        return self.table.prune(goal or self._pruning or DEFAULT_GOAL, share, measure)
 
     def _link(self, neighbour: str) -> Link:
         try:
@@ -341,14 +355,14 @@ class Broker:
             if self.table.of(source)[key] == expression:
                 return
             self._unsubscribe(source, key, now)
-        self.table.add(source, key, expression)
+        self.table.add(source, key, expression, entry.hops)
         if entry.imperfection:
             self._imperfections[source, Subscribe, key] = entry.imperfection
         if self._subscriptions is not None:
             self._subscriptions.add((source, key), expression)
         for neighbour, link in self._links.items():
             if neighbour != source:
-                link.want((source, key), expression, entry.imperfection)
+                link.want((source, key), expression, entry.imperfection, self._hops(source, key))
         self._announce(Subscribe, source, entry, now)
 
     def _unsubscribe(self, source: str, key: Key, now: float) -> None:
@@ -360,8 +374,12 @@ class Broker:
         if self._subscriptions is not None:
             self._subscriptions.remove((source, key))
         for link in self._links.values():
-            link.unwant((source, key))
+            link.unwant((source, key), expression)
         self._announce(Unsubscribe, source, Entry(key, expression), now)
+
+    def _hops(self, source: str, key: Key) -> int:
+        """Return how many links lie between this broker and the subscriber of an entry, at least."""
+        return self.table.hops(source, key) + 1 if source in self._links else 0
 
     # -- Advertisements
 
@@ -389,8 +407,8 @@ class Broker:
             for peer, wanted in self._subscriptions.overlapping(
                 expression, only=lambda each: each[0] != source and each not in told
             ):
-                imperfection = self._imperfection(peer, Subscribe, wanted)
-                link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection)
+                imperfection, hops = self._imperfection(peer, Subscribe, wanted), self._hops(peer, wanted)
+                link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection, hops)
         self._announce(Advertise, source, entry, now)
 
     def _unadvertise(self, source: str, key: Key, now: float) -> None:

@@ -63,8 +63,9 @@ def encode(message: Message) -> bytes:
 
 def _plain(value: Any) -> Any:
     match value:
-        case Entry(key, filter_, imperfection):
-            return [key, str(filter_), imperfection] if imperfection else [key, str(filter_)]
+        case Entry(key, filter_, imperfection, hops):
+            numbers = [imperfection, hops] if hops else [imperfection] if imperfection else []
+            return [key, str(filter_), *numbers]
         case tuple():
             return [_plain(each) for each in value]
         case Mapping():
@@ -184,4 +185,8 @@ def _entry(value: Any, limits: Limits) -> Entry:
             return Entry(key, parse(text, limits=limits))
         case [key, str(text), imperfection] if imperfection:  # it is written only if there is any
             return Entry(key, parse(text, limits=limits), imperfection)
-    raise TypeError(f"an entry is a key and the text of a filter, and its imperfection if any, found {value!r:.60}")
+        case [key, str(text), imperfection, hops] if hops:
+            return Entry(key, parse(text, limits=limits), imperfection, hops)
+    raise TypeError(
+        f"an entry is a key and the text of a filter, and its imperfection if any, and hops, found {value!r:.60}"
+    )

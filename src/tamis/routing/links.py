@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tamis.routing.base import Changes, Source, Strategy
 
 
+_NOBODY: dict[Source, int] = {}
+
+
 class Numbers:
     """Which numbers are new on a link?"""
 
@@ -54,6 +57,8 @@ class Link:
         adaptation: Adaptation | None,
     ) -> None:
         self.wanted = strategy.summary()
+        self.wanted.hops_of = self._hops_of
+        self._hops: dict[Expression, dict[Source, int]] = {}
         self.offered = None if advertising is None else advertising.summary()
         self.rates = None if adaptation is None else Rates(adaptation)
         self.subscription_numbers, self.advertisement_numbers = Numbers(), Numbers()
@@ -87,7 +92,7 @@ class Link:
             del self._reasons[source]
             reason = self.reason(expression)
             if reason is None:
-                self.wanted.remove(source)
+                self._remove(source, expression)
             else:
                 self._rely(source, expression, reason)
         return self._advertised.pop(key)
@@ -97,22 +102,39 @@ class Link:
         assert self._index is not None, "there are no advertisements"
         return self._index.witness(expression)
 
-    def want(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
-        """Tell the neighbour of a filter, if anything that it wants may come from there."""
-        if self._index is None:
-            self.wanted.add(source, expression, imperfection)
-        elif (reason := self.reason(expression)) is not None:
-            self.want_because(reason, source, expression, imperfection)
+    def want(self, source: Source, expression: Expression, imperfection: float = 0.0, hops: int = 0) -> None:
+        """Tell the neighbour of a filter, if anything that it wants may come from there.
 
-    def want_because(self, key: Key, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
+        Its subscriber is so many links away, and wants all of it but a share.
+        """
+        if self._index is None:
+            self._add(source, expression, imperfection, hops)
+        elif (reason := self.reason(expression)) is not None:
+            self.want_because(reason, source, expression, imperfection, hops)
+
+    def want_because(
+        self, key: Key, source: Source, expression: Expression, imperfection: float = 0.0, hops: int = 0
+    ) -> None:
         """Tell the neighbour of a filter that overlaps what it advertised under a key."""
         self._rely(source, expression, key)
+        self._add(source, expression, imperfection, hops)
+
+    def _add(self, source: Source, expression: Expression, imperfection: float, hops: int) -> None:
+        if hops:
+            self._hops.setdefault(expression, {})[source] = hops
         self.wanted.add(source, expression, imperfection)
 
-    def unwant(self, source: Source) -> None:
+    def _remove(self, source: Source, expression: Expression) -> None:
+        self.wanted.remove(source)
+        if expression in self._hops:
+            self._hops[expression].pop(source, None)
+            if not self._hops[expression]:
+                del self._hops[expression]
+
+    def unwant(self, source: Source, expression: Expression) -> None:
         """Forget a filter that the neighbour may have been told."""
         if source in self.wanted:
-            self.wanted.remove(source)
+            self._remove(source, expression)
             if source in self._reasons:
                 del self._relying[self._reasons.pop(source)][source]
 
@@ -124,6 +146,9 @@ class Link:
     def _rely(self, source: Source, expression: Expression, key: Key) -> None:
         self._reasons[source] = key
         self._relying.setdefault(key, {})[source] = expression
+
+    def _hops_of(self, expression: Expression) -> int:
+        return min(self._hops.get(expression, _NOBODY).values(), default=0)
 
     def hello(self, everything: Expression) -> Hello:
         """Return the first message to the neighbour, who may hear of anything if advertisements are not used."""

@@ -62,6 +62,8 @@ class Entry:
     filter: Expression
     imperfection: float = 0.0
     """The share of what the filter matches that nobody behind the sender may want, at most; 0 if a client said it."""
+    hops: int = 0
+    """How many links lie between the sender and the nearest broker whose client wants it; 0 if a client said it."""
 
 
 @dataclass(frozen=True, slots=True)

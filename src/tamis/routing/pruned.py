@@ -64,9 +64,17 @@ class PrunedSummary(Summary):
     """The entries of another summary, each of them pruned."""
 
     def __init__(self, inner: Summary, pruned: Callable[[Expression], Expression]) -> None:
-        super().__init__()
         self._inner = inner
+        super().__init__()
         self._pruned = pruned
+
+    @property
+    def hops_of(self) -> Callable[[Expression], int]:
+        return self._inner.hops_of
+
+    @hops_of.setter
+    def hops_of(self, found: Callable[[Expression], int]) -> None:
+        self._inner.hops_of = found
 
     def __len__(self) -> int:
         return len(self._inner)

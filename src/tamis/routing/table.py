@@ -1,32 +1,41 @@
 """Which peers want an event?
 
 A routing table has an entry for each filter that a peer wants: a neighbour, who speaks for everybody behind it, or a
-client. Equal filters of several peers are matched once. What was added lately is registered with the matcher when the
-next event comes, all at once.
+client. A client is told which of its filters want an event; of a neighbour it matters only whether any does, so once
+one of its filters is found to match, none of the others is asked. Equal filters of a neighbour, or of several clients,
+are matched once. What was added lately is registered with the matcher when the next event comes, all at once.
 
 The entries of a peer that gets every event anyway can be left out of matching (`mute`), and those of neighbours matched
-in generalised versions (`prune`): post-pruning, which changes nothing in what is forwarded.
+in generalised versions (`prune`): post-pruning, which changes nothing in what is forwarded. The matcher tells how often
+predicates are true, and by that it is chosen what to leave out; of a filter that is pruned its text is left, packed.
 
-Source: Mühl et al. 2002, section 2.1; Bittner 2008, section 6.5 (docs/bibliography.md).
+Source: Mühl et al. 2002, section 2.1; Bittner 2008, sections 4.5, the shortcut, and 6.5 (docs/bibliography.md).
 Departs: clients have entries too, of the same form; they are told apart by who the peer is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import TamisError
+from tamis.language.expressions import Expression
 from tamis.matching import Matcher
-from tamis.pruning.bulk import prune_many
+from tamis.selectivity.counters import Counters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.pruning.goals import Goal
+    from tamis.pruning.table import PrunedTable
     from tamis.routing.messages import Key
     from tamis.selectivity.estimates import Share
+
+HALF_LIFE = 10_000
+"""After so many events that were looked at an event counts half."""
+INFORMED = 50
+"""So many events are looked at before filters are pruned by what was seen; with fewer, everything is a guess."""
+_OFTEN = 1_000
+"""So many events are looked at before their counts are taken over: that old events count less would be lost."""
 
 
 class RoutingTable:
@@ -34,22 +43,57 @@ class RoutingTable:
 
     >>> import tamis
     >>> table = RoutingTable()
+    >>> table.connect("north")
     >>> table.add("north", 1, tamis.parse("price < 20"))
     >>> table.add("ann", "cheap", tamis.parse("price < 10"))
     >>> table.match({"price": 12}), table.match({"price": 3})
-    ({'north': [1]}, {'north': [1], 'ann': ['cheap']})
+    ({'north': []}, {'ann': ['cheap'], 'north': []})
     """
 
     def __init__(self, schema: Schema | None = None, algorithm: str = "block") -> None:
-        self._filters: dict[str, dict[Key, Expression]] = {}
-        self._holders: dict[Expression, dict[tuple[str, Key], None]] = {}
+        self._filters: dict[str, dict[Key, Expression | int]] = {}
+        """What a peer wants: a filter, or its number in the table of those that are pruned."""
+        self._neighbours: set[str] = set()
+        self._hops: dict[str, dict[Key, int]] = {}
+        """Of entries whose subscriber is not the neighbour's own: how many links farther."""
+        self._numbers: dict[str | None, dict[Expression, int]] = {}
+        """What is matched, by neighbour, or None for all clients: the matcher's ids."""
+        self._matched: dict[int, Expression] = {}
+        self._counts: dict[int, int] = {}
+        """Of what a neighbour has more than one entry of: of how many."""
+        self._holders: dict[int, dict[tuple[str, Key], None]] = {}
+        """Of what clients want: who, and by which keys."""
+        self._next_number = 0
         self._matcher = Matcher(algorithm, schema)
+        self._matcher.watch()
         self._takes_everything = schema is None and algorithm == "block"
-        self._waiting: dict[Expression, None] = {}
+        self._waiting: dict[int, str | None] = {}
         self._muted: set[str] = set()
-        self._pruned: dict[tuple[str, Key], Expression] = {}
+        self._pruned: PrunedTable | None = None
+        self._entries: dict[int, tuple[str, Key]] = {}
+        """Whose the filters of the pruned table are."""
+        self._versions: dict[int, int] = {}
+        """What each of them is matched as."""
+        self._insertion: tuple[float | None, str] | None = None
+        self._ranked_at = 0.0
+        self.counters = Counters(schema, half_life=HALF_LIFE)
+        """How often predicates are true, as far as the matcher has told."""
         self.match_count = 0
-        """How many entries matched so far: a measure of the work."""
+        """How many entries of clients, and how many neighbours, events were found to concern so far."""
+
+    # -- Peers
+
+    def connect(self, neighbour: str) -> None:
+        """Take a neighbour: of its entries it matters only whether any matches."""
+        assert neighbour not in self._filters, "a neighbour comes before its filters"
+        self._neighbours.add(neighbour)
+
+    def disconnect(self, neighbour: str) -> None:
+        """Forget a neighbour, whose entries are gone."""
+        self._neighbours.discard(neighbour)
+        self._muted.discard(neighbour)
+
+    # -- Entries
 
     def __len__(self) -> int:
         return sum(map(len, self._filters.values()))
@@ -60,17 +104,34 @@ class RoutingTable:
 
     def of(self, peer: str) -> Mapping[Key, Expression]:
         """Return what a peer wants."""
-        return self._filters.get(peer, {})
+        return _Wanted(self._filters.get(peer, {}), self._pruned)
+
+    def hops(self, peer: str, key: Key) -> int:
+        """Return how many links lie between an entry's sender and the subscriber's broker."""
+        return self._hops.get(peer, {}).get(key, 0)
 
     def entries(self) -> Iterator[tuple[str, Key, Expression]]:
         """Yield all entries."""
-        for peer, filters in self._filters.items():
-            for key, expression in filters.items():
+        for peer in self._filters:
+            for key, expression in self.of(peer).items():
                 yield peer, key, expression
 
     def bytes_of(self, peer: str) -> int:
         """Return what a peer's filters take as text, which is how they travel."""
         return sum(text_bytes(expression) for expression in self.of(peer).values())
+
+    def matched(self, peer: str) -> dict[Key, Expression]:
+        """Return what is matched in place of what a peer wants."""
+        return {
+            key: self._matched[self._versions[kept]]
+            if isinstance(kept, int) and kept in self._versions
+            else self.of(peer)[key]
+            for key, kept in self._filters.get(peer, {}).items()
+        }
+
+    def matched_bytes(self, peer: str) -> int:
+        """Return what a peer's filters take as text, as they are matched."""
+        return sum(map(text_bytes, self.matched(peer).values()))
 
     def objection(self, expression: Expression) -> str | None:
         """Return why a filter cannot be matched here; None if it can.
@@ -87,87 +148,227 @@ class RoutingTable:
             return str(error)
         return None
 
-    def add(self, peer: str, key: Key, expression: Expression) -> None:
-        """Add an entry under a new key."""
+    def add(self, peer: str, key: Key, expression: Expression, hops: int = 0) -> None:
+        """Add an entry under a new key. With `hops` its subscriber is so many links beyond the neighbour."""
         assert (peer, key) not in self
-        self._filters.setdefault(peer, {})[key] = expression
+        if hops:
+            self._hops.setdefault(peer, {})[key] = hops
+        filters = self._filters.setdefault(peer, {})
+        if self._pruned is None or peer not in self._neighbours:
+            filters[key] = expression
+            if peer not in self._muted:
+                self._hold(peer, key, expression)
+        else:
+            filters[key] = self._enter(self._pruned, peer, key, expression)
+
+    def _enter(self, pruned: PrunedTable, peer: str, key: Key, expression: Expression) -> int:
+        """Take an entry of a neighbour into the table of those that are pruned."""
+        entry = pruned.add(expression, distance=1.0 + self.hops(peer, key))
+        self._entries[entry] = peer, key
         if peer not in self._muted:
-            self._hold(peer, key, expression)
+            self._versions[entry] = self._hold(peer, key, expression)
+        return entry
 
     def remove(self, peer: str, key: Key) -> Expression:
         """Remove an entry; return what it was."""
-        expression = self._filters[peer].pop(key)
+        kept = self._filters[peer].pop(key)
         if not self._filters[peer]:
             del self._filters[peer]
-        matched = self._pruned.pop((peer, key), expression)
-        if peer not in self._muted:
-            self._let_go(peer, key, matched)
-        return expression
+        self._hops.get(peer, {}).pop(key, None)
+        if isinstance(kept, Expression):
+            if peer not in self._muted:
+                self._let_go(peer, key, self._number(peer, kept))
+            return kept
+        assert self._pruned is not None
+        del self._entries[kept]
+        if kept in self._versions:
+            self._let_go(peer, key, self._versions.pop(kept))
+        return self._pruned.remove(kept)
 
     def mute(self, peer: str) -> None:
         """Stop matching for a peer, whose entries stay."""
-        for key, expression in self.of(peer).items():
-            self._let_go(peer, key, self._pruned.get((peer, key), expression))
+        for key, kept in self._filters.get(peer, {}).items():
+            self._let_go(
+                peer, key, self._number(peer, kept) if isinstance(kept, Expression) else self._versions.pop(kept)
+            )
         self._muted.add(peer)
 
     def unmute(self, peer: str) -> None:
         """Match for a peer again."""
         self._muted.discard(peer)
-        for key, expression in self.of(peer).items():
-            self._hold(peer, key, self._pruned.get((peer, key), expression))
-
-    def prune(self, peers: Iterable[str], goal: Goal, share: Share, measure: str = "accuracy") -> int:
-        """Match generalised versions of what some peers want, pruned as far as a goal says; return how many changed.
-
-        It starts from what the peers said each time, so a smaller goal takes prunings back.
-        """
-        sources = [(peer, key) for peer in peers for key in self.of(peer)]
-        originals = [self._filters[peer][key] for peer, key in sources]
-        changed = 0
-        for source, original, version in zip(
-            sources, originals, prune_many(originals, share, goal, measure), strict=True
-        ):
-            before = self._pruned.get(source, original)
-            if version != before:
-                changed += 1
-                if source[0] not in self._muted:
-                    self._let_go(*source, before)
-                    self._hold(*source, version)
-                self._pruned[source] = version
-        return changed
-
-    def matched_bytes(self, peer: str) -> int:
-        """Return what a peer's filters take as text, as they are matched."""
-        return sum(text_bytes(self._pruned.get((peer, key), each)) for key, each in self.of(peer).items())
-
-    def _hold(self, peer: str, key: Key, expression: Expression) -> None:
-        holders = self._holders.get(expression)
-        if holders is None:
-            holders = self._holders[expression] = {}
-            self._waiting[expression] = None
-        holders[peer, key] = None
-
-    def _let_go(self, peer: str, key: Key, expression: Expression) -> None:
-        holders = self._holders[expression]
-        del holders[peer, key]
-        if not holders:
-            del self._holders[expression]
-            if expression in self._waiting:
-                del self._waiting[expression]
+        for key, kept in self._filters.get(peer, {}).items():
+            if isinstance(kept, Expression):
+                self._hold(peer, key, kept)
             else:
-                self._matcher.remove(expression)
+                assert self._pruned is not None
+                self._versions[kept] = self._hold(peer, key, self._pruned.expression(kept))
+
+    def _destination(self, peer: str) -> str | None:
+        return peer if peer in self._neighbours else None
+
+    def _number(self, peer: str, expression: Expression) -> int:
+        return self._numbers[self._destination(peer)][expression]
+
+    def _hold(self, peer: str, key: Key, expression: Expression) -> int:
+        """Let a filter be matched for an entry; return its number."""
+        destination = self._destination(peer)
+        numbers = self._numbers.setdefault(destination, {})
+        number = numbers.get(expression)
+        is_new = number is None
+        if number is None:
+            number = numbers[expression] = self._next_number
+            self._next_number += 1
+            self._matched[number] = expression
+            self._waiting[number] = destination
+        if destination is None:
+            self._holders.setdefault(number, {})[peer, key] = None
+        elif not is_new:
+            self._counts[number] = self._counts.get(number, 1) + 1
+        return number
+
+    def _let_go(self, peer: str, key: Key, number: int) -> None:
+        destination = self._destination(peer)
+        if destination is None:
+            holders = self._holders[number]
+            del holders[peer, key]
+            if holders:
+                return
+            del self._holders[number]
+        elif number in self._counts:
+            self._counts[number] -= 1
+            if self._counts[number] == 1:
+                del self._counts[number]
+            return
+        numbers = self._numbers[destination]
+        del numbers[self._matched.pop(number)]
+        if not numbers:
+            del self._numbers[destination]
+        if number in self._waiting:
+            del self._waiting[number]
+        else:
+            self._matcher.remove(number)
+
+    # -- Pruning
+
+    def share(self, predicate: Expression) -> float:
+        """Return how often a predicate is true, as far as the events of this table tell."""
+        return self.counters.share(predicate)
+
+    def prune(self, goal: Goal, share: Share | None = None, measure: str = "accuracy") -> int:
+        """Match generalised versions of what neighbours want, as far as a goal says; return how many changed.
+
+        It counts from what the neighbours said, so a smaller goal takes prunings back; what comes later is pruned as it
+        comes, as far. Without a `share` it goes by what the table has counted; ranks are computed anew when
+        it has counted twice as much.
+        """
+        self._take_counts()
+        pruned = self._pruned_by(measure)
+        is_anew = share is not None or self.counters.event_count >= 2 * self._ranked_at
+        pruned.share = self.share if share is None else share
+        self._ranked_at = self.counters.event_count if share is None else 0.0
+        self._insertion = (None, measure)
+        return self._match_as(pruned.prune(goal, is_ranked_anew=is_anew))
+
+    def prune_new(self, threshold: float, measure: str = "accuracy") -> None:
+        """Prune what neighbours want as it comes, up to a threshold of the measure, once events have been seen."""
+        self._insertion = (threshold, measure)
+        self._pruned_by(measure)
+
+    def _pruned_by(self, measure: str) -> PrunedTable:
+        """Return the table of what neighbours want, in which ranks are by a measure."""
+        from tamis.pruning.table import PrunedTable  # which compiles; most brokers never prune
+
+        if self._pruned is not None and self._pruned.measure.name == measure:
+            return self._pruned
+        before = self._pruned
+        after = self._pruned = PrunedTable(self.share, measure)
+        self._entries, versions, self._versions = {}, self._versions, {}
+        for peer in self._neighbours & self._filters.keys():
+            filters = self._filters[peer]
+            for key, kept in filters.items():
+                if isinstance(kept, Expression):
+                    expression, number = kept, None if peer in self._muted else self._number(peer, kept)
+                else:
+                    assert before is not None
+                    expression, number = before.original(kept), versions.get(kept)
+                entry = filters[key] = after.add(expression, distance=1.0 + self.hops(peer, key))
+                self._entries[entry] = peer, key
+                if number is not None and self._matched[number] == expression:
+                    self._versions[entry] = number
+                elif number is not None:
+                    self._versions[entry] = self._hold(peer, key, expression)
+                    self._let_go(peer, key, number)
+        return after
+
+    def _match_as(self, changed: list[tuple[int, Expression]]) -> int:
+        for entry, version in changed:
+            peer, key = self._entries[entry]
+            if peer not in self._muted:
+                number = self._hold(peer, key, version)
+                self._let_go(peer, key, self._versions[entry])
+                self._versions[entry] = number
+        return len(changed)
+
+    def _take_counts(self) -> None:
+        self.counters.take(*self._matcher.watched())
+
+    # -- Events
 
     def match(self, event: Mapping[str, Any]) -> dict[str, list[Key]]:
-        """Return the peers that want an event, and by which of their keys."""
-        if self._waiting:
-            self._matcher.add_many({expression: expression for expression in self._waiting})
-            self._waiting = {}
+        """Return the clients that want an event, each with its keys that do, and the neighbours, with none."""
+        if self._waiting or self._insertion is not None:
+            self._register()
+        ids, neighbours = self._matcher.match_shortcut(event)
         found: dict[str, list[Key]] = {}
-        for expression in self._matcher.match(event):
-            for peer, key in self._holders[expression]:
+        for number in ids:
+            for peer, key in self._holders[number]:
                 found.setdefault(peer, []).append(key)
                 self.match_count += 1
+        for neighbour in neighbours:
+            found[neighbour] = []
+            self.match_count += 1
         return found
+
+    def _register(self) -> None:
+        """Prune what is new, and tell the matcher of it."""
+        if self._matcher.watched_count >= _OFTEN:
+            self._take_counts()
+        if self._insertion is not None and self._pruned is not None and self._pruned.has_new:
+            threshold, _ = self._insertion
+            if self._pruned.share != self.share or self._is_informed():
+                self._match_as(self._pruned.prune_new(threshold))
+        if self._waiting:
+            matched = self._matched
+            self._matcher.add_many({number: matched[number] for number in self._waiting}, destinations=self._waiting)
+            self._waiting = {}
+
+    def _is_informed(self) -> bool:
+        if self.counters.event_count < INFORMED and self.counters.event_count + self._matcher.watched_count >= INFORMED:
+            self._take_counts()
+        return self.counters.event_count >= INFORMED
+
+
+class _Wanted(Mapping[Any, Expression]):
+    """The filters of a peer by key, those that are pruned unpacked when they are asked for."""
+
+    __slots__ = ("_kept", "_pruned")
+
+    def __init__(self, kept: Mapping[Key, Expression | int], pruned: PrunedTable | None) -> None:
+        self._kept = kept
+        self._pruned = pruned
+
+    def __getitem__(self, key: Key) -> Expression:
+        kept = self._kept[key]
+        if isinstance(kept, Expression):
+            return kept
+        assert self._pruned is not None
+        return self._pruned.original(kept)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
 
 def text_bytes(expression: Expression) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ATTRIBUTES = ("x", "y", "z")
 _VALUES = 8
 _TEXTS = ("", "a", "b", "ab", "abc", "bcdef")
+_MEASURES = ("accuracy", "memory", "occurrence", "distance")
 _CROWD = 45
 """So many filters a client of a crowd wants: more than are compared one by one."""
 
@@ -178,7 +179,7 @@ class Actor:
 
     def _prune(self) -> None:
         broker = self._chance.choice(list(self._network.brokers.values()))
-        broker.prune(Goal(share=self._chance.choice((0.0, 0.3, 0.6, 1.0))), lambda _: 0.5)
+        broker.prune(Goal(share=self._chance.choice((0.0, 0.3, 0.6, 1.0))), measure=self._chance.choice(_MEASURES))
 
     def _break(self) -> None:
         chance, network = self._chance, self._network
