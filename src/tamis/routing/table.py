@@ -85,7 +85,6 @@ class RoutingTable:
 
     def connect(self, neighbour: str) -> None:
         """Take a neighbour: of its entries it matters only whether any matches."""
-        assert neighbour not in self._filters, "a neighbour comes before its filters"
         self._neighbours.add(neighbour)
 
     def disconnect(self, neighbour: str) -> None:
@@ -187,6 +186,8 @@ class RoutingTable:
 
     def mute(self, peer: str) -> None:
         """Stop matching for a peer, whose entries stay."""
+        if peer in self._muted:
+            return
         for key, kept in self._filters.get(peer, {}).items():
             self._let_go(
                 peer, key, self._number(peer, kept) if isinstance(kept, Expression) else self._versions.pop(kept)
@@ -195,6 +196,8 @@ class RoutingTable:
 
     def unmute(self, peer: str) -> None:
         """Match for a peer again."""
+        if peer not in self._muted:
+            return
         self._muted.discard(peer)
         for key, kept in self._filters.get(peer, {}).items():
             if isinstance(kept, Expression):
