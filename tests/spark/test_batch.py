@@ -367,3 +367,26 @@ def test_workers_map_one_informed_forest_of_the_host(spark, workload):
     local = Matcher.load(f"{compiled.forest.path}.informed")
     assert local.statistics()["is_informed"]
     assert (np.sort(local.count_batch(events).to_numpy()) == before).all()
+
+
+@pytest.mark.parametrize("sql", ["make_interval(1)", "array()", "map()", "struct(make_interval(1) AS inner)"])
+def test_a_column_of_a_type_that_workers_do_not_take_is_refused_when_it_is_to_be_kept(spark, sql):
+    compiled = pipeline.compiled(table(spark, {1: "id < 2"}))
+    events = spark.range(3).selectExpr("id", f"{sql} AS odd")
+    with pytest.raises(pipeline.ColumnError, match=r"'odd' cannot be kept: workers do not take .*keep=\["):
+        pipeline.match(events, compiled)
+    assert collected(pipeline.match(events, compiled, keep=["id"])) == {(0, 1), (1, 1)}
+
+
+def test_a_column_that_differs_from_that_of_the_result_only_in_case_is_refused(spark):
+    compiled = pipeline.compiled(table(spark, {1: "id < 2"}))
+    with pytest.raises(pipeline.ColumnError, match="'subscription_id' already"):
+        pipeline.match(spark.range(3).selectExpr("id", "1 AS Subscription_ID"), compiled)
+
+
+def test_times_are_kept(spark):
+    compiled = pipeline.compiled(table(spark, {1: "id < 2"}))
+    events = spark.range(1).selectExpr("id", "TIMESTAMP'2026-01-01 00:00:00' AS at", "array(DATE'2026-01-01') AS days")
+    assert [row.asDict() for row in pipeline.match(events, compiled).drop("subscription_id").collect()] == [
+        row.asDict() for row in events.collect()
+    ]

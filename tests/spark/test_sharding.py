@@ -116,3 +116,17 @@ def test_a_set_that_is_too_large_for_one_forest_is_cut_by_itself(spark, frame, e
     compiled = pipeline.compiled(table(spark, SUBSCRIPTIONS))
     assert len(compiled.shards.forests) > 1
     assert collected(pipeline.match(frame, compiled, keep=["number"])) == expected
+
+
+@pytest.mark.spark
+def test_shards_serve_a_stream_of_pairs_and_refuse_lists_and_counts_of_one_at_once(spark, frame, expected, tmp_path):
+    compiled = pipeline.compiled(table(spark, SUBSCRIPTIONS), shards=4)
+    frame.write.parquet(str(tmp_path / "events"))
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "events"))
+    for result in ("lists", "counts"):
+        with pytest.raises(pipeline.OptionError, match=rf"{result} of a stream.*shards=1.*match_stream"):
+            pipeline.match(stream, compiled, result=result)
+    pairs = pipeline.match(stream, compiled, keep=["number"])
+    writer = pairs.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.trigger(availableNow=True).start(str(tmp_path / "pairs")).awaitTermination()
+    assert collected(spark.read.parquet(str(tmp_path / "pairs"))) == expected

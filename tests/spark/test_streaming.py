@@ -8,7 +8,7 @@ pipeline = pytest.importorskip("tamis.spark")
 
 from tamis.spark import durable, sink, streaming  # noqa: E402
 from tamis.spark.metrics import Metrics  # noqa: E402
-from tests.spark.worlds import World, crash_at_random_steps  # noqa: E402
+from tests.spark.worlds import ONCE, World, crash_at_random_steps  # noqa: E402
 
 pytestmark = pytest.mark.spark
 
@@ -137,3 +137,84 @@ def test_a_folder_of_another_stream_is_refused(world):
 def test_a_table_is_no_stream(spark, tmp_path):
     with pytest.raises(pipeline.OptionError, match=r"tamis\.spark\.match"):
         pipeline.match_stream(spark.range(1), tmp_path / "log", out=tmp_path / "out", checkpoint=tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", ["version", "Version", "BATCH"])
+def test_a_kept_column_that_the_matches_have_of_their_own_is_refused_with_a_way_out(world, name):
+    world.log.add({1: "TRUE"})
+    world.arrive()
+    events = world.events().withColumnRenamed("price", name)
+    for keep in (["number", name], None):
+        with pytest.raises(pipeline.ColumnError, match=rf"{name.lower()}.*of their own.*withColumnRenamed\('{name}'"):
+            pipeline.match_stream(events, world.log, out=world.out, checkpoint=world.checkpoint, keep=keep)
+    assert not world.out.exists()
+    kept = events.withColumnRenamed(name, "edition")
+    stream = pipeline.match_stream(kept, world.log, out=world.out, checkpoint=world.checkpoint, trigger=ONCE)
+    stream.await_end()
+    assert {row.edition for row in pipeline.read_matches(world.spark, world.out).collect()} == set(range(7))
+
+
+def test_only_an_address_takes_a_column_called_batch(world):
+    events = world.events().withColumnRenamed("price", "batch")
+    streaming._require_columns(events, events.columns, "https://example.org/hook")
+    with pytest.raises(pipeline.ColumnError, match="batch"):
+        streaming._require_columns(events, events.columns, "matches")
+
+
+WIDENED = {
+    "int to bigint": ("int", "1", "bigint", "2", [1, 2]),
+    "bigint to double": ("bigint", "1", "double", "2.5", [1.0, 2.5]),
+    "date to timestamp": ("date", "DATE'2026-01-01'", "timestamp", "TIMESTAMP'2026-01-02 03:04:05'", None),
+    "decimal to decimal": ("decimal(5,2)", "1.25", "decimal(20,4)", "2.0001", None),
+}
+
+
+@pytest.mark.parametrize("name", WIDENED)
+def test_a_stream_goes_on_with_a_column_of_a_wider_type_and_all_its_matches_are_read(spark, world, name):
+    former, first, later, second, expected = WIDENED[name]
+    world.log.add({1: "TRUE"})
+    for number, (kind, value) in enumerate(((former, first), (later, second))):
+        spark.sql(f"SELECT CAST({value} AS {kind}) AS n").coalesce(1).write.parquet(str(world.folder / f"{number}"))
+        (part,) = (world.folder / f"{number}").glob("*.parquet")
+        part.rename(world.arriving / f"{number}.parquet")
+        events = spark.readStream.schema(f"n {kind}").parquet(str(world.arriving))
+        pipeline.match_stream(events, world.log, out=world.out, checkpoint=world.checkpoint, trigger=ONCE).await_end()
+    found = pipeline.read_matches(spark, world.out).orderBy("batch")
+    assert found.columns == ["n", "subscription_id", "version", "batch"]
+    if expected is None:
+        expected = [row.n for row in spark.sql(f"SELECT CAST({first} AS {later}) AS n UNION ALL SELECT CAST({second} AS {later})").collect()]  # fmt: skip
+    assert [row.n for row in found.collect()] == expected
+
+
+def test_columns_that_come_and_go_are_null_where_they_were_not(spark, world):
+    world.log.add({1: "TRUE"})
+    world.arrive()
+    world.run(keep=["number"])
+    world.arrive()
+    world.run(keep=["price", "number"])
+    rows = pipeline.read_matches(spark, world.out).orderBy("number").collect()
+    assert [row.price for row in rows] == [None] * 10 + [number % 7 for number in range(10, 20)]
+
+
+@pytest.mark.parametrize("sql", ["make_interval(1)", "array()", "map('a', make_interval(1))", "TIME'10:00:00'"])
+def test_a_column_of_a_type_that_cannot_be_kept_is_refused_at_once(world, sql):
+    events = world.events().selectExpr("number", f"{sql} AS odd")
+    with pytest.raises(pipeline.ColumnError, match=r"'odd' cannot be kept.*keep=\["):
+        pipeline.match_stream(events, world.log, out=world.out, checkpoint=world.checkpoint)
+    assert not world.out.exists()
+
+
+def test_columns_of_every_other_type_are_kept(world):
+    world.log.add({1: "TRUE"})
+    world.arrive()
+    odd = {
+        "moment": "TIMESTAMP'2026-01-01 00:00:00'", "wall": "TIMESTAMP_NTZ'2026-01-01 00:00:00'", "day": "DATE'2026-01-01'",
+        "long": "INTERVAL '1' DAY", "nothing": "NULL", "bytes": "X'00ff'", "money": "CAST(1.25 AS decimal(5,2))",
+        "lists": "array(1, NULL)", "record": "struct(1 AS a, 'b' AS b)", "words": "map('a', 1)", "json": "parse_json('[1]')",
+    }  # fmt: skip
+    events = world.events().limit(3).selectExpr(*(f"{sql} AS {name}" for name, sql in odd.items()))
+    table = world.spark.sql(f"SELECT {', '.join(f'{sql} AS {name}' for name, sql in odd.items())}")
+    pipeline.match_stream(events, world.log, out=world.out, checkpoint=world.checkpoint, trigger=ONCE).await_end()
+    found = pipeline.read_matches(world.spark, world.out).select(*odd).drop("json").collect()
+    assert found == table.drop("json").collect() * len(found)
+    assert found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from itertools import pairwise
 from random import Random
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import tamis
 pipeline = pytest.importorskip("tamis.spark")
 
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError  # noqa: E402
+from tamis.spark.session import ROCKS_DB, STATE_STORE  # noqa: E402
 
 pytestmark = pytest.mark.spark
 START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
@@ -31,6 +33,15 @@ SCHEMA = pa.schema(
     [("event_id", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("kind", pa.string())]
     + [(name, pa.float64()) for name in ("price", "x", "y")]
 )
+
+
+@pytest.fixture
+def rocks(spark):
+    """A session that keeps state in RocksDB, for as long as the test runs."""
+    before = spark.conf.get(STATE_STORE)
+    spark.conf.set(STATE_STORE, ROCKS_DB)
+    yield spark
+    spark.conf.set(STATE_STORE, before)
 
 
 def generated(count, seed):
@@ -89,7 +100,7 @@ def test_history_may_end_before_everything_has_left(spark):
     assert found == told_locally(events, until=until.timestamp())
 
 
-def streamed(spark, folder, files, *, stop_after=None):
+def streamed(spark, folder, files, *, stop_after=None, lateness="5 seconds", ranked=RANKED):
     """Let files of events arrive one micro-batch at a time, perhaps with a stop in between; return the deliveries."""
     arriving, out = folder / "events", folder / "out"
     arriving.mkdir()
@@ -100,23 +111,70 @@ def streamed(spark, folder, files, *, stop_after=None):
                 "event_id bigint, time timestamp, kind string, price double, x double, y double"
             )
             arriving_events = stream.option("maxFilesPerTrigger", 1).parquet(str(arriving))
-            told = pipeline.top_k(arriving_events, subscriptions_of(spark), lateness="5 seconds")
+            told = pipeline.top_k(arriving_events, subscriptions_of(spark, ranked), lateness=lateness)
             writer = told.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
             query = writer.trigger(availableNow=True).start(str(out))
             query.awaitTermination()
-    return told_by(spark.read.parquet(str(out)))
+    return told_in(spark.read.parquet(str(out)))
 
 
-def test_a_stream_tells_what_the_local_processor_tells_though_events_come_late_and_it_is_stopped(spark, tmp_path):
+def told_in(frame):
+    """The deliveries of a result, in order; one may come as often as its event does."""
+    return sorted(map(tuple, frame.selectExpr("subscription_id", "event_id", "unix_micros(at) AS at").collect()))
+
+
+def ends_of_time(events):
+    """What tells the time to the end: two events, since the watermark moves after a batch."""
+    last = max(event["time"] for event in events)
+    quiet = {"kind": "tent", "price": None, "x": 0.0, "y": 0.0}
+    return [[quiet | {"event_id": 1000 + n, "time": last + dt.timedelta(seconds=1_000 * (n + 1))}] for n in range(2)]
+
+
+def test_events_of_one_instant_in_different_batches_and_repeated_ids_are_told_as_in_a_table(rocks, tmp_path):
+    chance = Random(11)
+    events, moment = [], START
+    for number in range(48):
+        # Two or three batches have events of one instant, to the microsecond; every third id comes twice or more.
+        moment += dt.timedelta(microseconds=chance.choice([0, 0, 0, 1, 999, 1_500_000]))
+        price = chance.choice([None, math.nan, 1.0, 2.0, 3.0])
+        id = number if number % 3 else chance.randrange(4)
+        events.append({"event_id": id, "time": moment, "kind": chance.choice(["flat", "house"]), "price": price, "x": 1.0, "y": 5.0})  # fmt: skip
+    files = [events[start : start + 8] for start in range(0, 48, 8)]
+    assert any(former[-1]["time"] == later[0]["time"] for former, later in pairwise(files)), "that is no test"
+    for file in files:
+        chance.shuffle(file)  # within a batch there is no order
+    ranked = {"cheapest": "TOP 2 BY price ASC OVER 2 SECONDS", "latest": "TOP 1 BY price OVER 4 EVENTS"}
+    files += ends_of_time(events)
+    found = streamed(rocks, tmp_path, files, lateness="0 seconds", ranked=ranked, stop_after=2)
+    table = rocks.createDataFrame(pa.Table.from_pylist([event for file in files for event in file], SCHEMA))
+    expected = told_in(pipeline.top_k(table.repartition(3), subscriptions_of(rocks, ranked)))
+    assert [each for each in found if each[1] < 1000] == [each for each in expected if each[1] < 1000]
+    assert len(found) > 20
+
+
+def test_an_event_without_a_time_is_in_no_window(spark):
+    events = [*generated(20, 5), generated(1, 6)[0] | {"event_id": 99, "time": None, "price": 0.0}]
+    frame = spark.createDataFrame(pa.Table.from_pylist(events, SCHEMA))
+    assert told_by(pipeline.top_k(frame, subscriptions_of(spark))) == told_locally(events[:-1])
+
+
+def test_the_state_store_of_the_session_is_left_as_it_is(spark):
+    before = spark.conf.get(STATE_STORE)
+    assert before != ROCKS_DB
+    stream = spark.readStream.format("rate").load().selectExpr("value AS event_id", "timestamp AS time")
+    with pytest.raises(OptionError, match=rf"RocksDB.*spark\.conf\.set\('{STATE_STORE}'"):
+        pipeline.top_k(stream, subscriptions_of(spark, {"a": "TOP 1 BY event_id OVER 3 EVENTS"}))
+    assert spark.conf.get(STATE_STORE) == before
+
+
+def test_a_stream_tells_what_the_local_processor_tells_though_events_come_late_and_it_is_stopped(rocks, tmp_path):
     events = generated(60, 3)
     chance = Random(3)
     # An event comes up to four seconds after its time: among those that come then.
     late = sorted(events, key=lambda event: event["time"].timestamp() + chance.uniform(0, 4))
     files = [late[:25], late[25:]]
-    # What tells the time to the end: two events, since the watermark moves after a batch.
-    for number, seconds in ((1000, 1_000), (1001, 2_000)):
-        files.append([events[-1] | {"event_id": number, "kind": "tent", "price": None, "x": 0.0, "y": 0.0, "time": events[-1]["time"] + dt.timedelta(seconds=seconds)}])  # fmt: skip
-    found = streamed(spark, tmp_path, files, stop_after=0)
+    files += ends_of_time(events)
+    found = streamed(rocks, tmp_path, files, stop_after=0)
     expected = told_locally(events + files[2] + files[3])
     assert {each for each in found if each[1] < 1000} == {each for each in expected if each[1] < 1000}
 

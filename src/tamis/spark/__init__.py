@@ -40,6 +40,7 @@ if find_spec("pyspark") is None:
 
 if TYPE_CHECKING:
     from tamis.spark.batch import match, matching
+    from tamis.spark.changes import read_rejected
     from tamis.spark.exposition import MetricsPage
     from tamis.spark.kafka import kafka_events, kafka_messages, kafka_packages
     from tamis.spark.session import running, session
@@ -87,6 +88,7 @@ __all__ = [
     "matching",
     "nats_events",
     "read_matches",
+    "read_rejected",
     "register",
     "running",
     "save_statistics",
@@ -112,6 +114,7 @@ _HOMES = {
     "matching": "batch",
     "nats_events": "sources.nats_events",
     "read_matches": "sink",
+    "read_rejected": "changes",
     "register": "sources",
     "running": "session",
     "save_statistics": "statistics",

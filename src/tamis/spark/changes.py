@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.matching.admission import Row, admitted
+from tamis.spark.folders import folder_at
 from tamis.spark.subscription_log import ADD, REMOVE
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.language import Schema
-    from tamis.spark.folders import Folder
+    from tamis.spark.folders import Folder, Place
     from tamis.spark.subscription_log import SubscriptionLog
 
 
@@ -176,6 +177,11 @@ def _encoded(refused: list[Refused], kind: Any) -> bytes:
 def rejected_count(folder: Folder) -> int:
     """Return how many changes were put aside so far."""
     return sum(int(name.rpartition(".")[0].rpartition("-")[2]) for name in _files(folder))
+
+
+def read_rejected(spark: SparkSession, path: Place) -> DataFrame:
+    """Return the changes that a stream has put aside in a folder."""
+    return read_rejected_from(spark, folder_at(path, spark))
 
 
 def read_rejected_from(spark: SparkSession, folder: Folder) -> DataFrame:

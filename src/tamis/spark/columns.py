@@ -130,7 +130,7 @@ def kept_fields(
 def _require_sendable(name: str, kind: DataType, is_written: bool) -> None:
     """Raise if a column cannot be sent to a worker and back, or not be written to a file."""
     try:
-        to_arrow_type(kind)
+        to_arrow_type(kind, timezone="UTC")
     except Exception:  # PySpark has several words for it, and Arrow others
         who = "workers"
     else:

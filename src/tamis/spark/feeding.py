@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions
 from pyspark.sql.types import IntegralType, StringType, TimestampNTZType, TimestampType
 
-from tamis.spark.changes import Feeder
 from tamis.spark.columns import column, id_type, require
 from tamis.spark.errors import ChangesError, ColumnError, OptionError
 from tamis.spark.sources.failures import plainly, understood
@@ -23,31 +22,18 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tamis.language import Schema
+    from tamis.spark.changes import Feeder
     from tamis.spark.folders import Folder
-    from tamis.spark.subscription_log import SubscriptionLog
 
 _USUAL = ("sequence", "time")
 """What the column that says the order is called, if nobody names it."""
 _ONCE = ("availableNow", "once")
 
 
-def fed(
-    changes: DataFrame,
-    log: SubscriptionLog,
-    put_aside: Folder,
-    checkpoint: Folder,
-    schema: Schema | None,
-    names: tuple[str, str, str | None],
-    trigger: Mapping[str, Any] | None,
-) -> StreamingQuery:
-    """Write what there is of the changes to a log; return the query that goes on with what comes, or has ended.
-
-    names    the columns of the id, of the condition and of the order, which may be None
-    """
+def asked_changes(changes: DataFrame, id: str, where: str, sequence: str | None) -> tuple[DataFrame, bool]:
+    """Return what a feeder reads of a stream of changes, and whether something says their order; raise if it cannot."""
     if not changes.isStreaming:
         raise OptionError("subscriptions are a table; give them as a log: tamis.spark.SubscriptionLog(folder)")
-    id, where, sequence = names
     require(changes, ("operation", id, where, *([sequence] if sequence else [])), "changes")
     id_type(changes, id)
     for name in ("operation", where):
@@ -57,7 +43,11 @@ def fed(
     sequence = sequence or next((name for name in _USUAL if name in changes.columns), None)
     order = functions.lit(None).cast("bigint") if sequence is None else _moment(changes, sequence)
     asked = changes.select(column("operation"), column(id), column(where), order.alias("sequence"))
-    feeder = Feeder(log, put_aside, schema, sequence is not None)
+    return asked, sequence is not None
+
+
+def fed(asked: DataFrame, feeder: Feeder, checkpoint: Folder, trigger: Mapping[str, Any] | None) -> StreamingQuery:
+    """Write what there is of the changes to a log; return the query that goes on with what comes, or has ended."""
 
     def started(trigger: Mapping[str, Any]) -> StreamingQuery:
         writer = asked.writeStream.foreachBatch(feeder.run).option("checkpointLocation", checkpoint.place)

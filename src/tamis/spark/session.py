@@ -29,6 +29,9 @@ ARROW_BATCHES = {
 }
 """How Spark cuts rows into Arrow batches: by their number alone. With a limit on bytes it adds up the sizes of all
 columns after each row, which takes longer than copying the row. A text then has room for 262 kB on average."""
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""What `top_k` needs to keep of a stream; a session that we start has it, one that runs is left as it is."""
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Compile quickly rather than well; peak speed is the kernels' part, which are not Java."""
 
@@ -77,6 +80,8 @@ def session(
         master = master or "local[*]"
         builder = builder.master(master)
         chosen |= {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+        if SparkSession.getActiveSession() is None:
+            chosen |= {STATE_STORE: ROCKS_DB}
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             chosen |= {

@@ -29,6 +29,7 @@ from tamis.matching.uniting import mentioned
 from tamis.spark.access_keys import keys_of
 from tamis.spark.columns import ID_TYPES, column, opened
 from tamis.spark.compiling import batch_of, chunks_of, in_order, matcher_of, rejected_columns, rejection_in
+from tamis.spark.errors import OptionError
 from tamis.spark.forests import Forest, folder, planted, shares_disk
 from tamis.spark.worker import Watch, gathered, matched
 
@@ -296,6 +297,11 @@ def matched_in_shards(
 ) -> DataFrame:
     """Send every event to its shards, match there, and unite what was found."""
     is_united = result != "pairs"  # then an event has one row, whatever shards it went to
+    if is_united and events.isStreaming:
+        raise OptionError(
+            f"the {result} of a stream need all subscriptions in one place: shards=1; or ask for pairs, "
+            f"or let tamis.spark.match_stream match it batch by batch"
+        )
     columns = ({"\x00row": F.monotonically_increasing_id()} if is_united else {}) | shown
     kept_count = keep + is_united
     numbered = [each.alias(str(number)) for number, each in enumerate(columns.values())]
@@ -304,7 +310,10 @@ def matched_in_shards(
     each_shard = F.explode_outer("shards") if is_united else F.explode("shards")
     salted = sent.select(*names, each_shard.alias("shard"), (F.spark_partition_id() % SALTS).alias("salt"))
     tasks = max(2, min(len(shards.forests) * SALTS, _MOST_TASKS))
-    spread = salted.repartition(tasks, "shard", "salt").sortWithinPartitions("shard").drop("salt")
+    spread = salted.repartition(tasks, "shard", "salt")
+    if not events.isStreaming:  # Spark sorts no streams; a worker then goes from shard to shard more often
+        spread = spread.sortWithinPartitions("shard")
+    spread = spread.drop("salt")
     task = ShardTask(shards, tuple(columns), kept_count, result, id_type)
     fields = [F_LONG] * is_united + list(schema.fields)
     plain = StructType([StructField(str(number), each.dataType) for number, each in enumerate(fields)])

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StructType
 
 from tamis.spark import durable
-from tamis.spark.errors import OptionError
+from tamis.spark.columns import column
+from tamis.spark.errors import ColumnError, OptionError
 from tamis.spark.folders import Folder, Place, folder_at
 
 if TYPE_CHECKING:
@@ -82,12 +84,44 @@ def read_matches(spark: SparkSession, path: Place) -> DataFrame:
     found = commits(path, spark)
     if not found:
         raise OptionError(f"nothing is committed in {path} yet")
-    schema = StructType.fromJson(found[-1]["schema"]).add("batch", LongType())
-    written = [name for record in found if record["rows_out"] for name in belonging(record)]
-    if not written:
-        return spark.createDataFrame([], schema)
-    paths = [folder.below(name).place for name in written]
-    return spark.read.schema(schema).option("basePath", folder.place).parquet(*paths)
+    frames = [_read(spark, folder, schema, records) for schema, records in _alike(found)]
+    whole = frames[0]
+    for frame in frames[1:]:
+        try:
+            whole = whole.unionByName(frame, allowMissingColumns=True)  # of two types, the one that holds both
+        except AnalysisException as error:
+            raise ColumnError(_told_of_types(whole, frame, path)) from error
+    order = [*StructType.fromJson(found[-1]["schema"]).names, "batch"]  # as the last batch has them
+    return whole.select(*map(column, [*order, *(name for name in whole.columns if name not in order)]))
+
+
+def _alike(found: list[dict[str, Any]]) -> list[tuple[StructType, list[dict[str, Any]]]]:
+    """Put the records of batches together that were written with one schema: a stream may go on with another."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for record in found:
+        groups.setdefault(str(record["schema"]), []).append(record)
+    return [(StructType.fromJson(records[0]["schema"]), records) for records in groups.values()]
+
+
+def _read(spark: SparkSession, folder: Folder, schema: StructType, records: list[dict[str, Any]]) -> DataFrame:
+    whole = schema.add("batch", LongType())
+    paths = [folder.below(name).place for record in records if record["rows_out"] for name in belonging(record)]
+    if not paths:
+        return spark.createDataFrame([], whole)
+    return spark.read.schema(whole).option("basePath", folder.place).parquet(*paths)
+
+
+def _told_of_types(former: DataFrame, later: DataFrame, path: Place) -> str:
+    known = {field.name: field.dataType.simpleString() for field in former.schema.fields}
+    changed = [
+        f"{field.name!r} was {known[field.name]} and became {field.dataType.simpleString()}"
+        for field in later.schema.fields
+        if known.get(field.name, field.dataType.simpleString()) != field.dataType.simpleString()
+    ]
+    return (
+        f"the batches in {path} have types that no column holds together: {', '.join(changed)}. Read them apart: "
+        f"the folders batch=... of tamis.spark.commits(...)"
+    )
 
 
 def belonging(record: dict[str, Any]) -> list[str]:

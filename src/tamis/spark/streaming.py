@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame, Observation, functions
 
 from tamis.language import Schema
 from tamis.spark.batch import matched
-from tamis.spark.changes import read_rejected_from, rejected_count
+from tamis.spark.changes import Feeder, read_rejected_from, rejected_count
 from tamis.spark.clock import clock
 from tamis.spark.columns import kept_fields, names_in, require
 from tamis.spark.errors import ColumnError, OptionError
-from tamis.spark.feeding import fed, feeder_error
+from tamis.spark.feeding import asked_changes, fed, feeder_error
 from tamis.spark.folders import Folder, folder_at
 from tamis.spark.forests import is_connect
 from tamis.spark.listener import BatchListener
@@ -170,19 +170,22 @@ def match_stream(
     _require_columns(events, events.columns if kept is None else kept, out)
     schema = schema or Schema.from_spark(events)
     spark = events.sparkSession
+    changes = asked_changes(subscriptions, id, where, sequence) if isinstance(subscriptions, DataFrame) else None
+    if changes is None and (rejected is not None or sequence is not None):
+        raise OptionError("sequence and rejected are about changes that come as a stream, and these are a log")
     place = folder_at(checkpoint, spark)
     sink = sink_at(out, place, out_options or {}, spark)
     feeder = put_aside = None
-    if isinstance(subscriptions, DataFrame):
-        log = SubscriptionLog(place.below("tamis", "subscriptions").place, spark=spark)
-        put_aside = place.below("tamis", "rejected") if rejected is None else folder_at(rejected, spark)
-        feeder = fed(subscriptions, log, put_aside, place.below("changes"), schema, (id, where, sequence), trigger)
-    elif rejected is not None or sequence is not None:
-        raise OptionError("sequence and rejected are about changes that come as a stream, and these are a log")
-    elif isinstance(subscriptions, SubscriptionLog):
+    if isinstance(subscriptions, SubscriptionLog):
         log = subscriptions
-    else:
+    elif not isinstance(subscriptions, DataFrame):
         log = SubscriptionLog(subscriptions, spark=spark)
+    else:
+        log = SubscriptionLog(place.below("tamis", "subscriptions").place, spark=spark)
+    if changes is not None:
+        asked, is_ordered = changes
+        put_aside = place.below("tamis", "rejected") if rejected is None else folder_at(rejected, spark)
+        feeder = fed(asked, Feeder(log, put_aside, schema, is_ordered), place.below("changes"), trigger)
     metrics = Metrics()
     is_elsewhere = is_connect(spark)  # then batches run in a process of the server's
     job = _Job(

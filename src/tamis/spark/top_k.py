@@ -5,7 +5,8 @@ computes the event's key for each. The second looks at the stream of one subscri
 each event enters the best k. For a table that is the closed form (`tamis.topk.closed_form`), which keeps no state; for
 a stream it is strict candidate pruning, with the candidates in Spark's state store and timers for what leaves
 (`top_k_state`). Both give the deliveries of `tamis.TopK`, if that is told of the events in order of time, those of one
-instant in the order of their ids, and of the end of time afterwards.
+instant in the order of their ids, and of the end of time afterwards. Two events may have one id: each is an event of
+its own, and of those at one instant the better comes first. What has no time is in no window, and left out.
 
 Source: Pripužić 2010, chapter 3 (docs/bibliography.md).
 """
@@ -26,6 +27,7 @@ from tamis.language import Schema
 from tamis.language.expressions import Attribute, postorder
 from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
+from tamis.spark.session import ROCKS_DB, STATE_STORE
 from tamis.spark.subscriptions import compiled
 from tamis.spark.top_k_state import KEYED, Deliveries
 from tamis.spark.workers import require_workers
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
     from tamis.spark.forests import Forest
 
 _MICROS = 1_000_000
-_STORE = "spark.sql.streaming.stateStore.providerClass"
-_ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MOST_EVENTS = 8_192
 """So many events are matched at once: their pairs are more."""
 
@@ -65,7 +65,8 @@ def top_k(
 
     events                  a table or a stream, with a column of times and one of ids; other columns are attributes
     ranked_subscriptions    a table of ids and texts: "TOP 2 BY price ASC OVER 1 HOUR WHERE category = 'flat'"
-    lateness                of a stream: how much later than others an event may come; what is later still is left out
+    lateness                of a stream: an event may come so much later than others of a later time, and those of one
+                            instant in different batches; what is later still may be left out
     until                   of a table: the end of time, after which nothing leaves a window any more
     schema                  what texts may mention; the columns of the events if you do not say
 
@@ -87,16 +88,27 @@ def top_k(
     told = StructType([ranked_subscriptions.schema[id], events.schema[event]])
     keyed_schema = StructType([*told.fields, *KEYED])
     numbered = [column(event), column(time).cast("timestamp"), *shown.values()]
-    selected = events.select(*(each.alias(str(number)) for number, each in enumerate(numbered)))
+    timed = events.where(column(time).isNotNull())
+    selected = timed.select(*(each.alias(str(number)) for number, each in enumerate(numbered)))
     keyed = selected.mapInArrow(keying.run, keyed_schema)
     out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in told.fields), KEYED[0]])
     if events.isStreaming:
-        # What a stream keeps in state needs the store that can keep it; Spark's default cannot.
-        events.sparkSession.conf.set(_STORE, _ROCKS)
-        grouped = keyed.withWatermark("at", lateness).groupBy(column(id))
+        _require_store(events)
+        # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
+        grouped = keyed.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id))
         return grouped.transformWithState(Deliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
     history = _history(asked, math.inf if until is None else _seconds(until))
     return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
+
+
+def _require_store(events: DataFrame) -> None:
+    """Raise unless the session's state store can keep lists and timers; the session is not ours to change."""
+    present = str(events.sparkSession.conf.get(STATE_STORE, ""))
+    if not present or present.endswith(".HDFSBackedStateStoreProvider"):
+        raise OptionError(
+            f"top_k keeps what a stream may still need in RocksDB, and this session keeps state elsewhere: "
+            f"spark.conf.set('{STATE_STORE}', '{ROCKS_DB}')"
+        )
 
 
 def _seconds(moment: dt.datetime) -> float:
@@ -217,7 +229,7 @@ def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...
     def run(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         (subscription_id,) = key
         ranked = asked[subscription_id.as_py()]
-        ordered = rows.sort_by([(rows.column_names[2], "ascending"), (rows.column_names[1], "ascending")])
+        ordered = rows.sort_by([(rows.column_names[place], "ascending") for place in (2, 1, 3)])
         micros = ordered.column(2).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
         entered = entering_times(ordered.column(3).to_numpy(), micros / _MICROS, ranked.k, ranked.window, until)
         is_told = ~np.isnan(entered)

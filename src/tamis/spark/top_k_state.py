@@ -78,7 +78,7 @@ class Deliveries(StatefulProcessor):
         ranked = self.asked[subscription_id]
         until = timerValues.getCurrentWatermarkInMs() * 1000
         waiting = [tuple(row) for row in self.waiting.get()]
-        due = sorted(row for row in waiting if row[0] < until)
+        due = sorted((row for row in waiting if row[0] < until), key=_turn)
         left = [row for row in waiting if row[0] >= until]
         (position,) = self.position.get() or (0,)
         stream = Stream(ranked, [tuple(row) for row in self.held.get()], position)
@@ -159,6 +159,17 @@ class Stream:
             (item.number, self._events[item.number], item.key, item.leaves, item.number in ranking.entered)
             for item in ranking.items
         ]
+
+
+def _turn(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return by what events take turns: time, id, key; what has no id or no key comes last, as in a sorted table.
+
+    >>> rows = [(5, "b", 1.0), (5, None, 0.0), (5, "a", math.nan), (5, "a", 2.0), (4, "z", 9.0)]
+    >>> sorted(rows, key=_turn)
+    [(4, 'z', 9.0), (5, 'a', 2.0), (5, 'a', nan), (5, 'b', 1.0), (5, None, 0.0)]
+    """
+    micros, event, key = row
+    return micros, (event is None, 0 if event is None else event), (key != key, 0.0 if key != key else key)
 
 
 def _micros(moment: dt.datetime) -> int:
