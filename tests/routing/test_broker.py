@@ -20,12 +20,15 @@ from tamis.routing import (
     Filter,
     Hello,
     KnownPeerError,
+    LeaseOfLinksError,
+    Lost,
     MemoryOfEventsError,
     MessageError,
     NamelessError,
     OtherSchemaError,
     Publish,
     Reject,
+    Renew,
     SchemaOfAnnouncementsError,
     SchemaOfStrategyError,
     Send,
@@ -278,7 +281,7 @@ def test_a_neighbour_that_names_filters_as_clients_do_is_refused():
         broker_between("north").receive(subscribe("s", "x = 1"), "north", 0.0)
 
 
-@pytest.mark.parametrize("said", [Hello(), Filter()])
+@pytest.mark.parametrize("said", [Hello(), Filter(), Renew()])
 def test_what_only_neighbours_say_is_refused_from_a_client(said):
     with pytest.raises(MessageError, match=r"a client said .*expected Subscribe"):
         broker_between(clients=["ann"]).receive(said, "ann", 0.0)
@@ -412,6 +415,68 @@ def test_a_schema_has_room_for_announcements_where_there_are_any():
     with pytest.raises(SchemaOfAnnouncementsError, match="lacks the mandatory x"):
         Broker("me", announces=True, schema=tamis.Schema(attributes, mandatory=["x"]))
     assert Broker("me", announces=True, schema=tamis.Schema(attributes)).name == "me"
+
+
+def test_a_lease_is_over_at_its_end_though_nobody_told_the_broker_of_the_time():
+    broker = broker_between("north", clients=["ann", "bob"])
+    broker.receive(subscribe("s", "x > 1", lease_s=5.0), "ann", 0.0)
+    broker.receive(subscribe("t", "x > 2"), "bob", 0.0)
+    assert len(broker.receive(Publish("e1", {"x": 5}), "north", 4.9)) == 2
+    taken_back, delivered = broker.receive(Publish("e2", {"x": 5}), "ann", 5.0)
+    assert taken_back == Send("north", Unsubscribe((0,), (entry(1, "x > 2"),)))
+    assert delivered == Deliver("bob", Publish("e2", {"x": 5}), ("t",))
+    assert broker.next_expiry is None and broker.lease_count == 0
+
+
+def test_what_a_neighbour_said_ends_when_it_was_silent_for_its_lease():
+    broker = broker_between("north", "south", advertisements="simple")
+    broker.receive(Hello((entry(0, "x > 1"),), (entry(0, "TRUE"),), lease_s=4.0), "north", 0.0)
+    broker.receive(Hello((), (entry(0, "TRUE"),)), "south", 0.0)
+    assert [str(each.filter) for each in broker.told("south")] == ["x > 1"]
+    assert broker.advance(4.0)[-1] == Lost("north")
+    assert broker.neighbours == ("south",) and not broker.told("south") and len(broker.table) == 0
+    with pytest.raises(UnknownPeerError):
+        broker.receive(subscribe(1, "x > 2"), "north", 5.0)
+    broker.connect("north", 6.0)
+    broker.receive(Hello((entry(0, "x > 1"),), (), lease_s=4.0), "north", 6.0)
+    assert [str(each.filter) for each in broker.told("south")] == ["x > 1"]
+
+
+@pytest.mark.parametrize(
+    "said", [Renew(), Publish("e", {"x": 5}), subscribe(1, "x > 2"), Filter(), Unsubscribe((7,)), Hello()]
+)
+def test_whatever_a_neighbour_says_renews_its_lease(said):
+    broker = broker_between("north")
+    broker.receive(Hello((entry(0, "x > 1"),), lease_s=4.0), "north", 0.0)
+    broker.receive(said, "north", 3.0)
+    assert broker.advance(4.0) == [] and broker.next_expiry == 7.0
+    broker.receive(Renew(), "north", 9.0)  # it was late, and is there
+    assert broker.next_expiry == 13.0 and broker.advance(13.0) == [Lost("north")]
+
+
+def test_a_broker_that_has_nothing_to_say_says_so_in_time():
+    broker = broker_between("north", "south", clients=["ann"], link_lease_s=4.0)
+    (greeting,) = broker.connect("west", 0.0)
+    assert greeting.message.lease_s == 4.0 and broker.next_expiry == 2.0
+    broker.receive(Hello((entry(0, "x > 1"),)), "north", 0.5)
+    broker.receive(Publish("e", {"x": 5}), "ann", 1.0)
+    assert sent(broker.advance(2.0)) == [], "some heard of a filter, and one got an event"
+    assert sorted(peer for peer, _ in sent(broker.advance(2.5))) == ["south", "west"]
+    assert sent(broker.advance(3.0)) == [("north", Renew())]
+    broker.disconnect("north", 3.0)
+    assert sorted(peer for peer, _ in sent(broker.advance(100.0))) == ["south", "west"]
+
+
+def test_leases_of_links_that_are_none_are_refused():
+    for lease_s in (0, -1, float("nan"), float("inf"), True, "1", 1e-9):
+        with pytest.raises(LeaseOfLinksError, match="seconds or more, or None"):
+            Broker("me", link_lease_s=lease_s)
+    broker = broker_between("north")
+    with pytest.raises(MessageError, match="a neighbour leases single filters; expected a lease of the whole link"):
+        broker.receive(subscribe(0, "x > 1", lease_s=1.0), "north", 0.0)
+    with pytest.raises(MessageError, match="a lease of -1"):
+        broker.receive(Hello(lease_s=-1), "north", 0.0)
+    assert len(broker.table) == 0
 
 
 def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():

@@ -24,6 +24,7 @@ from tamis.routing import (
     Hello,
     MessageError,
     Publish,
+    Renew,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -46,13 +47,14 @@ values = st.recursive(
     max_leaves=5,
 )
 messages = st.one_of(
-    st.builds(Hello, entries, entries, st.sampled_from([NO_SCHEMA, "", "f" * 32])),
+    st.builds(Hello, entries, entries, st.sampled_from([NO_SCHEMA, "", "f" * 32]), leases),
     st.builds(Subscribe, entries, many_keys, leases),
     st.builds(Unsubscribe, many_keys, entries),
     st.builds(Advertise, entries, many_keys, leases),
     st.builds(Unadvertise, many_keys, entries),
     st.builds(Publish, keys, st.dictionaries(texts, values, max_size=4)),
     st.just(Filter()),
+    st.just(Renew()),
 )
 
 

@@ -202,6 +202,59 @@ def test_a_restarted_broker_gets_a_lease_back_for_the_rest_of_its_time_only():
     assert list(network.brokers["a"].table.of("client a")) == ["ever"] and checker.problems == []
 
 
+def test_a_lease_that_ran_out_while_nothing_happened_brings_no_more_events_not_even_one_s_own():
+    network = Network("ab", [("a", "b")], lambda name: Broker(name, algorithm="naive"), Random(1))
+    checker = Checker(network)
+    for client, home in (("ann", "a"), ("bob", "b")):
+        network.attach(client, home)
+        network.subscribe(client, "s", tamis.parse("x > 1"), lease_s=5.0)
+    network.run()
+    network.now = 5.0  # a quiet network: the clock went on, and nobody asked what ends
+    network.publish("ann", "e1", {"x": 5})
+    network.run()
+    assert network.delivered_count == 0 and checker.problems == []
+    assert measured(network)["entries"] == 0 and not network.clients["bob"].subscriptions
+
+
+def test_a_broker_that_dies_unnoticed_is_forgotten_when_its_lease_is_over():
+    network = ring(make=lambda name: Broker(name, algorithm="naive", link_lease_s=2.0))
+    checker = Checker(network)
+    checker.knows("client c", "s", tamis.parse("x > 1"))
+    assert network.used == [("a", "b"), ("b", "c")]
+    died_s = network.now
+    network.crash("b", is_noticed=False)
+    assert not network.is_quiet and "b" in network.brokers["a"].neighbours
+    network.publish("client a", "lost", {"x": 5})
+    network.run()
+    assert network.used == [("a", "c")] and 1.0 <= network.now - died_s <= 2.5
+    network.publish("client a", "e1", {"x": 5})
+    network.run()
+    network.restart("b")
+    network.run()
+    network.publish("client b", "e2", {"x": 5})
+    network.run()
+    assert network.delivered_count == 2 and checker.problems == []
+
+
+def test_neighbours_that_live_are_not_lost_however_long_nothing_happens():
+    network = ring(make=lambda name: Broker(name, algorithm="naive", link_lease_s=1.0))
+    counters = Counters()
+    network.observers.append(counters)
+    used = list(network.used)
+    network.wait(60.0)
+    network.run()
+    assert network.used == used and 460 <= counters.messages["Renew"] <= 490, "four directions, twice a second"
+    assert counters.control_count == 0
+    network.publish("client a", "e", {"x": 5})
+    network.run()
+    assert network.delivered_count == 1
+
+
+def test_a_broker_without_a_lease_does_not_die_unnoticed():
+    with pytest.raises(WrongStateError, match="without a lease"):
+        ring().crash("b", is_noticed=False)
+
+
 def test_a_client_that_comes_back_says_again_what_it_wants_and_gets_nothing_meanwhile():
     network = ring()
     checker = Checker(network)

@@ -4,8 +4,9 @@ A `Broker` takes messages of neighbours and clients and returns what is to be se
 clock or thread. `messages` says what is said, `acceptance` what a peer may say, `encoding` how that becomes bytes. Who
 wants an event is in a routing `table`. What a neighbour must know of everybody else's filters is a *strategy's*
 business (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any.
-`links` is what a broker knows of one neighbour, `adaptation` when it stops filtering for it, `announcements` what it
-tells of subscriptions, and `spanning` along which links of a graph messages travel.
+`links` is what a broker knows of one neighbour, `silence` how it finds out that one is gone, `adaptation` when it stops
+filtering for it, `announcements` what it tells of subscriptions, and `spanning` along which links of a graph messages
+travel.
 """
 
 from tamis.routing.adaptation import Adaptation
@@ -16,6 +17,7 @@ from tamis.routing.encoding import decode, encode
 from tamis.routing.errors import (
     BudgetOfImperfectionError,
     KnownPeerError,
+    LeaseOfLinksError,
     MemoryOfEventsError,
     MessageError,
     NamelessError,
@@ -34,10 +36,12 @@ from tamis.routing.messages import (
     Entry,
     Filter,
     Hello,
+    Lost,
     Message,
     Output,
     Publish,
     Reject,
+    Renew,
     Send,
     Subscribe,
     Unadvertise,
@@ -65,6 +69,8 @@ __all__ = [
     "Identity",
     "ImperfectMerging",
     "KnownPeerError",
+    "LeaseOfLinksError",
+    "Lost",
     "MemoryOfEventsError",
     "Merging",
     "Message",
@@ -75,6 +81,7 @@ __all__ = [
     "Pruned",
     "Publish",
     "Reject",
+    "Renew",
     "RoutingTable",
     "SchemaOfAnnouncementsError",
     "SchemaOfStrategyError",

@@ -20,6 +20,7 @@ from tamis.routing.messages import (
     Key,
     Message,
     Publish,
+    Renew,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -45,13 +46,14 @@ def check_message(message: Any, sender: str = "") -> None:
     """
     if not isinstance(message, KINDS):
         raise MessageError(f"{message!r:.80} is no message", f"one of {', '.join(kind.__name__ for kind in KINDS)}")
-    if sender == "client" and isinstance(message, Hello | Filter):
+    if sender == "client" and isinstance(message, Hello | Filter | Renew):
         said = type(message).__name__
         raise MessageError(f"a client said {said}", "Subscribe, Unsubscribe, Advertise, Unadvertise or Publish")
     match message:
         case Publish(key):
             _check_keys((key,))
-        case Hello(entries, advertisements, schema):
+        case Hello(entries, advertisements, schema, lease_s):
+            _check_lease(lease_s)
             _check_entries(entries, sender)
             _check_entries(advertisements, sender)
             if not isinstance(schema, str):
@@ -59,8 +61,9 @@ def check_message(message: Any, sender: str = "") -> None:
         case Subscribe(entries, keys, lease_s) | Advertise(entries, keys, lease_s):
             _check_entries(entries, sender)
             _check_keys(keys)
-            if lease_s is not None and not _is_lease(lease_s):
-                raise MessageError(f"a lease of {lease_s!r:.40}", f"seconds, more than 0, at most {LONGEST_LEASE_S:g}")
+            _check_lease(lease_s)
+            if sender == "neighbour" and lease_s is not None:
+                raise MessageError("a neighbour leases single filters", "a lease of the whole link, in its Hello")
         case Unsubscribe(keys, entries) | Unadvertise(keys, entries):
             _check_keys(keys)
             _check_entries(entries, sender)
@@ -111,7 +114,13 @@ def is_key(value: Any) -> bool:
     return isinstance(value, Key) and not isinstance(value, bool)
 
 
-def _is_lease(value: Any) -> bool:
+def _check_lease(lease_s: Any) -> None:
+    if lease_s is not None and not is_lease(lease_s):
+        raise MessageError(f"a lease of {lease_s!r:.40}", f"seconds, more than 0, at most {LONGEST_LEASE_S:g}")
+
+
+def is_lease(value: Any) -> bool:
+    """Is this for how long something may be leased?"""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_LEASE_S
 
 

@@ -24,9 +24,10 @@ from tamis.language.schema import NO_SCHEMA
 from tamis.pruning.goals import Goal
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
-from tamis.routing.acceptance import check_message, entries_of
+from tamis.routing.acceptance import check_message, entries_of, is_lease
 from tamis.routing.errors import (
     KnownPeerError,
+    LeaseOfLinksError,
     MemoryOfEventsError,
     MessageError,
     NamelessError,
@@ -44,15 +45,18 @@ from tamis.routing.messages import (
     Filter,
     Hello,
     Key,
+    Lost,
     Message,
     Output,
     Publish,
     Reject,
+    Renew,
     Send,
     Subscribe,
     Unadvertise,
     Unsubscribe,
 )
+from tamis.routing.silence import Silence
 from tamis.routing.strategies import strategy_of
 from tamis.routing.table import RoutingTable
 
@@ -68,6 +72,7 @@ if TYPE_CHECKING:
 _REMEMBERED = 100_000
 DEFAULT_GOAL = Goal(reduction=0.5)
 """How far a broker prunes that was not told: the published load explodes behind 0.65, by most measures."""
+_LEAST_LEASE_S = 0.001
 _OWN = ""
 """Whose the broker's own advertisement is."""
 
@@ -86,7 +91,7 @@ class Broker:
 
     `advertisements` is the strategy by which advertisements spread; without one, filters go everywhere, and
     advertisements nowhere. `algorithm` is the matcher's. The keys of the latest `remembered` events are kept, so that
-    an event that comes again goes no further.
+    an event that comes again goes no further. A neighbour may forget this broker when it was silent for `link_lease_s`.
 
     With `pruning`, what neighbours want is generalised where it is kept: by `prune`, and, as far as a threshold of the
     measure, whenever something comes.
@@ -105,9 +110,12 @@ class Broker:
         pruning: Goal | None = None,
         pruning_measure: str = "accuracy",
         remembered: int = _REMEMBERED,
+        link_lease_s: float | None = None,
     ) -> None:
         if not isinstance(remembered, int) or remembered < 1:
             raise MemoryOfEventsError(remembered)
+        if link_lease_s is not None and not (is_lease(link_lease_s) and link_lease_s >= _LEAST_LEASE_S):
+            raise LeaseOfLinksError(link_lease_s, _LEAST_LEASE_S)
         self.name = _named(name)
         self.strategy = strategy_of(strategy, schema)
         self.advertising = None if advertisements is None else strategy_of(advertisements, schema)
@@ -137,6 +145,8 @@ class Broker:
         self._adaptation = adaptation
         self._remembered = remembered
         self._seen: OrderedDict[Key, None] = OrderedDict()
+        self.link_lease_s = link_lease_s
+        self._silence = Silence(link_lease_s)
         self._imperfections: dict[tuple[str, type[Any], Key], float] = {}  # of what neighbours want partly in vain
         self._leases: Leases[tuple[str, type[Any], Key]] = Leases()
 
@@ -182,7 +192,8 @@ class Broker:
                 link.offered.add((peer, key), expression, self._imperfection(peer, Advertise, key))
         self._links[neighbour] = link
         self.table.connect(neighbour)
-        return [Send(neighbour, link.hello(TRUE))]
+        self._silence.begin(neighbour, now)
+        return [Send(neighbour, link.hello(TRUE, self._silence.lease_s))]
 
     def attach(self, client: str) -> None:
         """Take a client."""
@@ -205,9 +216,10 @@ class Broker:
         if peer in self._clients:
             del self._clients[peer]
         else:
+            self._silence.forget(peer)
             self.table.disconnect(peer)
             self._links.pop(peer).close()
-        return self._told(now, is_removal=True)
+        return self._sent(self._told(now, is_removal=True), now)
 
     def prune(self, goal: Goal | None = None, share: Share | None = None, measure: str | None = None) -> int:
         """Generalise what neighbours want, as far as a goal says, where it is kept; return how many filters changed.
@@ -249,6 +261,12 @@ class Broker:
     def receive(self, message: Message, source: str, now: float) -> list[Output]:
         """Do what a message of a peer asks for; return what to send and to deliver."""
         self._check(message, source)
+        self._silence.heard(source, now)
+        ended = self.advance(now) if self._is_due(now) else []
+        return self._sent(ended + self._done(message, source, now), now)
+
+    def _done(self, message: Message, source: str, now: float) -> list[Output]:
+        """Do what a message asks for that was checked; return what to send and to deliver."""
         rejected: list[Output] = []
         is_removal = False
         match message:
@@ -256,8 +274,8 @@ class Broker:
                 return self._publish(message, source, now)
             case Filter():
                 self._filter_again(source, now)
-            case Hello(entries, advertisements):
-                self._hello(source, entries, advertisements, now)
+            case Hello():
+                self._hello(source, message, now)
             case Subscribe(entries, keys, lease_s):
                 rejected = self._change(Subscribe, source, entries, keys, lease_s, now)
             case Unsubscribe(keys, entries):
@@ -292,22 +310,47 @@ class Broker:
             raise OtherSchemaError(self.name, neighbour, self._digest, link.refused_schema)
 
     def advance(self, now: float) -> list[Output]:
-        """Let the leases expire that nobody renewed; return what that changes."""
+        """Let the leases expire that nobody renewed, and renew one's own; return what that changes.
+
+        A message does the same when it is received: what is over by then gets nothing of it.
+        """
         for client, kind, key in self._leases.ended(now):
             (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, now)
-        return self._told(now, is_removal=True)
+        outputs = self._told(now, is_removal=True)
+        for neighbour in list(self._silence.lost(now)):
+            outputs += [*self.disconnect(neighbour, now), Lost(neighbour)]
+        self._sent(outputs, now)
+        return outputs + [Send(neighbour, Renew()) for neighbour in self._silence.unrenewed(now)]
 
     @property
     def next_expiry(self) -> float | None:
         """When `advance` has something to do next; None if there are no leases."""
-        return self._leases.next_end
+        found = [each for each in (self._leases.next_end, self._silence.next_s) if each is not None]
+        return min(found, default=None)
 
-    def _hello(self, source: str, entries: tuple[Entry, ...], advertisements: tuple[Entry, ...], now: float) -> None:
+    @property
+    def lease_count(self) -> int:
+        """How many subscriptions and advertisements of clients will end by themselves."""
+        return len(self._leases)
+
+    def _is_due(self, now: float) -> bool:
+        return (at := self.next_expiry) is not None and at <= now
+
+    def _sent(self, outputs: list[Output], now: float) -> list[Output]:
+        """Take note of who is told something, which renews the lease of what they were told."""
+        if self._silence.lease_s is not None:
+            for output in outputs:
+                if isinstance(output, Send):
+                    self._silence.said(output.peer, now)
+        return outputs
+
+    def _hello(self, source: str, hello: Hello, now: float) -> None:
         link = self._link(source)
         if not link.has_greeted:  # or it came twice
             link.has_greeted = True
-            self._change(Advertise, source, advertisements, (), None, now)
-            self._change(Subscribe, source, entries, (), None, now)
+            self._silence.lease(source, hello.lease_s, now)
+            self._change(Advertise, source, hello.advertisements, (), None, now)
+            self._change(Subscribe, source, hello.entries, (), None, now)
 
     def _change(
         self,

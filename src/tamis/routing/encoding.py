@@ -28,6 +28,7 @@ from tamis.routing.messages import (
     Hello,
     Message,
     Publish,
+    Renew,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -35,7 +36,7 @@ from tamis.routing.messages import (
 
 MARK = 0xA7
 VERSION = 2
-KINDS: tuple[type[Message], ...] = (Hello, Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Filter)
+KINDS: tuple[type[Message], ...] = (Hello, Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Filter, Renew)
 """By the number that says so in the bytes, for ever."""
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
 _AS_DATETIME = 3

@@ -107,6 +107,17 @@ class MemoryOfEventsError(TamisError, ValueError):
         return f"a broker remembers the keys of at least 1 event, to know those that come again, not of {self.count!r}"
 
 
+class LeaseOfLinksError(TamisError, ValueError):
+    """A lease of links that is none."""
+
+    def __init__(self, lease_s: Any, least_s: float) -> None:
+        super().__init__(lease_s, least_s)
+        self.lease_s, self.least_s = lease_s, least_s
+
+    def __str__(self) -> str:
+        return f"a broker's links have a lease of {self.least_s:g} seconds or more, or None, not {self.lease_s!r:.40}"
+
+
 class UnknownStrategyError(TamisError, ValueError):
     """A strategy that there is not."""
 

@@ -29,6 +29,9 @@ class Leases(Generic[Item]):
         self._queue: list[tuple[float, int, Item]] = []  # earlier ends of what was leased again stay until they come up
         self._count = 0
 
+    def __len__(self) -> int:
+        return len(self._ends)
+
     def lease(self, item: Item, end: float | None) -> None:
         """Let a thing end then, whatever was said of it before; never, if no end is given."""
         if end is None:

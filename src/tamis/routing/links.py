@@ -150,12 +150,12 @@ class Link:
     def _hops_of(self, expression: Expression) -> int:
         return min(self._hops.get(expression, _NOBODY).values(), default=0)
 
-    def hello(self, everything: Expression) -> Hello:
+    def hello(self, everything: Expression, lease_s: float | None = None) -> Hello:
         """Return the first message to the neighbour, who may hear of anything if advertisements are not used."""
         entries = self.wanted.changes().added
         if self.offered is None:
-            return Hello(entries, (Entry(0, everything),), self._digest)
-        return Hello(entries, self.offered.changes().added, self._digest)
+            return Hello(entries, (Entry(0, everything),), self._digest, lease_s)
+        return Hello(entries, self.offered.changes().added, self._digest, lease_s)
 
     def close(self) -> None:
         """Let go of what is shared with other links."""

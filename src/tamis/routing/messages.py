@@ -1,6 +1,6 @@
 """What do brokers and clients say to each other?
 
-Seven kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
+Eight kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
 its own; so does a broker towards each of its neighbours, because what it tells a neighbour (one filter for many, a
 merger) is nobody's subscription in particular. Keys mean something between two peers only.
 
@@ -74,6 +74,8 @@ class Hello:
     advertisements: tuple[Entry, ...] = ()
     schema: str = NO_SCHEMA
     """The digest of the sender's schema: brokers that conclude from different schemas would lose events."""
+    lease_s: float | None = None
+    """After so long a silence all that the sender said on this link is over; any message of it renews that."""
 
     def __post_init__(self) -> None:
         _freeze(self, "entries", "advertisements")
@@ -86,7 +88,7 @@ class Subscribe:
     entries: tuple[Entry, ...]
     replaces: tuple[Key, ...] = ()
     lease_s: float | None = None
-    """For how long, unless it says so again; a client's alone, brokers tell each other when it is over."""
+    """For how long, unless it says so again; a client's alone, as a broker's whole link has a lease (`Hello`)."""
 
     def __post_init__(self) -> None:
         _freeze(self, "entries", "replaces")
@@ -152,7 +154,12 @@ class Filter:
     """A neighbour asks that events be filtered for it again: too many came that nobody wanted."""
 
 
-Message: TypeAlias = Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """A neighbour is still there, and had nothing else to say for a while."""
+
+
+Message: TypeAlias = Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter | Renew
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,4 +188,11 @@ class Reject:
     reason: str
 
 
-Output: TypeAlias = Send | Deliver | Reject
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """To the driver: a neighbour was silent for longer than its lease, and is forgotten; close the link."""
+
+    peer: str
+
+
+Output: TypeAlias = Send | Deliver | Reject | Lost

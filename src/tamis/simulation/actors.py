@@ -189,7 +189,8 @@ class Actor:
         elif drawn < 0.5 and network.links:
             network.mend_link(chance.choice(network.links))
         elif drawn < 0.75 and len(network.brokers) > 1:
-            network.crash(chance.choice(list(network.brokers)))
+            is_noticed = not self._scenario.link_leases or chance.random() < 0.4
+            network.crash(chance.choice(list(network.brokers)), is_noticed=is_noticed)
         elif network.crashed:
             network.restart(chance.choice(network.crashed))
 

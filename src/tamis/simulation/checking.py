@@ -11,7 +11,7 @@ how brokers decide. It finds:
     tables      a broker knows too much or too little of a neighbour (`tables`), or something is left at the end
 
 A subscription *has spread* when the network was quiet after it was made, and so has an advertisement. A lease is over
-when its client says so, and not a moment earlier.
+when its client says so, and not a moment earlier or later: what is published at that time, or after it, is unasked.
 
 What is promised without faults, and what with them:
 

@@ -19,6 +19,7 @@ from tamis.routing import (
     Broker,
     Deliver,
     Entry,
+    Lost,
     Message,
     Output,
     Publish,
@@ -101,6 +102,7 @@ class Network:
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
         self._has_leases = False
+        self._unnoticed: set[str] = set()
         self._ends = Ends()
         self._advanced: dict[str, float] = {}
         self._names = tuple(brokers)
@@ -110,13 +112,14 @@ class Network:
         for name in self._names:
             self.brokers[name] = make(name)
         self._rewire()
+        self._has_leases = any(broker.next_expiry is not None for broker in self.brokers.values())
 
     # -- Time
 
     @property
     def is_quiet(self) -> bool:
-        """Is nothing under way?"""
-        return not self.travel
+        """Is nothing under way, and no broker gone unnoticed?"""
+        return not self.travel and not self._unnoticed
 
     def step(self) -> None:
         """Let the next message arrive; or a lease end, if one ends before. Without either, nothing happens."""
@@ -125,14 +128,20 @@ class Network:
             self.now = max(self.now, arrival)
             if (arrived := self.travel.arrive()) is not None:
                 source, target, message = arrived
+                if target not in self.brokers:
+                    return  # it is gone, and its neighbour does not know yet
                 self._carry_out(target, self.brokers[target].receive(message, source, self.now))
         elif end < inf:
             self._end(end)
 
     def run(self, most_steps: int = 10_000_000) -> None:
-        """Let everything arrive that is under way; leases end as far as time passes meanwhile."""
+        """Let everything arrive that is under way; leases end as far as time passes meanwhile.
+
+        A broker that died unnoticed is found out first.
+        """
+        self._catch_up()
         count = 0
-        while self.travel:
+        while not self.is_quiet:
             if count >= most_steps:
                 raise RestlessError(count)
             self.step()
@@ -147,6 +156,11 @@ class Network:
         while min(self._next_end(), self.travel.next_s) <= until:
             self.step()
         self.now = until
+
+    def _catch_up(self) -> None:
+        """Let everything end that is over by now, before anybody says something: the clock may have been set."""
+        while (end := self._next_end()) <= self.now:
+            self._end(end)
 
     def _next_end(self) -> float:
         """Return when the next lease ends, as its client counts or as its broker does."""
@@ -187,6 +201,8 @@ class Network:
                     self._notice(Delivered(client, publication, keys, hops, delay_s))
                 case Reject():
                     self.rejected.append(output)
+                case Lost(peer):
+                    self._lose(broker, peer)
 
     def _send(self, source: str, target: str, message: Message) -> None:
         if not self.travel.is_open(source, target):
@@ -259,6 +275,7 @@ class Network:
 
     def publish(self, client: str, key: Key, event: Mapping[str, Any]) -> None:
         """A client publishes an event, if its broker is there."""
+        self._catch_up()
         if self.is_online(client):
             publication = Publish(key, event)
             outputs = self._answers(client, publication)
@@ -275,6 +292,7 @@ class Network:
         self, name: str, filters: Mapping[Key, Expression], lease_s: float | None, *, is_advertisement: bool
     ) -> None:
         client, is_online = self._client(name), self.is_online(name)
+        self._catch_up()
         outputs: list[Output] = []
         if is_online and filters:
             entries = tuple(Entry(key, filter_) for key, filter_ in filters.items())
@@ -340,14 +358,36 @@ class Network:
         self._notice(Failed(f"mended {link}"))
         self._rewire()
 
-    def crash(self, broker: str) -> None:
-        """Let a broker forget everything and be gone."""
+    def crash(self, broker: str, *, is_noticed: bool = True) -> None:
+        """Let a broker forget everything and be gone.
+
+        If that is not noticed, its links stay open, and nothing comes out of them; its neighbours find out when its
+        lease is over.
+        """
+        if not is_noticed and self._running(broker).link_lease_s is None:
+            raise WrongStateError(
+                f"broker {broker!r}", "without a lease", "let its links have one, or crash it noticed"
+            )
         self._running(broker)
         self._notice(Failed(f"broker {broker}"))
         del self.brokers[broker]
         for client in self._clients_at(broker):
             self._notice_forgotten(client)
-        self._rewire()
+        if is_noticed or not any(broker in link for link in self.used):
+            self._rewire()
+        else:
+            self._unnoticed.add(broker)
+
+    def _lose(self, broker: str, peer: str) -> None:
+        """Close a link of which one end says that nothing comes out of it any more."""
+        link = next((each for each in self.used if set(each) == {broker, peer}), None)
+        if link is not None:
+            self._notice(Failed(f"{broker} lost {peer}"))
+            self.used.remove(link)
+            self.travel.close(*link)
+            if peer in self.brokers and broker in self.brokers[peer].neighbours:
+                self._carry_out(peer, self.brokers[peer].disconnect(broker, self.now))
+            self._rewire()
 
     def restart(self, broker: str) -> None:
         """Start a broker that knows nothing, which takes a moment; its clients tell it what they want."""
@@ -357,6 +397,8 @@ class Network:
             raise WrongStateError(f"broker {broker!r}", "running", "crash it first")
         made = self._make(broker)
         self.wait(_START_S)
+        if broker in self._unnoticed:
+            self._rewire()  # who starts anew answers on no old link
         self._notice(Failed(f"restarted {broker}", restarted=broker))
         self.brokers[broker] = made
         self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
@@ -396,7 +438,8 @@ class Network:
         return [client for client in self.clients.values() if client.home == broker and client.is_connected]
 
     def _rewire(self) -> None:
-        """Use a spanning tree of what works."""
+        """Use a spanning tree of what works; whoever is gone is noticed now."""
+        self._unnoticed.clear()
         working = [link for link in self.links if link not in self._down]
         wanted = spanning_links(self.brokers, working, self.used)
         before, self.used = self.used, wanted

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _BUDGET = 0.5
 """Of imperfect merging: among so few filters there is nearly nothing to merge for less."""
+_LINK_LEASE_S = 1.0
+"""Ten times as long as a message takes at most."""
 _ADAPTATION = Adaptation(stop_above=0.6, ask_above=0.5, event_count=4, wait_s=0.01)
 
 
@@ -57,6 +59,8 @@ class Scenario:
     schema: str | None = None
     """The schema that all brokers keep, by its name in `schemas`."""
     leases: bool = False
+    link_leases: bool = False
+    """Do brokers forget neighbours that are silent for too long? Then some die unnoticed, if there are faults."""
     announces: bool = False
     adapts: bool = False
     roams: bool = False
@@ -100,6 +104,7 @@ class Scenario:
             prunes_tables=chance.random() < 0.2,
             schema=chance.choice(list(SCHEMAS)) if chance.random() < 0.4 else None,
             leases=chance.random() < 0.3,
+            link_leases=chance.random() < 0.25,
             announces=chance.random() < 0.2,
             adapts=chance.random() < 0.2,
             roams=chance.random() < 0.3,
@@ -196,6 +201,7 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
             schema=_schema(scenario),
             algorithm=scenario.algorithm,
             announces=scenario.announces,
+            link_lease_s=_LINK_LEASE_S if scenario.link_leases else None,
             adaptation=_ADAPTATION if scenario.adapts else None,
         )
 

@@ -222,7 +222,7 @@ class Tables:
         """Say what is left, when nobody wants or advertises anything any more."""
         brokers = self._network.brokers
         for name, broker in brokers.items():
-            if broker.next_expiry is not None:
+            if broker.lease_count:
                 yield f"tables: {name} still waits for a lease to end"
             for peer, key, filter_ in broker.table.entries():
                 if not self._is_everything(filter_) or not self._is_flooded(peer, name):
