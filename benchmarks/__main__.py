@@ -33,6 +33,7 @@ from benchmarks.destinations import destinations
 from benchmarks.imperfection import routing_imperfection
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
+from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers
@@ -70,6 +71,8 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "overlap": overlap,
     "any_overlap": any_overlap,
     "advertised": advertised,
+    "pruned_brokers": pruned_brokers,
+    "one_neighbour": one_neighbour,
     "routing_tables": routing_tables,
     "routing_events": routing_events,
     "routing_imperfection": routing_imperfection,

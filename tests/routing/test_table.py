@@ -67,7 +67,8 @@ def test_a_table_matches_what_each_peer_wants_and_more_only_for_those_that_are_p
         assert not neighbours & muted and (is_pruned or neighbours <= {peer for peer, _ in needed})
     for peer, key in wanted:
         assert table.remove(peer, key) == wanted[peer, key]
-    assert not table._matched and not table._numbers and not table._versions and not table._entries
+    assert not table._matched and not table._numbers and not table._counts and not table._holders
+    assert set(table._versions) <= {-1} and len(table._matcher) == 0
 
 
 @given(wanted=st.lists(st.tuples(st.sampled_from("pqr"), conditions), max_size=6), event=events())

@@ -34,6 +34,7 @@ HALF_LIFE = 10_000
 """After so many events that were looked at an event counts half."""
 INFORMED = 50
 """So many events are looked at before filters are pruned by what was seen; with fewer, everything is a guess."""
+_UNMATCHED = -1
 _OFTEN = 1_000
 """So many events are looked at before their counts are taken over: that old events count less would be lost."""
 
@@ -70,10 +71,11 @@ class RoutingTable:
         self._waiting: dict[int, str | None] = {}
         self._muted: set[str] = set()
         self._pruned: PrunedTable | None = None
-        self._entries: dict[int, tuple[str, Key]] = {}
-        """Whose the filters of the pruned table are."""
-        self._versions: dict[int, int] = {}
-        """What each of them is matched as."""
+        self._peers: list[str] = []
+        self._keys: list[Key] = []
+        """Whose each filter of the pruned table is, by its number there, and what the neighbour calls it."""
+        self._versions: list[int] = []
+        """What each of them is matched as; `_UNMATCHED` while its neighbour is muted."""
         self._insertion: tuple[float | None, str] | None = None
         self._ranked_at = 0.0
         self.counters = Counters(schema, half_life=HALF_LIFE)
@@ -123,7 +125,7 @@ class RoutingTable:
         """Return what is matched in place of what a peer wants."""
         return {
             key: self._matched[self._versions[kept]]
-            if isinstance(kept, int) and kept in self._versions
+            if isinstance(kept, int) and self._versions[kept] != _UNMATCHED
             else self.of(peer)[key]
             for key, kept in self._filters.get(peer, {}).items()
         }
@@ -131,6 +133,10 @@ class RoutingTable:
     def matched_bytes(self, peer: str) -> int:
         """Return what a peer's filters take as text, as they are matched."""
         return sum(map(text_bytes, self.matched(peer).values()))
+
+    def figures(self) -> dict[str, Any]:
+        """Return what the matcher says of itself."""
+        return self._matcher.statistics()
 
     def objection(self, expression: Expression) -> str | None:
         """Return why a filter cannot be matched here; None if it can.
@@ -162,10 +168,19 @@ class RoutingTable:
 
     def _enter(self, pruned: PrunedTable, peer: str, key: Key, expression: Expression) -> int:
         """Take an entry of a neighbour into the table of those that are pruned."""
-        entry = pruned.add(expression, distance=1.0 + self.hops(peer, key))
-        self._entries[entry] = peer, key
+        entry = self._new_entry(pruned, peer, key, expression)
         if peer not in self._muted:
             self._versions[entry] = self._hold(peer, key, expression)
+        return entry
+
+    def _new_entry(self, pruned: PrunedTable, peer: str, key: Key, expression: Expression) -> int:
+        entry = pruned.add(expression, distance=1.0 + self.hops(peer, key))
+        if entry == len(self._peers):
+            self._peers.append(peer)
+            self._keys.append(key)
+            self._versions.append(_UNMATCHED)
+        else:
+            self._peers[entry], self._keys[entry], self._versions[entry] = peer, key, _UNMATCHED
         return entry
 
     def remove(self, peer: str, key: Key) -> Expression:
@@ -179,9 +194,9 @@ class RoutingTable:
                 self._let_go(peer, key, self._number(peer, kept))
             return kept
         assert self._pruned is not None
-        del self._entries[kept]
-        if kept in self._versions:
-            self._let_go(peer, key, self._versions.pop(kept))
+        if self._versions[kept] != _UNMATCHED:
+            self._let_go(peer, key, self._versions[kept])
+            self._versions[kept] = _UNMATCHED
         return self._pruned.remove(kept)
 
     def mute(self, peer: str) -> None:
@@ -189,9 +204,11 @@ class RoutingTable:
         if peer in self._muted:
             return
         for key, kept in self._filters.get(peer, {}).items():
-            self._let_go(
-                peer, key, self._number(peer, kept) if isinstance(kept, Expression) else self._versions.pop(kept)
-            )
+            if isinstance(kept, Expression):
+                self._let_go(peer, key, self._number(peer, kept))
+            else:
+                self._let_go(peer, key, self._versions[kept])
+                self._versions[kept] = _UNMATCHED
         self._muted.add(peer)
 
     def unmute(self, peer: str) -> None:
@@ -270,7 +287,12 @@ class RoutingTable:
         pruned.share = self.share if share is None else share
         self._ranked_at = self.counters.event_count if share is None else 0.0
         self._insertion = (None, measure)
-        return self._match_as(pruned.prune(goal, is_ranked_anew=is_anew))
+        changed = self._match_as(pruned.prune(goal, is_ranked_anew=is_anew))
+        self.counters.forget_lines()
+        # A dictionary keeps the room that it had; what is matched now are far fewer filters.
+        self._matched, self._counts = dict(self._matched), dict(self._counts)
+        self._numbers = {destination: dict(numbers) for destination, numbers in self._numbers.items()}
+        return changed
 
     def prune_new(self, threshold: float, measure: str = "accuracy") -> None:
         """Prune what neighbours want as it comes, up to a threshold of the measure, once events have been seen."""
@@ -285,27 +307,30 @@ class RoutingTable:
             return self._pruned
         before = self._pruned
         after = self._pruned = PrunedTable(self.share, measure)
-        self._entries, versions, self._versions = {}, self._versions, {}
+        versions, self._versions = self._versions, []
+        self._peers, self._keys = [], []
         for peer in self._neighbours & self._filters.keys():
             filters = self._filters[peer]
             for key, kept in filters.items():
                 if isinstance(kept, Expression):
-                    expression, number = kept, None if peer in self._muted else self._number(peer, kept)
+                    expression = kept
+                    number = _UNMATCHED if peer in self._muted else self._number(peer, kept)
                 else:
                     assert before is not None
-                    expression, number = before.original(kept), versions.get(kept)
-                entry = filters[key] = after.add(expression, distance=1.0 + self.hops(peer, key))
-                self._entries[entry] = peer, key
-                if number is not None and self._matched[number] == expression:
+                    expression, number = before.original(kept), versions[kept]
+                entry = filters[key] = self._new_entry(after, peer, key, expression)
+                if number == _UNMATCHED:
+                    continue
+                if self._matched[number] == expression:
                     self._versions[entry] = number
-                elif number is not None:
+                else:
                     self._versions[entry] = self._hold(peer, key, expression)
                     self._let_go(peer, key, number)
         return after
 
     def _match_as(self, changed: list[tuple[int, Expression]]) -> int:
         for entry, version in changed:
-            peer, key = self._entries[entry]
+            peer, key = self._peers[entry], self._keys[entry]
             if peer not in self._muted:
                 number = self._hold(peer, key, version)
                 self._let_go(peer, key, self._versions[entry])

@@ -222,6 +222,10 @@ class Counters:
             del self._comparisons[compared.term, compared.kind][predicate]
         self._lines = {}
 
+    def forget_lines(self) -> None:
+        """Let go of what was drawn to answer questions; whoever asks again waits for it again."""
+        self._lines = {}
+
     # -- Asking
 
     def count(self, predicate: Expression) -> float:

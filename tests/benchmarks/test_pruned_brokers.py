@@ -1,0 +1,35 @@
+"""The benchmarks of pruning in brokers at toy size: nothing is lost, and what would be is noticed."""
+
+from __future__ import annotations
+
+from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
+
+from tamis.language import parse
+from tamis.matching import Matcher
+from tamis.routing.table import RoutingTable
+
+
+def test_a_broker_that_prunes_loses_nothing_and_keeps_less():
+    rows = list(pruned_brokers(subscription_counts=(300,), measures=("accuracy",), event_count=40, passes=1))
+    assert [row["prunings"] for row in rows] == [0.0, 0.5, 1.0] and [row["wrong"] for row in rows] == [0, 0, 0]
+    assert rows[0]["forwarded"] <= rows[1]["forwarded"] <= rows[2]["forwarded"]
+    assert rows[2]["memory_ratio"] < 1
+
+
+def test_a_table_that_matches_less_than_was_said_would_be_noticed(monkeypatch):
+    honest = RoutingTable.add
+    narrower = parse("price < 0")
+    monkeypatch.setattr(
+        RoutingTable,
+        "add",
+        lambda self, peer, key, expression, hops=0: honest(self, peer, key, expression if key == "mine" else narrower),
+    )
+    row = next(iter(pruned_brokers(subscription_counts=(100,), measures=("accuracy",), event_count=40, passes=1)))
+    assert row["wrong"] > 0
+
+
+def test_many_entries_of_one_neighbour_are_one_answer(monkeypatch):
+    (row,) = one_neighbour(entry_counts=(500,), passes=2)
+    assert row["wrong"] == 0 and row["ratio"] > 0
+    monkeypatch.setattr(Matcher, "match_shortcut", lambda self, event: ([], []))
+    assert next(iter(one_neighbour(entry_counts=(100,), passes=1)))["wrong"] == 1
