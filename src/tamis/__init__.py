@@ -78,3 +78,7 @@ def __getattr__(name: str) -> Any:
         topk = import_module("tamis.topk")
         return topk if name == "topk" else getattr(topk, name)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -117,7 +117,7 @@ def test_of_destinations_that_come_and_go_none_is_left_behind():
             matcher.remove(number - 5)
         if number % 50 == 49:
             agrees(matcher, [{"a": 3}, {"a": 9}])
-    assert len(matcher._destinations) < 200
+    assert len(matcher._register.destinations) < 200
     assert matcher.destinations() == [f"client {number}" for number in range(995, 1_000)]
 
 

@@ -416,7 +416,7 @@ def test_expressions_larger_than_a_text_may_be(tmp_path, algorithm):
 
 def test_texts_stay_in_the_file_until_somebody_asks(path):
     loaded = Matcher.load(path)
-    assert not loaded._sources._given
+    assert not loaded._register.sources._given
     assert str(loaded.expression("cheap")) == MIXED["cheap"]
     assert loaded.memory() > 0
     assert loaded.explain("cheap", EVENT).truth is True

@@ -16,6 +16,7 @@ from tamis.matching.errors import (
     WatchError,
 )
 from tamis.matching.matcher import Matcher
+from tamis.matching.register import Subscription
 from tamis.matching.rejections import Rejected
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "OptionError",
     "Rejected",
     "SavedMatcherError",
+    "Subscription",
     "UnknownAlgorithmError",
     "UnknownIdError",
     "UnsupportedExpressionError",

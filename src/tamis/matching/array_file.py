@@ -17,6 +17,7 @@ import mmap
 import os
 import struct
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x89tamis\r\n"
 """No text starts so, and a transfer that takes the file for a text breaks it here already (as PNG does it)."""
-VERSION = 3
+VERSION = 4
 """Who changes what the saved arrays mean raises it."""
 ALIGNMENT = 64
 
@@ -44,6 +45,12 @@ Array: TypeAlias = npt.NDArray[Any]
 
 def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write a file, whole or not at all: it gets its name only when all of it is on the disk."""
+    with _replacing(Path(path)) as file:
+        write_to(file, document, arrays)
+
+
+def write_to(file: IO[bytes], document: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write what stands in a file."""
     described: dict[str, Any] = {}
     end = 0
     for name, array in arrays.items():
@@ -59,12 +66,11 @@ def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Map
         end = _aligned(end) + flat.nbytes
     header = json.dumps({"document": document, "arrays": described}, separators=(",", ":")).encode()
     body = _aligned(_PREFIX.size + len(header))
-    with _replacing(Path(path)) as file:
-        file.write(_PREFIX.pack(MAGIC, VERSION, crc32(header), len(header), body + end))
-        file.write(header)
-        for name, array in arrays.items():
-            file.write(bytes(body + described[name]["offset"] - file.tell()))
-            file.write(_flat(array))
+    file.write(_PREFIX.pack(MAGIC, VERSION, crc32(header), len(header), body + end))
+    file.write(header)
+    for name, array in arrays.items():
+        file.write(bytes(body + described[name]["offset"] - file.tell()))
+        file.write(_flat(array))
 
 
 def read(path: str | os.PathLike[str], *, verify: bool = True) -> tuple[Any, dict[str, Array]]:
@@ -81,6 +87,23 @@ def read(path: str | os.PathLike[str], *, verify: bool = True) -> tuple[Any, dic
             memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except OSError as error:
         raise SavedMatcherError(f"cannot read {path}: {error.strerror or error}") from error
+    return _content(path, header, memory, body, verify=verify)
+
+
+def read_from(content: bytes, *, verify: bool = True) -> tuple[Any, dict[str, Array]]:
+    """Return the same of what `write_to` wrote, which need not have been to a file."""
+    header, body = _header("a pickled matcher", BytesIO(content), len(content))
+    # As many bytes aside, that arrays lie at multiples of their alignment in memory too; and writable, as above.
+    room = np.zeros(len(content) + ALIGNMENT, np.uint8)
+    aside = -room.ctypes.data % ALIGNMENT
+    memory = room[aside : aside + len(content)]
+    memory[:] = np.frombuffer(content, np.uint8)
+    return _content("a pickled matcher", header, memory.data, body, verify=verify)
+
+
+def _content(
+    path: str | os.PathLike[str], header: bytes, memory: mmap.mmap | memoryview, body: int, *, verify: bool
+) -> tuple[Any, dict[str, Array]]:
     try:
         content = json.loads(header)
         arrays = {name: _array(each, memory, body) for name, each in content["arrays"].items()}
@@ -116,7 +139,7 @@ def _header(path: str | os.PathLike[str], file: IO[bytes], size: int) -> tuple[b
     return header, _aligned(_PREFIX.size + length)
 
 
-def _array(described: Any, memory: mmap.mmap, body: int) -> Array:
+def _array(described: Any, memory: mmap.mmap | memoryview, body: int) -> Array:
     shape, offset = tuple(described["shape"]), body + described["offset"]
     if described["dtype"] not in DTYPES or described["order"] not in ("C", "F"):
         raise ValueError(f"an array of the type {described['dtype']!r} in the order {described['order']!r}")

@@ -1,8 +1,8 @@
 """What does every matching algorithm promise?
 
-An algorithm knows subscriptions by *handles*, whole numbers that only grow. `Matcher` gives them out, and keeps
-what all algorithms need alike: ids, priorities, the texts. An algorithm registers, removes, and gives a
-*snapshot*: an immutable view that any number of threads may match against while others register.
+An algorithm knows subscriptions by *handles*, whole numbers that only grow until all of them are renumbered.
+`Matcher` gives them out, and keeps what all algorithms need alike: ids, priorities, the texts. An algorithm registers,
+removes, and gives a *snapshot*: an immutable view that any number of threads may match against while others register.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from tamis.matching import forking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -80,6 +82,7 @@ class Algorithm(ABC):
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
+        forking.protect(self, forking.ENGINES)
 
     def prepare(self, expressions: Iterable[Expression]) -> Any:
         """Do what can be done before the subscriptions are registered, and without the lock; `add` takes the result."""
@@ -100,6 +103,28 @@ class Algorithm(ABC):
         """Remove subscriptions that are registered."""
         for handle in handles:
             self.remove(handle)
+
+    def renumbered(self, living: Handles, expressions: Iterable[Expression]) -> tuple[Algorithm, Handles]:
+        """Give new handles to those who live: return an algorithm, and the old handles of its handles 0, 1, ...
+
+        These are the living, and perhaps some of the dead whose places it still has. Snapshots that were taken before
+        keep the old handles. Most algorithms begin anew, with the expressions of the living.
+        """
+        fresh = self.emptied()
+        fresh.add(range(len(living)), fresh.prepare(expressions))
+        return fresh, living
+
+    def emptied(self) -> Algorithm:
+        """Return an algorithm of the same kind, that knows what this one learnt and has no subscriptions."""
+        return type(self)(self.schema)
+
+    @property
+    def locks(self) -> Sequence[Any]:
+        """The locks that guard what it knows, to be held while the process forks."""
+        return ()
+
+    def after_fork(self) -> None:  # noqa: B027 - most have no threads that could be missing
+        """Put right, in a child process, what threads of the parent had begun."""
 
     @abstractmethod
     def snapshot(self) -> Snapshot:

@@ -122,6 +122,11 @@ class Destinations:
         """Return a table of the living; this one stays as it is, for whoever is matching with it."""
         return Destinations.restored(*self.saved(alive))
 
+    def renumbered(self, alive: npt.NDArray[np.bool_], kept: npt.NDArray[np.int64]) -> Destinations:
+        """Return a table of the living under other handles: the n-th that is kept is n; this one stays as it is."""
+        names, numbers = self.saved(alive)
+        return Destinations.restored(names, numbers[kept])
+
     def copy(self) -> Destinations:
         """Return the present table, whatever is registered and removed later."""
         copied = Destinations()

@@ -8,6 +8,8 @@ wants the last one to win says so (`Matcher.upsert_many`).
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import TamisError
@@ -44,28 +46,66 @@ class Rejected(NamedTuple):
 class Sieve:
     """Rows, taken one after the other; `accepted` and `rejected` are complete when all expressions were asked for."""
 
-    def __init__(self, rows: Rows, taken: Container[Any], understood: Callable[[Any], Expression]) -> None:
-        self._rows, self._taken, self._understood = rows, taken, understood
+    def __init__(
+        self,
+        rows: Rows,
+        taken: Container[Any],
+        understood: Callable[[Any], Expression],
+        *,
+        keeps_last: bool = False,
+    ) -> None:
+        self._rows, self._taken, self._understood, self._keeps_last = rows, taken, understood, keeps_last
         self.accepted: list[int] = []
         """The numbers of the rows that become subscriptions, in their order."""
         self.rejected: list[Rejected] = []
 
     def expressions(self) -> Iterator[Expression]:
         """Yield what the accepted rows ask, as far as somebody wants to know."""
+        self._is_usual = self._rows.first_objection() is None
+        overwritten = self._overwritten() if self._keeps_last else set()
         ids: set[Any] = set()
-        rows = self._rows
-        is_usual = rows.first_objection() is None
-        for number, (subscription_id, condition) in enumerate(zip(rows.ids, rows.conditions, strict=True)):
+        for number, subscription_id in enumerate(self._rows.ids):
+            if number in overwritten:
+                continue
             try:
-                objection = None if is_usual else rows.objection(number)
-                if objection is not None:
-                    raise BadTableError(objection)
-                if subscription_id in ids or subscription_id in self._taken:
-                    raise DuplicateIdError(subscription_id)  # of a row with two mistakes this one is told
-                expression = self._understood(condition)
+                expression = self._expression(number, () if self._keeps_last else ids)
             except TamisError as error:
-                self.rejected.append(Rejected.because(subscription_id, condition, error))
+                self.rejected.append(Rejected.because(subscription_id, self._rows.conditions[number], error))
                 continue
             ids.add(subscription_id)
             self.accepted.append(number)
             yield expression
+
+    def _expression(self, number: int, ids: Container[Any] = ()) -> Expression:
+        subscription_id = self._rows.ids[number]
+        objection = None if self._is_usual else self._rows.objection(number)
+        if objection is not None:
+            raise BadTableError(objection)
+        if subscription_id in ids or subscription_id in self._taken:
+            raise DuplicateIdError(subscription_id)  # of a row with two mistakes this one is told
+        return self._understood(self._rows.conditions[number])
+
+    def _overwritten(self) -> set[int]:
+        """Return the good rows behind which another good row has the same id."""
+        lasts: dict[Any, int] = {}
+        overwritten: set[int] = set()
+        usable = [number for number in range(len(self._rows)) if self._is_usual or not self._rows.objection(number)]
+        counts = Counter(self._rows.ids[number] for number in usable)
+        for number in usable:
+            subscription_id = self._rows.ids[number]
+            if counts[subscription_id] > 1:
+                with suppress(TamisError):
+                    self._expression(number)
+                    if subscription_id in lasts:
+                        overwritten.add(lasts[subscription_id])
+                    lasts[subscription_id] = number
+        return overwritten
+
+
+def latest(ids: list[Any]) -> list[int]:
+    """Return the last place of each id, in order.
+
+    >>> latest(["a", "b", "a"])
+    [1, 2]
+    """
+    return sorted({each: place for place, each in enumerate(ids)}.values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from itertools import chain
+from itertools import compress, islice, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,12 +130,14 @@ class Sources:
     def _bytes(self, handle: int) -> bytes:
         return self._saved.data[self._saved.offsets[handle] : self._saved.offsets[handle + 1]].tobytes()
 
-    def extend(self, conditions: Iterable[str | Expression]) -> None:
+    def extend(self, conditions: Iterable[str | Expression | None]) -> None:
         """Take the conditions of the next handles."""
-        self._given += conditions
-        whole = len(self._given) - len(self._given) % _PAGE
-        self._pages += (_Page(self._given[start : start + _PAGE]) for start in range(0, whole, _PAGE))
-        del self._given[:whole]
+        waiting = iter(conditions)
+        while more := list(islice(waiting, _PAGE - len(self._given))):
+            self._given += more
+            if len(self._given) == _PAGE:
+                self._pages.append(_Page(self._given) if any(each is not None for each in self._given) else None)
+                self._given = []
 
     def forget(self, handle: int) -> None:
         """Drop the condition of a subscription that is removed."""
@@ -148,6 +150,26 @@ class Sources:
             page = self._pages[index // _PAGE]
             if page is not None and not page.forget(index % _PAGE):
                 self._pages[index // _PAGE] = None
+
+    def __iter__(self) -> Iterator[str | Expression | None]:
+        for handle, alive in enumerate(self._alive.tolist()):
+            yield self._bytes(handle).decode() if alive else None
+        for page in self._pages:
+            yield from page or repeat(None, _PAGE)
+        yield from self._given
+
+    def chosen(self, handles: npt.NDArray[np.int64]) -> Sources:
+        """Return the conditions of some handles, which are in order, under the handles 0, 1, ...
+
+        >>> sources = Sources(Texts.of(["price < 20", "price < 30", "signed"]), np.array([True, False, True]))
+        >>> list(sources.chosen(np.array([1, 2])))
+        [None, 'signed']
+        """
+        is_chosen = np.zeros(len(self), np.bool_)
+        is_chosen[handles] = True
+        fresh = Sources()
+        fresh.extend(compress(self, is_chosen))
+        return fresh
 
     def copy(self) -> Sources:
         """Return the present conditions, whatever is registered and removed later."""
@@ -169,12 +191,10 @@ class Sources:
 
     def texts(self) -> Texts:
         """Return all of them as texts; that of a removed subscription is empty."""
-        saved = [self._bytes(handle) if alive else b"" for handle, alive in enumerate(self._alive)]
-        paged = (condition for page in self._pages for condition in (page or [None] * _PAGE))
-        given = [_encoded(condition) for condition in chain(paged, self._given)]
-        offsets = np.zeros(len(self) + 1, np.int64)
-        np.cumsum([len(text) for text in saved + given], out=offsets[1:])
-        return Texts(np.frombuffer(b"".join(saved + given), np.uint8), offsets)
+        texts = [_encoded(condition) for condition in self]
+        offsets = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        return Texts(np.frombuffer(b"".join(texts), np.uint8), offsets)
 
     def memory(self) -> int:
         """Return how many bytes the texts take; expressions are not counted, who gave them has them too."""

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import json
 from dataclasses import dataclass
 from decimal import Decimal
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -36,9 +38,10 @@ from tamis.matching.sources import WIDE, Sources, parsed, written
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tamis.matching.array_file import Array
+    from tamis.matching.register import Register
 
 Part: TypeAlias = tuple[Any, npt.NDArray[np.bool_]]
 """A compiled segment, and which of its subscriptions are alive."""
@@ -57,16 +60,55 @@ class Saved:
     algorithm: str
     schema: Schema | None
     ids: list[Any]
-    """By handle, those of removed subscriptions included: handles are never given out again."""
+    """By handle, those of removed subscriptions included that a segment still holds."""
     sources: Sources
     priorities: npt.NDArray[np.int64]
     destinations: Destinations
+    metadata: Mapping[int, Any]
+    """By handle, of those who have any."""
     parts: Sequence[Part] | None
     """What was compiled; None for an algorithm that is given the texts again."""
 
 
+def gathered(algorithm: str, schema: Schema | None, register: Register, parts: Sequence[Part] | None) -> Saved:
+    """Return what is to be saved: the living, and what the segments still hold of the dead; no other places."""
+    if parts is None:
+        kept = register.living()
+    else:
+        kept = np.concatenate([np.zeros(0, np.int64), *(segment.draft.handles for segment, _ in parts)])
+    if len(kept) < len(register):
+        register = register.renumbered(kept)
+        if parts is not None:
+            parts = [
+                (segment.renumbered(np.searchsorted(kept, segment.draft.handles)), flags) for segment, flags in parts
+            ]
+    return Saved(
+        algorithm,
+        schema,
+        register.ids.copy(),
+        register.sources.copy(),
+        register.all_priorities(),
+        register.destinations.copy(),
+        {handle: register.metadata[handle] for handle in register.handles.values() if handle in register.metadata},
+        parts,
+    )
+
+
 def write(path: str | os.PathLike[str], saved: Saved) -> None:
     """Save a matcher."""
+    document, arrays = _written(saved)
+    array_file.write(path, document, arrays)
+
+
+def to_bytes(saved: Saved) -> bytes:
+    """Return what would be saved."""
+    file = BytesIO()
+    document, arrays = _written(saved)
+    array_file.write_to(file, document, arrays)
+    return file.getvalue()
+
+
+def _written(saved: Saved) -> tuple[dict[str, Any], dict[str, Array]]:
     alive = saved.sources.alive
     names, numbers = saved.destinations.saved(alive)
     writer = _Writer()
@@ -80,6 +122,10 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
             "priorities": writer.document("priorities", saved.priorities),
             "destinations": writer.document("destinations", _names(names, "destinations")),
             "directions": writer.document("directions", numbers if names else numbers[:0]),
+            "metadata": {
+                "handles": writer.document("metadata.handles", np.array(list(saved.metadata), np.int64)),
+                "texts": writer.document("metadata.texts", Texts.of(list(map(_json, saved.metadata.values())))),
+            },
             "parts": None
             if saved.parts is None
             else [
@@ -89,18 +135,39 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
         }
     except UnicodeEncodeError as error:
         raise SavedMatcherError(f"half a surrogate pair cannot be saved: {error.object!r}") from error
-    array_file.write(path, document, writer.arrays)
+    return document, writer.arrays
+
+
+def _json(metadata: Any) -> str:
+    """Return metadata as JSON, having seen that the same comes back."""
+    try:
+        text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
+        if json.loads(text) == metadata:
+            return text
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise SavedMatcherError(f"metadata that JSON has a form for can be saved, not {metadata!r}")
 
 
 def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool) -> Saved:
     """Read a matcher; with `texts_only` nothing of what was compiled."""
-    document, arrays = array_file.read(path, verify=verify)
+    return _saved(path, *array_file.read(path, verify=verify), texts_only=texts_only)
+
+
+def from_bytes(content: bytes) -> Saved:
+    """Read what `to_bytes` returned."""
+    return _saved("a pickled matcher", *array_file.read_from(content), texts_only=False)
+
+
+def _saved(path: str | os.PathLike[str], document: Any, arrays: dict[str, Array], *, texts_only: bool) -> Saved:
     reader = _Reader(arrays)
     try:
         alive, texts = reader.value(document["alive"]), reader.value(document["texts"])
         parts = None
         if document["parts"] is not None and not texts_only:
             parts = [(reader.value(segment), reader.value(flags)) for segment, flags in document["parts"]]
+        metadata = document["metadata"]
+        values = map(json.loads, reader.value(metadata["texts"]).tolist())
         saved = Saved(
             document["algorithm"],
             None if document["schema"] is None else Schema(**document["schema"]),
@@ -108,6 +175,7 @@ def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool) -> Sav
             Sources(texts, alive),
             reader.value(document["priorities"]),
             Destinations.restored(reader.value(document["destinations"]), reader.value(document["directions"])),
+            dict(zip(reader.value(metadata["handles"]).tolist(), values, strict=True)),
             parts,
         )
         _check(saved, alive, texts)
@@ -126,6 +194,8 @@ def _check(saved: Saved, alive: Any, texts: Texts) -> None:
         raise ValueError(f"{count} ids, and not as many texts, priorities and flags")
     if texts.data.dtype != np.uint8 or ends[0] != 0 or ends[-1] != len(texts.data) or (np.diff(ends) < 0).any():
         raise ValueError("texts without clear ends")
+    if saved.metadata and not 0 <= min(saved.metadata) <= max(saved.metadata) < count:
+        raise ValueError("metadata of other subscriptions")
     if saved.parts is not None:
         for segment, flags in saved.parts:
             if flags.dtype != np.bool_ or flags.shape != segment.draft.handles.shape:

@@ -153,6 +153,21 @@ class Rows:
         assert conditions is not None
         return Rows(ids, conditions, priorities, metadata, destinations)
 
+    def followed_by(self, others: Rows) -> Rows:
+        """Return these rows and others behind them."""
+        if not len(others):
+            return self
+        if not len(self):
+            return others
+        columns = ("priorities", 0), ("metadata", None), ("destinations", None)
+        priorities, metadata, destinations = (
+            None
+            if getattr(self, name) is None and getattr(others, name) is None
+            else [value for rows in (self, others) for value in getattr(rows, name) or [filler] * len(rows)]
+            for name, filler in columns
+        )
+        return Rows(self.ids + others.ids, self.conditions + others.conditions, priorities, metadata, destinations)
+
     def first_objection(self) -> tuple[int, str] | None:
         """Return the first row that cannot be a subscription whatever its condition says, and why; None: all can."""
         # Looked at by type, which is quick; what is unusual is looked at row by row.

@@ -14,7 +14,6 @@ import numpy as np
 from tamis.matching.axes import paths_of
 from tamis.matching.block.joining import joined
 from tamis.matching.block.segment import compiled
-from tamis.matching.errors import DuplicateIdError
 from tamis.matching.matcher import Matcher
 
 if TYPE_CHECKING:
@@ -39,28 +38,15 @@ def united(matchers: Sequence[Matcher], schema: Schema | None = None) -> Matcher
         assert matcher.algorithm == whole.algorithm, f"{matcher.algorithm} has no drafts to join"
         with matcher._lock:
             parts = matcher._engine.parts() or ()  # before the rest, because it compiles what is still open
-            living = np.flatnonzero(matcher._sources.alive).tolist()
-            first = len(whole._ids)
-            ids = [matcher._ids[handle] for handle in living]
-            conditions = [matcher._sources[handle] for handle in living]
-            priorities = np.zeros(len(living), np.int64)
-            if matcher._priorities is not None:
-                priorities = matcher._priorities[living]
-            destinations = [matcher._destinations.name_of(handle) for handle in living]
-        new = dict(zip(ids, range(first, first + len(ids)), strict=True))
-        for each in new:
-            if each in whole._handles:
-                raise DuplicateIdError(each)
+            living = matcher._register.living()
+            register = matcher._register.renumbered(living)
+        first = len(whole._register)
+        whole._register.check_new(register.ids)
         for segment, alive in parts:
             # Handles are counted anew, without the removed: the n-th that lives is the n-th of its matcher.
             drafts.append(replace(segment.draft, handles=first + np.searchsorted(living, segment.draft.handles)))
             flags.append(alive)
-        whole._handles |= new
-        whole._ids += ids
-        whole._note_integers(first, ids)
-        whole._sources.extend(condition for condition in conditions if condition is not None)
-        whole._prioritise(first, priorities)
-        whole._destinations.extend(first, destinations)
+        whole._register.enter(register.rows())
     if drafts:
         segment = compiled(joined(drafts, flags), None, schema)
         whole._engine.restore([(segment, np.ones(len(segment), np.bool_))])

@@ -68,7 +68,7 @@ class Watch:
         self._every = every
         self._chance = Random(every)
         self._left = self._gap()
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._event_count = 0
         self._tallies: dict[int, _Tally] = {}
 
@@ -97,7 +97,7 @@ class Watch:
 
     def look(self, event_count: int, encoded: Iterable[Encoded]) -> None:
         """Count the codes of some events."""
-        with self._lock:
+        with self.lock:
             self._event_count += event_count
             for axes, codes in encoded:
                 tally = self._tallies.get(id(axes))
@@ -108,7 +108,7 @@ class Watch:
 
     def take(self) -> tuple[int, list[Tallied]]:
         """Return how many events were looked at, and what was counted; begin anew."""
-        with self._lock:
+        with self.lock:
             event_count, self._event_count = self._event_count, 0
             tallies, self._tallies = self._tallies, {}
         return event_count, [each for tally in tallies.values() for each in tally.tallied()]

@@ -137,6 +137,32 @@ class Block(Algorithm):
             ]
             self._snapshot = None
 
+    def renumbered(self, living: Handles, expressions: Iterable[Expression]) -> tuple[Block, Handles]:
+        """Give new handles to all that the segments hold, the dead included: nothing need be compiled for that."""
+        with self._lock:
+            self._bury()
+            self._snapshot = None
+            held = [part.segment.draft.handles for part in self._parts]
+            kept: Handles = np.concatenate([*held, np.array(list(self._open), np.int64)])
+            self._parts = [
+                _Part(part.segment.renumbered(np.searchsorted(kept, part.segment.draft.handles)), part.alive)
+                for part in self._parts
+            ]
+            self._open = dict(enumerate(self._open.values(), len(kept) - len(self._open)))
+            return self, kept
+
+    def emptied(self) -> Block:
+        fresh = Block(self.schema)
+        fresh._sample, fresh.merge_always = self._sample, self.merge_always
+        return fresh
+
+    @property
+    def locks(self) -> Sequence[Any]:
+        return (self._lock,)
+
+    def after_fork(self) -> None:
+        self._merging = None  # the thread stayed with the parent
+
     # -- Segments
 
     def snapshot(self) -> BlockSnapshot:

@@ -15,7 +15,8 @@ passes.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, fields
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,6 +103,12 @@ class Segment:
     def code_type(self) -> Any:
         """The narrowest type that holds every code."""
         return np.uint16 if self.widest_axis < 1 << 16 else np.uint32
+
+    def renumbered(self, handles: Ints) -> Segment:
+        """Return the same segment under other handles, in the same order; all else is shared."""
+        other = copy(self)
+        other.draft = replace(self.draft, handles=handles)
+        return other
 
     def memory(self) -> int:
         """Return the bytes of its arrays, operands included."""

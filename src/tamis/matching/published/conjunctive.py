@@ -218,6 +218,10 @@ class Conjunctive(Algorithm):
             self._snapshot = None
             self._predicates.release_all(self._book.predicates_of(self._roll.leave(handle)))
 
+    @property
+    def locks(self) -> Sequence[Any]:
+        return (self._lock,)
+
     # -- Layout
 
     def compile(self) -> None:

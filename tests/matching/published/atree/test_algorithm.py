@@ -247,7 +247,7 @@ def test_every_match_sees_the_set_of_one_moment(algorithm, monkeypatch, tmp_path
     seen = history.run([history.one_event, history.by_priority, history.a_batch, history.a_file], 200)
     assert len(seen) > 50
     present = history.check(seen)
-    check(matcher._engine._graph, dict.fromkeys(matcher._handles[each] for each in present))
+    check(matcher._engine._graph, dict.fromkeys(matcher._register.handles[each] for each in present))
 
 
 def test_threads_find_what_one_thread_finds(monkeypatch):

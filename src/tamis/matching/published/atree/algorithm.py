@@ -153,6 +153,9 @@ class ATree(Algorithm):
         finally:
             self._idle.append(lent)
 
+    def after_fork(self) -> None:
+        self._gate = Gate()  # those who were reading stayed with the parent
+
     # -- Told to others
 
     def memory(self) -> int:

@@ -124,6 +124,16 @@ class Boolean(Algorithm):
             self._snapshot = None
             self._groves[self._typed.get(handle)].direct(handle, destination)
 
+    @property
+    def locks(self) -> Sequence[Any]:
+        return (self._lock,)
+
+    def emptied(self) -> Boolean:
+        fresh = type(self)(self.schema, self.options)
+        if self._sample is not None:
+            fresh.learn(self._sample)
+        return fresh
+
     # -- Layout
 
     def learn(self, events: Events) -> None:
