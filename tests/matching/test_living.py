@@ -428,6 +428,16 @@ def test_places_of_removed_subscriptions_are_used_again(algorithm, tmp_path):
     assert [loaded.match(event) for event in EVENTS] == [matcher.match(event) for event in EVENTS]
 
 
+@every_algorithm
+def test_the_column_of_no_matches_has_the_type_of_ids(algorithm, worn, tmp_path):
+    matcher = Matcher(algorithm)
+    matcher.add_many({1: "a > 1", 2: "a > 2"})
+    matcher.remove_many([1, 2])
+    matcher.save(tmp_path / "saved")
+    for each in (matcher, Matcher.load(tmp_path / "saved"), pickle.loads(pickle.dumps(matcher))):
+        assert str(each.match_batch([{"a": 5}])["subscription"].type) == "int64"
+
+
 def test_many_updates_leave_nothing_behind(tmp_path):
     matcher = Matcher()
     matcher.add_many({number: f"a > {number}" for number in range(100)})

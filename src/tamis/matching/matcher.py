@@ -356,6 +356,7 @@ class Matcher(Registering):
         matcher = cls(saved.algorithm, saved.schema)
         register, engine = matcher._register, matcher._engine
         register.restore(saved.ids, saved.sources, saved.priorities, saved.metadata, saved.destinations)
+        register.is_numbered |= saved.is_numbered and not saved.ids
         if saved.parts is not None:
             engine.restore(saved.parts)
         else:

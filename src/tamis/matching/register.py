@@ -72,6 +72,8 @@ class Register:
         """By handle, with room for more; None as long as all of them are 0."""
         self._integers: npt.NDArray[np.int64] | None = np.zeros(0, np.int64)
         """By handle, with room for more; None once an id is no integer of 64 bits."""
+        self.is_numbered = False
+        """Whether ids were integers so far: the column of no matches at all has their type too."""
         self._objects: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
@@ -130,15 +132,15 @@ class Register:
         return handles
 
     def _note_integers(self, first: int, ids: list[Any]) -> None:
-        if self._integers is None:
+        if self._integers is None or not ids:
             return
         if set(map(type, ids)) - {int}:
-            self._integers = None
+            self._integers, self.is_numbered = None, False
             return
         try:
             new = np.fromiter(ids, np.int64, len(ids))
         except OverflowError:
-            self._integers = None
+            self._integers, self.is_numbered = None, False
             return
         # A little room only: at a million subscriptions every byte counts.
         integers = self._integers
@@ -146,7 +148,7 @@ class Register:
             integers = np.zeros(first + len(ids) + (first >> 2), np.int64)
             integers[:first] = self._integers[:first]
         integers[first : first + len(ids)] = new
-        self._integers = integers
+        self._integers, self.is_numbered = integers, True
 
     def _note_priorities(self, first: int, priorities: npt.NDArray[np.int64]) -> None:
         known = np.zeros(0, np.int64) if self.priorities is None else self.priorities
@@ -188,6 +190,7 @@ class Register:
         if self.priorities is not None:
             fresh._note_priorities(0, self.priorities[kept])
         fresh._integers = None if self._integers is None else self._integers[kept]
+        fresh.is_numbered = self.is_numbered
         return fresh
 
     def all_priorities(self) -> npt.NDArray[np.int64]:
@@ -225,7 +228,7 @@ class Register:
     def column(self, handles: Handles) -> pa.Array:
         """Return the ids of handles, in the same memory where they are numbers: matches may be many."""
         integers = self._integers
-        if integers is not None and len(self.ids):
+        if integers is not None and self.is_numbered:
             kernels.rename(handles, integers)
             return pa.array(handles)
         count, objects = len(self.ids), self._objects

@@ -66,6 +66,8 @@ class Saved:
     destinations: Destinations
     metadata: Mapping[int, Any]
     """By handle, of those who have any."""
+    is_numbered: bool
+    """Whether ids are integers, which is worth saving where there are none left."""
     parts: Sequence[Part] | None
     """What was compiled; None for an algorithm that is given the texts again."""
 
@@ -90,6 +92,7 @@ def gathered(algorithm: str, schema: Schema | None, register: Register, parts: S
         register.all_priorities(),
         register.destinations.copy(),
         {handle: register.metadata[handle] for handle in register.handles.values() if handle in register.metadata},
+        register.is_numbered,
         parts,
     )
 
@@ -117,6 +120,7 @@ def _written(saved: Saved) -> tuple[dict[str, Any], dict[str, Array]]:
             "algorithm": saved.algorithm,
             "schema": None if saved.schema is None else _schema_document(saved.schema),
             "ids": writer.document("ids", _ids(saved.ids, alive)),
+            "is_numbered": saved.is_numbered,
             "alive": writer.document("alive", alive),
             "texts": writer.document("texts", saved.sources.texts()),
             "priorities": writer.document("priorities", saved.priorities),
@@ -176,6 +180,7 @@ def _saved(path: str | os.PathLike[str], document: Any, arrays: dict[str, Array]
             reader.value(document["priorities"]),
             Destinations.restored(reader.value(document["destinations"]), reader.value(document["directions"])),
             dict(zip(reader.value(metadata["handles"]).tolist(), values, strict=True)),
+            bool(document["is_numbered"]),
             parts,
         )
         _check(saved, alive, texts)
