@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -142,13 +142,16 @@ class Block(Algorithm):
         with self._lock:
             self._bury()
             self._snapshot = None
+            self._parts = [part for part in self._parts if part.living]
             held = [part.segment.draft.handles for part in self._parts]
             kept: Handles = np.concatenate([*held, np.array(list(self._open), np.int64)])
             self._parts = [
-                _Part(part.segment.renumbered(np.searchsorted(kept, part.segment.draft.handles)), part.alive)
+                replace(part, segment=part.segment.renumbered(np.searchsorted(kept, part.segment.draft.handles)))
                 for part in self._parts
             ]
-            self._open = dict(enumerate(self._open.values(), len(kept) - len(self._open)))
+            numbers = dict(zip(self._open, range(len(kept) - len(self._open), len(kept)), strict=True))
+            self._open = {numbers[handle]: expression for handle, expression in self._open.items()}
+            self._closures = {numbers[handle]: closure for handle, closure in self._closures.items()}
             return self, kept
 
     def emptied(self) -> Block:
@@ -161,7 +164,7 @@ class Block(Algorithm):
         return (self._lock,)
 
     def after_fork(self) -> None:
-        self._merging = None  # the thread stayed with the parent
+        self._merging, self._being_merged = None, set()  # the thread stayed with the parent
 
     # -- Segments
 
