@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 
+from tamis import compilation
 from tamis.cli import doctor
 from tests.cli.conftest import tamis
 
@@ -58,7 +59,7 @@ def test_a_missing_library_is_named_with_what_installs_it(monkeypatch):
 
 
 def test_a_cache_that_cannot_be_written_to_is_told(monkeypatch):
-    monkeypatch.setattr(doctor, "kernel_cache", lambda: None)
+    monkeypatch.setattr(compilation, "kernel_cache", lambda: None)
     code, _, found = findings()
     assert code == 0, "it works, only slowly"
     assert "NUMBA_CACHE_DIR" in found["kernel cache"]["advice"]

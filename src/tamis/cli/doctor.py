@@ -6,7 +6,6 @@ need (Java, Spark, NATS) is told, with the command that installs it.
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from dataclasses import asdict, dataclass
@@ -74,6 +73,8 @@ def _library(name: str) -> Finding:
 def _cache() -> Finding:
     """Look where compiled kernels are kept; without such a place every process compiles them anew."""
     try:
+        from tamis.compilation import kernel_cache
+
         folder = kernel_cache()
     except Exception as error:  # what is broken is told; a doctor that dies of it helps nobody
         return Finding("kernel cache", f"{type(error).__name__}: {error}", False, False, _CACHE_ADVICE)
@@ -83,16 +84,6 @@ def _cache() -> Finding:
 
 
 _CACHE_ADVICE = "name a folder that you may write to: export NUMBA_CACHE_DIR=~/.cache/numba"
-
-
-def kernel_cache() -> Path | None:
-    """Return the folder in which compiled kernels are kept; None if there is none that can be written to."""
-    from tamis.matching import kernels
-
-    dispatcher = next(each for each in vars(kernels).values() if hasattr(each, "_cache"))
-    folder = Path(dispatcher._cache.cache_path)
-    nearest = next(each for each in (folder, *folder.parents) if each.exists())
-    return folder if os.access(nearest, os.W_OK) else None
 
 
 def _kernels() -> Finding:

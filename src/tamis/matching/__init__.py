@@ -5,6 +5,7 @@ many events at once; `naive` asks every subscription with the reference meaning,
 against.
 """
 
+import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.matching.errors import (
     BadTableError,
     DuplicateIdError,

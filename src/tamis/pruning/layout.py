@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.errors import BudgetError
 from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
 from tamis.language.parser import parse

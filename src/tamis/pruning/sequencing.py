@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.characteristics import characteristic

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.relations import kernels
 from tamis.relations.lines import DOUBLE, NUMBER, TEXT, Cut, as_double, double_key
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
 from tamis.language.measures import least_hits
 from tamis.language.rewrites.monotone import leaves_of, monotone

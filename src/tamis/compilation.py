@@ -1,0 +1,112 @@
+"""Where are compiled kernels kept?
+
+Kernels are compiled when they are first used, and kept on disk, so that this happens once and not in every process.
+Numba keeps them beside the source or in the user's cache, and refuses to work where it may write to neither, as for a
+user without a home who runs what an administrator installed. So there are more places for the kernels of this package,
+the first of which that can be written to is taken:
+
+    what NUMBA_CACHE_DIR says    numba's own choice, and the user's
+    the package itself           where the source lies; shared by all who use it
+    the user's cache             $XDG_CACHE_HOME/tamis or ~/.cache/tamis, as each platform has it
+    a folder for temporary files    tamis-kernels-UID, if it is the user's own: whoever may write there may run code
+    memory                       then every process compiles for itself
+
+Nothing of this concerns the kernels of others. The packages that have kernels import this module first.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import config
+from numba.core import caching
+from numba.core.dispatcher import Dispatcher
+
+PACKAGE = Path(__file__).parent
+
+
+@cache
+def kernel_cache() -> Path | None:
+    """Return the folder where compiled kernels are kept; None where they are kept in memory only."""
+    chosen = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
+    for folder in (*chosen, PACKAGE / "matching" / "__pycache__", *_users_folders()):
+        if _is_writable(folder):
+            return PACKAGE if folder.name == "__pycache__" and PACKAGE in folder.parents else folder
+    return _temporary_folder()
+
+
+def _users_folders() -> list[Path]:
+    """Return the user's folder for caches, as the platform has it."""
+    if sys.platform == "win32":
+        named = [os.environ.get("LOCALAPPDATA")]
+    elif sys.platform == "darwin":
+        named = [os.path.expanduser("~/Library/Caches")]
+    else:
+        named = [os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")]
+    return [Path(each) / "tamis" for each in named if each and os.path.isabs(each)]
+
+
+def _is_writable(folder: Path) -> bool:
+    """Can something be written there? The only way to know is to do it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _temporary_folder() -> Path | None:
+    try:
+        folder = Path(tempfile.gettempdir()) / f"tamis-kernels-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    is_own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+    return folder if stat.S_ISDIR(found.st_mode) and is_own and _is_writable(folder) else None
+
+
+def _is_ours(path: str) -> bool:
+    return PACKAGE in Path(path).parents
+
+
+class KernelLocator(caching.UserProvidedCacheLocator):  # type: ignore[misc]
+    """Keeps the kernels of this package where `kernel_cache` says."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        folder = kernel_cache()
+        assert folder is not None
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        self._cache_path = os.path.join(folder, self.get_suitable_cache_subpath(py_file))
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        if not _is_ours(py_file) or kernel_cache() in (None, PACKAGE):
+            return None
+        return super(caching.UserProvidedCacheLocator, cls).from_function(py_func, py_file)
+
+
+def _arrange() -> None:
+    """Put our locator behind numba's first two, and let kernels stay in memory where there is no place at all."""
+    caching.CacheImpl._locator_classes.insert(2, KernelLocator)
+    plain = Dispatcher.enable_caching
+
+    def enable_caching(self: Any) -> None:
+        try:
+            plain(self)
+        except RuntimeError:  # no locator has a place for it
+            if not _is_ours(self.py_func.__code__.co_filename):
+                raise
+
+    Dispatcher.enable_caching = enable_caching  # type: ignore[method-assign]
+
+
+_arrange()
