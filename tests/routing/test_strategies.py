@@ -16,6 +16,7 @@ from tamis.routing import (
     BudgetOfImperfectionError,
     Covering,
     Flooding,
+    Identity,
     ImperfectMerging,
     Merging,
     Pruned,
@@ -135,6 +136,40 @@ def test_an_identical_filter_takes_over_without_a_word():
     summary.changes()
     summary.remove(1)
     assert not summary.changes()
+
+
+SAME = ["x = 1", "x = 1 AND y = 2 OR x = 1 AND (y <> 2 OR y IS NULL) OR x = 1", "x = 1 AND (y = 3 OR x = 1)"]
+
+
+@pytest.mark.parametrize("few", [32, 1], ids=["pairs", "index"])
+def test_filters_that_are_proven_identical_are_told_once_in_whatever_order_they_come_and_go(few, monkeypatch):
+    monkeypatch.setattr(coverage, "_FEW", few)
+    monkeypatch.setattr(comparisons, "_FEW", few)
+    for order in itertools.permutations(range(3)):
+        summary = Identity().summary()
+        others = [f"x = 1 AND z > {number} OR y = {number}" for number in range(3)]
+        for number, text in enumerate(others):
+            summary.add(f"other {number}", tamis.parse(text))
+        for source in order:
+            summary.add(source, tamis.parse(SAME[source]))
+        assert len(summary) == 4 == len(Identity().told(map(tamis.parse, [*others, *SAME])))
+        summary.changes()
+        for source in order[:2]:
+            summary.remove(source)
+            assert not summary.changes(), "somebody still wants the same"
+        summary.remove(order[2])
+        assert len(summary.changes().removed) == 1
+        for number in range(3):
+            summary.remove(f"other {number}")
+        assert len(summary) == 0
+
+
+def test_identity_uses_what_the_schema_says():
+    schema = tamis.Schema({"x": "int", "y": "double"}, mandatory=["y"])
+    texts = ["x >= 5", "x > 4 AND y IS NOT NULL", "x > 4 AND (y < 1 OR y >= 1)", "x > 4 AND (x > 5 OR x = 5 OR y = 0)"]
+    assert len(Identity(schema).told(map(tamis.parse, texts))) == 1
+    assert len(fed(Identity(schema).summary(), list(enumerate(map(tamis.parse, texts))))[1]) == 1
+    assert len(Identity().told(map(tamis.parse, texts))) == 4
 
 
 def test_what_a_broad_filter_covered_comes_up_in_the_same_message():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tamis.language.expressions import TRUE, And
+from tamis.language.expressions import And
 from tamis.language.parser import parse
 from tamis.pruning import Goal
 from tamis.routing import (
@@ -56,12 +56,14 @@ class LeavesWithTheFirst(IdentitySummary):
     """Takes an identical filter back when the first of them leaves."""
 
     def remove(self, source):
-        known = self._known_of[source]
-        if known in self._keys and self._counts[known] > 1:
-            self._drop(self._keys.pop(known))
-        elif known not in self._keys:
-            self._keys[known] = self._put(TRUE)
+        kind = self._kind_of[source]
         super().remove(source)
+        if kind.sources and kind.key in self._entries:
+            self._drop(kind.key)
+
+    def _take(self, kind):
+        self._entries.setdefault(kind.key, kind.known.form.expression)  # it is gone already
+        super()._take(kind)
 
 
 class NeverShrinks(MergingSummary):

@@ -104,6 +104,10 @@ class Comparisons:
             self._by_expression[expression] = found
         return found
 
+    def are_identical(self, one: KnownFilter, two: KnownFilter) -> bool:
+        """Do two filters match the same, as far as that can be proven?"""
+        return one is two or (self.is_covered(one, two) and self.is_covered(two, one))
+
     # -- The pool
 
     def enter(self, known: KnownFilter) -> None:

@@ -74,6 +74,16 @@ class Coverage:
         in_order = sorted(numbers, key=self._keys.__getitem__)
         return next((self._keys[number] for number in in_order if is_around(number, known)), None)
 
+    def identical(self, known: KnownFilter) -> int | None:
+        """Return the key of a filter that matches the same as another, as far as that can be proven."""
+        if not self._keys:
+            is_same = self._comparisons.are_identical
+            return next((key for key, other in self._filters.items() if is_same(known, other)), None)
+        around, inside = self._comparisons.around(known), self._comparisons.inside(known)
+        numbers = sorted(self._keys.keys() & around.keys() & inside.keys(), key=self._keys.__getitem__)
+        is_around, is_inside = self._comparisons.is_around, self._comparisons.is_inside
+        return next((self._keys[each] for each in numbers if is_around(each, known) and is_inside(each, known)), None)
+
     def covered_by(self, known: KnownFilter) -> list[int]:
         """Return the keys of the filters that another covers."""
         if not self._keys:

@@ -1,7 +1,9 @@
 """Identity: of filters that match the same, a neighbour knows one.
 
-The first of them is told, and the last that leaves takes it back. Identical are filters whose formulas are equal; that
-is sound, and finds all of the same sets of values however they are written. What only a solver would find stays two.
+The first of them is told, and the last that leaves takes it back. Identical are filters whose formulas are equal, which
+finds all of the same sets of values however they are written; and filters that are proven to cover each other, as far
+as a proof is found within its budget. Filters about sets of single attributes are identical only if their formulas are,
+so nothing is proven as long as there are no others.
 
 Source: Mühl et al. 2002, section 2.4 (docs/bibliography.md).
 """
@@ -11,12 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.routing.base import Source, Strategy, Summary
+from tamis.routing.coverage import Coverage
 from tamis.routing.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Iterable
 
     from tamis.language.expressions import Expression
+    from tamis.relations.forms import Form
     from tamis.routing.comparisons import Comparisons, KnownFilter
 
 
@@ -27,6 +31,8 @@ class Identity(Strategy):
     >>> told = Identity().told(map(tamis.parse, ["x = 1 OR x = 2", "x IN (1, 2)", "x = 1"]))
     >>> [str(each) for each in told]
     ['x = 1 OR x = 2', 'x = 1']
+    >>> len(Identity().told(map(tamis.parse, ["x = 1", "x = 1 AND y = 2 OR x = 1 AND (y <> 2 OR y IS NULL) OR x = 1"])))
+    1
     """
 
     name: ClassVar[str] = "identity"
@@ -35,10 +41,24 @@ class Identity(Strategy):
         return IdentitySummary(self.comparisons)
 
     def told(self, filters: Iterable[Expression]) -> list[Expression]:
-        first: dict[Hashable, Expression] = {}
+        first: list[tuple[KnownFilter, Expression]] = []
         for each in filters:
-            first.setdefault(self.comparisons.context.form(each).formula, each)
-        return list(first.values())
+            known = self.comparisons.known(each)
+            if not any(self.comparisons.are_identical(known, other) for other, _ in first):
+                first.append((known, each))
+        return [each for _, each in first]
+
+
+class Kind:
+    """Filters that match the same: who wants them, and how the neighbour knows them."""
+
+    __slots__ = ("key", "known", "members", "sources")
+
+    def __init__(self, known: KnownFilter, key: int) -> None:
+        self.known = known
+        self.key = key
+        self.members = [known]
+        self.sources = Sources()
 
 
 class IdentitySummary(Summary):
@@ -47,28 +67,74 @@ class IdentitySummary(Summary):
     def __init__(self, comparisons: Comparisons) -> None:
         super().__init__()
         self._comparisons = comparisons
-        self._known_of: dict[Source, KnownFilter] = {}
-        self._keys: dict[KnownFilter, int] = {}
-        self._sources: dict[KnownFilter, Sources] = {}
+        self._kind_of: dict[Source, Kind] = {}
+        self._kinds: dict[KnownFilter, Kind] = {}
+        self._told: dict[int, Kind] = {}
+        self._coverage: Coverage | None = None  # of all that is told, from when on a proof may find something
 
     def __contains__(self, source: Source) -> bool:
-        return source in self._known_of
+        return source in self._kind_of
 
     def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
-        assert source not in self._known_of
-        known = self._known_of[source] = self._comparisons.known(expression)
-        if known not in self._keys:
-            self._keys[known] = self._put(expression, imperfection)
-            self._sources[known] = Sources()
-        self._sources[known].add(source, imperfection)
+        assert source not in self._kind_of
+        known = self._comparisons.known(expression)
+        kind = self._kinds.get(known) or self._proven(known)
+        if kind is None:
+            kind = Kind(known, self._put(expression, imperfection))
+            self._tell(kind)
+        self._kinds[known] = kind
+        kind.sources.add(source, imperfection)
+        self._kind_of[source] = kind
 
     def remove(self, source: Source) -> None:
-        known = self._known_of.pop(source)
-        sources, key = self._sources[known], self._keys[known]
-        sources.remove(source)
-        if not sources:
-            del self._sources[known]
-            self._drop(self._keys.pop(known))
-        elif sources.imperfection > self._imperfections.get(key, 0.0):
-            self._keys[known] = self._put(self._entries[key], sources.imperfection)
-            self._drop(key)
+        kind = self._kind_of.pop(source)
+        kind.sources.remove(source)
+        if not kind.sources:
+            self._take(kind)
+            for known in kind.members:
+                del self._kinds[known]
+        elif kind.sources.imperfection > self._imperfections.get(kind.key, 0.0):
+            expression = self._entries[kind.key]
+            self._take(kind)
+            kind.key = self._put(expression, kind.sources.imperfection)
+            self._tell(kind)
+
+    def close(self) -> None:
+        if self._coverage is not None:
+            self._coverage.clear()
+
+    def _proven(self, known: KnownFilter) -> Kind | None:
+        """Return the kind of a filter of another formula, if one of those that are told is proven to be identical."""
+        if self._coverage is None:
+            if is_set_of_each(known.form):
+                return None
+            self._coverage = Coverage(self._comparisons)
+            for key, kind in self._told.items():
+                self._coverage.add(key, kind.known)
+        told = self._coverage.identical(known)
+        if told is None:
+            return None
+        same = self._told[told]
+        same.members.append(known)
+        return same
+
+    def _tell(self, kind: Kind) -> None:
+        self._told[kind.key] = kind
+        if self._coverage is not None:
+            self._coverage.add(kind.key, kind.known)
+
+    def _take(self, kind: Kind) -> None:
+        self._drop(kind.key)
+        del self._told[kind.key]
+        if self._coverage is not None:
+            self._coverage.remove(kind.key)
+
+
+def is_set_of_each(form: Form) -> bool:
+    """Is a filter a set of values for each of some independent attributes? Two of these are equal, or not identical.
+
+    >>> from tamis.relations.forms import context_of
+    >>> [is_set_of_each(context_of(None).form(text)) for text in ("x = 1 AND y > 2", "x = 1 OR y > 2", "length(s) = 0")]
+    [True, False, False]
+    """
+    return form.box is not None and form.is_plain and form.is_flat
