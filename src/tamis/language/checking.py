@@ -17,6 +17,7 @@ from tamis.errors import (
     UnknownEventTypeError,
     did_you_mean,
 )
+from tamis.language.dialects import CLOCKS
 from tamis.language.expressions import (
     And,
     AtLeast,
@@ -114,7 +115,7 @@ def _attribute_kind(node: Attribute, schema: Schema | None) -> str:
     if found is None:
         name = ".".join(node.path)
         known = ", ".join(sorted(schema.names())[:12]) or "none at all"
-        hint = did_you_mean(name, schema.names()) or f"Known: {known}."
+        hint = CLOCKS.get(name.lower()) or did_you_mean(name, schema.names()) or f"Known: {known}."
         raise _error(node, UnknownAttributeError(f"there is no attribute {name}", hint=hint))
     return found.kind
 

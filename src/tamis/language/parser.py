@@ -24,7 +24,7 @@ from tamis.errors import (
     UnknownFunctionError,
     did_you_mean,
 )
-from tamis.language import literals, patterns
+from tamis.language import dialects, literals, patterns
 from tamis.language.checking import check, check_size
 from tamis.language.expressions import (
     FALSE,
@@ -428,7 +428,7 @@ class _Parser:
             case "IS" if not is_negated:
                 return self.read_is(value, start)
             case _:
-                self.fail(token, ("BETWEEN", "IN", "LIKE", "RLIKE"))
+                self.fail(token, ("BETWEEN", "IN", "LIKE", "RLIKE"), hint=_operator_hint(token))
         return False
 
     def finish_predicate(self, node: Expression, start: int, is_negated: bool) -> None:
@@ -484,7 +484,7 @@ class _Parser:
             return False
         token = self.take()
         if token.kind != "(":
-            self.fail(token, ("(",))
+            self.fail(token, ("(",), hint=_array_hint(token, value, is_negated))
         if self.peek().kind == ")":
             self.fail(self.take(), ("at least one value",))
         self.push(value, start)
@@ -544,7 +544,9 @@ class _Parser:
                 f"there is no function {token.text}",
                 text=self.text,
                 position=token.start,
-                hint=did_you_mean(name, CALLABLE) or "`tamis language` lists the functions.",
+                hint=dialects.FUNCTIONS.get(name)
+                or did_you_mean(name, CALLABLE)
+                or "`tamis language` lists the functions.",
             )
         self.open(name, token.start)
 
@@ -783,9 +785,21 @@ def _plain_value(piece: str) -> Scalar:
 def _operator_hint(token: Token) -> str | None:
     if token.kind in ("number", "string"):
         return "An operator is missing before it."
+    if token.kind == "name" and token.text.lower() in dialects.OPERATORS:
+        return dialects.OPERATORS[token.text.lower()]
     if token.kind == "name":
         return did_you_mean(token.text.upper(), ("AND", "OR", "XOR", "NOT", "LIKE", "RLIKE", "BETWEEN", "IS", "IN"))
     return None
+
+
+def _array_hint(token: Token, value: Expression, is_negated: bool) -> str | None:
+    """Say what to write where IN is followed by a name, which may be an array's."""
+    if token.kind != "name":
+        return "IN takes a list: category IN ('Thriller', 'Crime')."
+    negated = "NOT " if is_negated else ""
+    return (
+        f"IN takes a list in parentheses. If {token.text} is an array: {negated}array_contains({token.text}, {value})."
+    )
 
 
 def _column(text: str, position: int) -> int:

@@ -109,6 +109,8 @@ def _bad_character(text: str, position: int) -> ExpressionSyntaxError | LiteralE
         "|": "Write OR.",
         "&": "Write AND.",
         "^": "Write XOR.",
+        "~": "Write title RLIKE 'pattern'.",
+        "@": "Write array_contains(tags, 'new').",
         ";": "An expression is one condition; leave the semicolon out.",
         "“": "Quote texts with ' or \".",
         "‘": "Quote texts with ' or \".",

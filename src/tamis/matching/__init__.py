@@ -19,6 +19,7 @@ from tamis.matching.errors import (
 from tamis.matching.matcher import Matcher
 from tamis.matching.register import Subscription
 from tamis.matching.rejections import Rejected
+from tamis.matching.sightings import Unmet
 
 __all__ = [
     "BadTableError",
@@ -30,6 +31,7 @@ __all__ = [
     "Subscription",
     "UnknownAlgorithmError",
     "UnknownIdError",
+    "Unmet",
     "UnsupportedExpressionError",
     "WatchError",
 ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.matching.axes import Axis
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
@@ -117,6 +118,10 @@ class Algorithm(ABC):
     def emptied(self) -> Algorithm:
         """Return an algorithm of the same kind, that knows what this one learnt and has no subscriptions."""
         return type(self)(self.schema)
+
+    def axes(self) -> Sequence[Axis] | None:
+        """Return the axes of all predicates that are registered; None if it has none."""
+        return None
 
     @property
     def locks(self) -> Sequence[Any]:

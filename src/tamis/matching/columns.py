@@ -131,6 +131,11 @@ class Events:
         assert self._rows is not None
         return Events._of([self._rows[row] for row in rows.tolist()])
 
+    @property
+    def table(self) -> Any:
+        """The table that the events are the rows of; None if they came as mappings."""
+        return self._table
+
     def column(self, path: Path) -> Column | None:
         """Return the values of an attribute, or None where no event has it."""
         if path not in self._columns:

@@ -22,6 +22,7 @@ from tamis.matching.destinations import Destinations
 from tamis.matching.errors import SavedMatcherError, UnknownIdError
 from tamis.matching.register import Register, column_of
 from tamis.matching.registering import Registering
+from tamis.matching.sightings import Sightings, Unmet
 from tamis.matching.sources import parsed
 from tamis.matching.watching import PlainAxes, Watch
 
@@ -55,6 +56,7 @@ class Matcher(Registering):
         super().__init__(algorithm, schema)
         self._watch: Watch | None = None
         self._plain_axes: tuple[Snapshot, PlainAxes] | None = None
+        self._sightings = Sightings()
 
     @property
     def locks(self) -> Sequence[Any]:
@@ -86,6 +88,7 @@ class Matcher(Registering):
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked = self._snapshot(among, is_batch=False)
+        self._sightings.look(event)
         if self._watch is not None and self._watch.is_due():
             self._look_at_event(self._watch, snapshot, event)
         handles = register.in_order(snapshot.match_event(event, asked))
@@ -107,6 +110,7 @@ class Matcher(Registering):
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked = self._snapshot(among, is_batch=False)
+        self._sightings.look(event)
         for group in snapshot.match_event_in_order(event, asked):
             if len(group):
                 yield register.names(register.in_order(group))
@@ -187,6 +191,7 @@ class Matcher(Registering):
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked, destinations = self._snapshot_and_destinations(among, is_batch=False)
+        self._sightings.look(event)
         if self._watch is not None and self._watch.is_due():
             self._look_at_event(self._watch, snapshot, event)
         handles, numbers = snapshot.reach_event(event, destinations, asked)
@@ -204,6 +209,7 @@ class Matcher(Registering):
         """
         batch = Events(events)
         self._engine.observe(batch)
+        self._sightings.look_at_all(batch)
         snapshot, _, asked, destinations = self._snapshot_and_destinations(among, is_batch=True)
         if self._watch is not None:
             self._look_at_events(self._watch, snapshot, batch)
@@ -227,6 +233,7 @@ class Matcher(Registering):
         """Return whose handles these are, the number of events, and the events and handles of all matches."""
         events = Events(batch)
         self._engine.observe(events)
+        self._sightings.look_at_all(events)
         snapshot, register, asked = self._snapshot(among, is_batch=True)
         if self._watch is not None:
             self._look_at_events(self._watch, snapshot, events)
@@ -306,9 +313,34 @@ class Matcher(Registering):
         self._engine.learn(Events(events))
 
     def statistics(self) -> dict[str, Any]:
-        """Return what an operator may want to see."""
+        """Return what an operator may want to see.
+
+        Among others how many events were matched, and what of the rules can never match such events (`unmet`).
+        """
+        unmet = [str(each) for each in self.unmet()]
         with self._lock:
-            return {"algorithm": self.algorithm, "subscriptions": len(self), **self._engine.statistics()}
+            told = {"algorithm": self.algorithm, "subscriptions": len(self), "events": self._sightings.event_count}
+            return {**told, "unmet": unmet, **self._engine.statistics()}
+
+    def unmet(self) -> list[Unmet]:
+        """Return what rules ask for and no event had so far: attributes, and values of the type they compare with.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({1: "prize < 20", 2: "price < 20 AND title LIKE 'The %'"})
+        >>> matcher.match({"price": "12", "title": "The House"})
+        []
+        >>> for each in matcher.unmet():
+        ...     print(each)
+        price is compared with numbers, and events had only texts
+        no event had the attribute prize
+        """
+        if not self._sightings.event_count:
+            return []
+        with self._lock:
+            axes = self._engine.axes()
+            if axes is None:
+                axes = self._axes(self._engine.snapshot()).axes
+        return self._sightings.unmet(axes)
 
     def memory(self) -> int:
         """Return how many bytes the matcher takes, roughly: its arrays, the ids and the texts."""

@@ -141,6 +141,11 @@ class PlainAxes:
         self._axes = leaves.finished().axes
         self._encoder = Encoder(self._axes, schema)
 
+    @property
+    def axes(self) -> Sequence[Axis]:
+        """The axes."""
+        return self._axes
+
     def of_event(self, event: Mapping[str, Any]) -> list[Encoded]:
         """Return the axes, and the codes of one event."""
         return [(self._axes, as_column(self._encoder.codes(event)))]

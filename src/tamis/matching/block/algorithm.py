@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.matching.axes import Axis
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
@@ -158,6 +159,19 @@ class Block(Algorithm):
         fresh = Block(self.schema)
         fresh._sample, fresh.merge_always = self._sample, self.merge_always
         return fresh
+
+    def axes(self) -> Sequence[Axis]:
+        with self._lock:
+            self._bury()
+            drafts = [
+                part.segment.draft
+                if part.living == len(part.segment)
+                else joined([part.segment.draft], [part.alive])  # without those that only the dead ask about
+                for part in self._parts
+                if part.living
+            ]
+            plain = PlainAxes(self._open.values(), self.schema).axes
+            return [*(axis for draft in drafts for axis in draft.axes), *plain]
 
     @property
     def locks(self) -> Sequence[Any]:

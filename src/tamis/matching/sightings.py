@@ -1,0 +1,184 @@
+"""Which rules can never match what comes?
+
+A misspelt attribute and a number compared with texts are no mistakes of the language: without a schema the rule just
+never matches, in silence. So it is noted which attributes events had, and with values of which kind; what rules ask
+for and no event had is told (`Matcher.unmet`). Attributes are looked at, not rules: of a table its schema and which
+columns have any value; of a single event its *shape*, the names and types in it, which is nearly always one that was
+seen before.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tamis.language.expressions import Attribute, Call, Compare, IsNull, Like, RLike
+from tamis.matching.axes import BOOLEAN, DOUBLE, NUMBER, STRING, TIME, TRUTH, Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.matching.columns import Events, Path
+
+ARRAY, RECORD, OTHER = "array", "record", "other"
+_KINDS: dict[type, str] = {
+    bool: BOOLEAN, int: NUMBER, float: NUMBER, Decimal: NUMBER, str: STRING, dt.datetime: TIME, dt.date: TIME,
+    dict: RECORD, list: ARRAY, tuple: ARRAY,
+}  # fmt: skip
+_PLURALS = {NUMBER: "numbers", STRING: "texts", TIME: "dates and times", BOOLEAN: "truth values", ARRAY: "arrays"}
+_PLURALS |= {RECORD: "records", OTHER: "values of other types"}
+_MOST_SHAPES = 1024
+"""So many shapes of events are remembered; events of ever new shapes are looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """What rules ask for, and no event had.
+
+    >>> str(Unmet("prize"))
+    'no event had the attribute prize'
+    >>> str(Unmet("price", "number", ("string",)))
+    'price is compared with numbers, and events had only texts'
+    """
+
+    attribute: str
+    expected: str | None = None
+    """The kind of value that rules compare it with; None where no event had the attribute at all."""
+    met: tuple[str, ...] = ()
+    """The kinds of values that events had."""
+
+    def __str__(self) -> str:
+        if self.expected is None:
+            return f"no event had the attribute {self.attribute}"
+        met = " and ".join(_PLURALS[kind] for kind in self.met)
+        return f"{self.attribute} is compared with {_PLURALS[self.expected]}, and events had only {met}"
+
+
+class Sightings:
+    """Which attributes events had, and which kinds of values.
+
+    >>> sightings = Sightings()
+    >>> sightings.look({"price": "12", "position": {"x": 1}})
+    >>> sightings.kinds[("price",)], sightings.kinds[("position", "x")]
+    ({'string'}, {'number'})
+    """
+
+    def __init__(self) -> None:
+        self.event_count = 0
+        self.kinds: dict[Path, set[str]] = {}
+        self._shapes: set[tuple[Any, ...]] = set()
+
+    def look(self, event: Mapping[str, Any]) -> None:
+        """Look at an event."""
+        self.event_count += 1
+        shape = (*event, *map(type, event.values()))
+        if shape in self._shapes:
+            return
+        has_records = self._note((), event)
+        if not has_records and len(self._shapes) < _MOST_SHAPES:  # within a record there may be something new each time
+            self._shapes.add(shape)
+
+    def look_at_all(self, events: Events) -> None:
+        """Look at a batch."""
+        table = events.table
+        if table is None:
+            for event in events.mappings():
+                self.look(event)
+            return
+        self.event_count += events.count
+        for name in dict.fromkeys(table.schema.names):  # the first of two columns of one name
+            self._note_column((name,), table.column(table.schema.names.index(name)))
+
+    def _note(self, above: Path, event: Mapping[str, Any]) -> bool:
+        """Note the attributes of a record; return whether there are records in it."""
+        has_records = False
+        for name, value in event.items():
+            if value is None or not isinstance(name, str):
+                continue
+            path = (*above, name)
+            kind = _KINDS.get(type(value)) or _kind_of(value)
+            self.kinds.setdefault(path, set()).add(kind)
+            if kind == RECORD:
+                has_records = True
+                self._note(path, value)
+        return has_records
+
+    def _note_column(self, path: Path, column: Any) -> None:
+        kind = _arrow_kind(column.type)
+        known = self.kinds.get(path, set())
+        if kind != RECORD and kind in known:
+            return
+        if column.null_count < len(column):
+            self.kinds.setdefault(path, set()).add(kind)
+            if kind == RECORD:
+                chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+                for number, field in enumerate(column.type):
+                    for chunk in chunks:
+                        self._note_column((*path, field.name), chunk.flatten()[number])
+
+    def unmet(self, axes: Iterable[Axis]) -> list[Unmet]:
+        """Return what predicates on some axes ask for and no event had; nothing before there was an event."""
+        if not self.event_count:
+            return []
+        found: dict[Unmet, None] = {}
+        for axis in axes:
+            paths, expected = _asked(axis)
+            for path in paths:
+                kinds = self.kinds.get(path)
+                if not kinds:
+                    found[Unmet(".".join(path))] = None
+                elif expected is not None and expected not in kinds:
+                    found[Unmet(".".join(path), expected, tuple(sorted(kinds)))] = None
+        return sorted(found, key=lambda each: (each.attribute, each.expected or ""))
+
+
+def _asked(axis: Axis) -> tuple[tuple[Path, ...], str | None]:
+    """Return the attributes that an axis asks about, and the kind that their values must have, as far as one is known.
+
+    What is asked whether it is missing at all is satisfied either way.
+    """
+    term, kind = axis.key.term, axis.key.kind
+    if kind != TRUTH:
+        return axis.paths, (NUMBER if kind == DOUBLE else kind) if isinstance(term, Attribute) else None
+    match term:
+        case IsNull() | Compare("<=>"):
+            return (), None
+        case Like(Attribute()) | RLike(Attribute()):
+            return axis.paths, STRING
+        case Call(name, (Attribute(path), *_)) if name in ("array_contains", "arrays_overlap"):
+            return (path,), ARRAY
+    return axis.paths, None
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return RECORD
+    if isinstance(value, bool):
+        return BOOLEAN
+    for types, kind in (((int, float, Decimal), NUMBER), (str, STRING), (dt.date, TIME)):
+        if isinstance(value, types):
+            return kind
+    return ARRAY if isinstance(value, Sequence) and not isinstance(value, bytes) else OTHER
+
+
+def _arrow_kind(kind: Any) -> str:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = (
+        (pa.types.is_boolean, BOOLEAN),
+        (lambda each: pa.types.is_integer(each) or pa.types.is_floating(each) or pa.types.is_decimal(each), NUMBER),
+        (lambda each: any(is_one(each) for is_one in _TEXTS), STRING),
+        (lambda each: pa.types.is_date(each) or pa.types.is_timestamp(each), TIME),
+        (pa.types.is_struct, RECORD),
+        (lambda each: any(is_one(each) for is_one in _LISTS), ARRAY),
+    )
+    return next((name for is_such, name in tests if is_such(kind)), OTHER)
+
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
