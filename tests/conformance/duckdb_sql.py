@@ -67,6 +67,7 @@ DIFFERENCES = {
         "DuckDB cuts it to [-1, 1]; rounding may exceed that, and NaN stays NaN here",
     ),
     "LIKE": ("adapted: ESCAPE", "DuckDB has no escape character unless it is named"),
+    "RLIKE": ("adapted: in parentheses", "DuckDB makes a search for a text of letters and anchors: '^a^a' finds 'aa'"),
     "XOR and at_least": ("adapted", "DuckDB has neither"),
     "lower and upper": (
         "adapted: no such texts",
@@ -140,7 +141,7 @@ def _translated(node: Expression, below: list[Sql], columns: dict[str, Sql]) -> 
         case Like(_, pattern, escape):
             return _of_texts(f"({below[0]} LIKE {_quoted(pattern)} ESCAPE {_quoted(escape)})", below[0])
         case RLike(_, pattern):
-            return _of_texts(f"regexp_matches({below[0]}, {_quoted(pattern)})", below[0])
+            return _of_texts(f"regexp_matches({below[0]}, {_quoted(f'({pattern})')})", below[0])
         case Not():
             return _boolean(f"(NOT {_truth(below[0])})")
         case And():
