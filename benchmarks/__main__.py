@@ -31,6 +31,7 @@ from benchmarks.cases import CASES
 from benchmarks.changes import changes
 from benchmarks.destinations import destinations
 from benchmarks.imperfection import routing_imperfection
+from benchmarks.living import replaced_rules, sighted, updates_left
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
@@ -59,6 +60,9 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "watching": watching,
     "destinations": destinations,
     "changes": changes,
+    "replaced_rules": replaced_rules,
+    "updates_left": updates_left,
+    "sighted": sighted,
     "algorithms": algorithms,
     "against_published": against_published,
     "phases": phases,
