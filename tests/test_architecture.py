@@ -9,7 +9,8 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 ORDER = (
-    "errors", "compilation", "language", "selectivity", "matching", "relations", "pruning", "topk", "routing", "simulation", "service",
+    "errors", "compilation", "language", "selectivity", "matching", "relations", "pruning", "topk", "sources", "routing", "simulation",
+    "service",
     "spark", "workloads", "lab", "cli",
 )  # fmt: skip
 NEVER = {("simulation", "service"), ("service", "simulation")}

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from tamis.spark.sources.jetstream import JetStream, Publication
-from tamis.spark.sources.nats_address import nats_address
+from tamis.sources.jetstream import JetStream, Publication
+from tamis.sources.nats_address import nats_address
 
 
 class NatsServer:

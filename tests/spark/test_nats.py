@@ -9,12 +9,13 @@ import pytest
 pipeline = pytest.importorskip("tamis.spark")
 pytest.importorskip("nats")
 
+from tamis.errors import TamisError  # noqa: E402
 from tamis.matching import Matcher  # noqa: E402
+from tamis.sources.jetstream import JetStream, Publication  # noqa: E402
+from tamis.sources.nats_address import nats_address  # noqa: E402
+from tamis.sources.nats_reading import NatsReading  # noqa: E402
+from tamis.sources.options import Options  # noqa: E402
 from tamis.spark.sources.failures import plainly  # noqa: E402
-from tamis.spark.sources.jetstream import JetStream, Publication  # noqa: E402
-from tamis.spark.sources.nats_address import nats_address  # noqa: E402
-from tamis.spark.sources.nats_source import NatsReading  # noqa: E402
-from tamis.spark.sources.options import Options  # noqa: E402
 from tests.spark.nats_server import NatsServer  # noqa: E402
 from tests.spark.worlds import NatsWorld, crash_at_random_steps  # noqa: E402
 
@@ -133,9 +134,9 @@ def test_a_range_is_cut_into_parts_that_are_the_range(start, end):
     reading = NatsReading.asked(Options("nats", {"url": "nats://host/S"}, ("url",)))
     parts = reading.ranges(start, end)
     assert len(parts) <= 8
-    assert [number for part in parts for number in (part.start, part.end)][1:-1:2] == [part.start for part in parts[1:]]
-    assert not parts or (parts[0].start, parts[-1].end) == (start, end)
-    assert all(part.end > part.start for part in parts)
+    assert [last for _, last in parts[:-1]] == [first for first, _ in parts[1:]]
+    assert not parts or (parts[0][0], parts[-1][1]) == (start, end)
+    assert all(last > first for first, last in parts)
 
 
 # -- Tables
@@ -194,7 +195,7 @@ def test_bad_bodies_are_null_or_dropped_or_fail(server, names, spark):
     ],
 )  # fmt: skip
 def test_mistakes_in_a_worker_come_back_as_what_they_are(server, spark, options, told):
-    with pytest.raises(pipeline.SparkError, match=told) as raised, plainly():
+    with pytest.raises(TamisError, match=told) as raised, plainly():
         spark.read.format("nats").options(**({"url": server.url("NOWHERE")} | options)).load().collect()
     assert "\n" not in str(raised.value)
 
@@ -207,7 +208,7 @@ def test_columns_that_are_not_there_are_refused_before_anything_is_written(serve
         ({"id": "no"}, "no column 'no'"),
         ({}, "say which one"),
     ):
-        with pytest.raises(pipeline.SparkError, match=told), plainly():
+        with pytest.raises(TamisError, match=told), plainly():
             frame.write.format("nats").options(**options).mode("append").save(url)
     assert server.messages(names[0]) == []
     frame.write.format("nats").option("subject", names[0] + ".{id}").option("id", "id").mode("append").save(url)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 pipeline = pytest.importorskip("tamis.spark")
 
+from tamis.sources.json_rows import json_rows  # noqa: E402
+from tamis.sources.posting import Posting, checked_url, pause_s, verdict  # noqa: E402
+from tamis.sources.webhook import portions  # noqa: E402
 from tamis.spark.sources.failures import plainly  # noqa: E402
-from tamis.spark.sources.json_rows import json_rows  # noqa: E402
-from tamis.spark.sources.posting import Posting, checked_url, pause_s, verdict  # noqa: E402
-from tamis.spark.sources.webhook import portions  # noqa: E402
 from tests.spark.webhook_receiver import Receiver  # noqa: E402
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.cli.inputs import InputError
+from tamis.sources.nats_address import is_nats, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,21 +54,9 @@ def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
     return found
 
 
-def scheme_of(place: str) -> str:
-    """Return what stands before `://`, or nothing: then it is a path.
-
-    >>> scheme_of("NATS://localhost/EVENTS"), scheme_of("events.parquet")
-    ('nats', '')
-    """
-    scheme, separator, _ = place.partition("://")
-    return scheme.lower() if separator else ""
-
-
 def is_stream(events: str) -> bool:
     """Do events come from a server, and not from files?"""
-    from tamis.spark.sources.nats_address import SCHEMES
-
-    return scheme_of(events) in ("kafka", *SCHEMES)
+    return scheme_of(events) == "kafka" or is_nats(events)
 
 
 def look_at_events(events: str, options: dict[str, str], *, streaming: bool) -> None:
@@ -77,7 +66,7 @@ def look_at_events(events: str, options: dict[str, str], *, streaming: bool) -> 
 
         kafka_address(events)
     elif is_stream(events):
-        from tamis.spark.sources.nats_events import require_source
+        from tamis.sources.places import require_source
 
         require_source(events, options, streaming=streaming)
     elif scheme_of(events) in ("http", "https"):
@@ -86,11 +75,11 @@ def look_at_events(events: str, options: dict[str, str], *, streaming: bool) -> 
 
 def look_at_out(out: str, options: dict[str, str]) -> None:
     """Raise if matches cannot be written to a place, as far as that can be seen now."""
-    from tamis.spark.sources.delivering import is_url, require_place
+    from tamis.sources.places import is_url, require_place
 
     require_place(out, options)
     if is_url(out) and scheme_of(out) not in ("http", "https"):
-        from tamis.spark.sources.nats_events import require_sink
+        from tamis.sources.places import require_sink
 
         require_sink(out, options)
 

@@ -23,7 +23,6 @@ from tamis.cli.addresses import (
     look_at_events,
     look_at_out,
     read_options,
-    scheme_of,
 )
 from tamis.cli.figures import served, write_figures
 from tamis.cli.inputs import InputError, require_known
@@ -37,6 +36,7 @@ from tamis.cli.rejections import (
     told_in_json,
     write_rejected,
 )
+from tamis.sources.nats_address import scheme_of, without_secrets
 
 if TYPE_CHECKING:
     from tamis.language import Schema
@@ -148,7 +148,7 @@ def stream(
     if figures is None:
         refuse(bad, as_json)
         return
-    shown = _without_secrets(out)
+    shown = without_secrets(out) if scheme_of(out) else out
     if as_json:
         to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
         return
@@ -181,12 +181,6 @@ def _look_first(
         require_java()
     look_at_events(events, source, streaming=True)
     look_at_out(out, sink)
-
-
-def _without_secrets(out: str) -> str:
-    from tamis.spark.sources.nats_address import without_secrets
-
-    return without_secrets(out) if scheme_of(out) else out
 
 
 def _run(

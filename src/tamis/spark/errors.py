@@ -3,6 +3,32 @@
 from __future__ import annotations
 
 from tamis.errors import TamisError
+from tamis.sources.errors import (
+    ColumnError,
+    ConnectorError,
+    LostMessagesError,
+    NatsError,
+    OptionError,
+    WebhookError,
+)
+
+__all__ = [
+    "ColumnError",
+    "ConnectorError",
+    "JavaError",
+    "KafkaError",
+    "LostMessagesError",
+    "NatsError",
+    "OptionError",
+    "ParquetError",
+    "RejectedSubscriptionsError",
+    "RejectedSubscriptionsWarning",
+    "SparkError",
+    "SparkMissingError",
+    "StartError",
+    "WebhookError",
+    "WorkerError",
+]
 
 
 class SparkError(TamisError):
@@ -25,14 +51,6 @@ class WorkerError(SparkError):
     """Workers are started with a Python that cannot run what they are sent."""
 
 
-class ColumnError(SparkError, ValueError):
-    """A DataFrame that lacks a column, has one of the wrong type, or two that would have one name."""
-
-
-class OptionError(SparkError, ValueError):
-    """An option with a value that means nothing."""
-
-
 class FolderError(SparkError, OSError):
     """A folder that cannot be reached, read or written."""
 
@@ -50,30 +68,6 @@ class RejectedSubscriptionsError(SparkError, ValueError):
 
 class RejectedSubscriptionsWarning(UserWarning):
     """Some subscriptions cannot be used and were left out."""
-
-
-class ConnectorError(SparkError):
-    """A source or a sink that cannot be reached, or does not do what it was asked for; one line that says which."""
-
-
-class NatsError(ConnectorError):
-    """NATS does not answer, or says no."""
-
-
-class LostMessagesError(NatsError):
-    """Messages that a query was to read are no longer in their stream."""
-
-
-class WebhookError(ConnectorError):
-    """A webhook that did not take what was sent to it."""
-
-    def __init__(self, url: str, status: int | None, told: str) -> None:
-        super().__init__(url, status, told)
-        self.url, self.status, self.told = url, status, told
-
-    def __str__(self) -> str:
-        answer = f"answered {self.status}" if self.status is not None else "does not answer"
-        return f"{self.url} {answer}: {self.told}"
 
 
 class ChangesError(ConnectorError):

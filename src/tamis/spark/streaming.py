@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, Observation, functions
 
 from tamis.language import Schema
+from tamis.sources.places import is_url
 from tamis.spark.batch import matched
 from tamis.spark.changes import Feeder, read_rejected_from, rejected_count
 from tamis.spark.clock import clock
@@ -30,7 +31,7 @@ from tamis.spark.forests import is_connect
 from tamis.spark.listener import BatchListener
 from tamis.spark.metrics import Metrics
 from tamis.spark.sink import ParquetSink
-from tamis.spark.sources.delivering import UrlSink, is_url, sink_at
+from tamis.spark.sources.delivering import UrlSink, sink_at
 from tamis.spark.sources.failures import plainly
 from tamis.spark.subscription_log import SubscriptionLog
 from tamis.spark.versions import Versions

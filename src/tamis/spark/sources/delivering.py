@@ -12,26 +12,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from tamis.spark.errors import OptionError
-from tamis.spark.folders import folder_at, scheme_of
+from tamis.sources.places import is_url, require_place, writing_to
+from tamis.spark.folders import folder_at
 from tamis.spark.sink import ParquetSink, identity
-from tamis.spark.sources.nats_address import SCHEMES, without_secrets
-from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsWriting
-from tamis.spark.sources.nats_source import asked_address
-from tamis.spark.sources.options import Options
-from tamis.spark.sources.webhook import WebhookWriting, webhook_writing
+from tamis.spark.sources.tasks import this_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
+    from tamis.sources.nats_sink import NatsWriting
+    from tamis.sources.webhook import WebhookWriting
     from tamis.spark.folders import Folder, Place
-
-
-_NOT_FOLDERS = ("kafka", "ftp", "mqtt", "amqp", "redis", "jdbc", "ws", "wss", "tcp")
-"""What a folder's address never begins with; any other scheme may be a file system that the session knows."""
 
 
 class Sink(Protocol):
@@ -50,35 +43,12 @@ class Sink(Protocol):
         """Let a batch count."""
 
 
-def is_url(out: Place) -> bool:
-    """Is it the address of a stream of NATS or of a webhook?
-
-    >>> is_url("https://example.org/hook"), is_url("nats://localhost/MATCHES"), is_url("matches")
-    (True, True, False)
-    """
-    return isinstance(out, str) and out.partition("://")[0].lower() in (*SCHEMES, "http", "https") and "://" in out
-
-
 def sink_at(out: Place, checkpoint: Folder, options: Mapping[str, str], spark: Any = None) -> Sink:
     """Return the sink that lies at a path or an address."""
     require_place(out, options)
     if is_url(out):
         return UrlSink(str(out), checkpoint, options)
     return ParquetSink(folder_at(out, spark), identity(checkpoint))
-
-
-def require_place(out: Place, options: Mapping[str, str]) -> None:
-    """Raise if matches cannot go to a place, or its options mean nothing, as far as that can be seen without rows."""
-    if not is_url(out):
-        if scheme_of(str(out)) in _NOT_FOLDERS:
-            told = "Kafka is written to by Spark's own sink, from the folder of matches: see tamis.spark.kafka_messages"
-            hint = told if scheme_of(str(out)) == "kafka" else "a folder, nats://... or https://..."
-            raise OptionError(f"matches cannot go to {without_secrets(str(out))}: {hint}")
-        Options("a folder of matches", options, ())
-    elif str(out).lower().startswith("http"):
-        webhook_writing({**options, "url": str(out)})
-    else:
-        asked_address(Options("nats", {**options, "url": str(out)}, SINK_OPTIONS))
 
 
 class UrlSink:
@@ -109,20 +79,13 @@ def delivered(frame: DataFrame, url: str, options: Mapping[str, str] | None = No
 
     The tasks of the table itself deliver: a writer of Spark's would first plan in a process of its own, each time.
     """
-    writing = writing_to(url, options or {}, frame.schema)
+    writing = writing_to(url, options or {}, frame.schema.names)
     counts = frame.mapInArrow(_Delivery(writing).run, "counted map<string,bigint>").collect()
     total: dict[str, int] = {}
     for (counted,) in counts:
         for name, count in counted.items():
             total[name] = total.get(name, 0) + count
     return total
-
-
-def writing_to(url: str, options: Mapping[str, str], schema: StructType) -> NatsWriting | WebhookWriting:
-    """Return how rows of a schema are written to an address."""
-    if url.lower().startswith("http"):
-        return webhook_writing({**options, "url": url})
-    return NatsWriting.asked(Options("nats", {**options, "url": url}, SINK_OPTIONS), schema)
 
 
 class _Delivery:
@@ -132,5 +95,5 @@ class _Delivery:
         self._writing = writing
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counted = list(asdict(self._writing.write(batches)).items())
+        counted = list(asdict(self._writing.write(batches, this_place(self._writing.run))).items())
         yield pa.RecordBatch.from_arrays([pa.array([counted], pa.map_(pa.string(), pa.int64()))], ["counted"])

@@ -17,7 +17,9 @@ from tamis.spark import errors
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_OURS = re.compile(r"tamis\.spark\.errors\.(\w+): ([^\n]*)")
+    from tamis.errors import TamisError
+
+_OURS = re.compile(r"tamis\.(?:spark|sources)\.errors\.(\w+): ([^\n]*)")
 _ANSWER = re.compile(r"(.*?) (?:answered (\d+)|does not answer): (.*)")
 
 
@@ -33,7 +35,7 @@ def plainly() -> Iterator[None]:
         raise found from None
 
 
-def understood(error: BaseException) -> errors.SparkError | None:
+def understood(error: BaseException) -> TamisError | None:
     """Return the error of ours that an error of Spark's carries.
 
     >>> understood(ValueError("nothing of ours"))

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from tamis.sources.nats_reading import COLUMNS, SCHEMA, SOURCE_OPTIONS, NatsReading
+from tamis.sources.nats_sink import SINK_OPTIONS, NatsWriting
+from tamis.sources.options import Options
 from tamis.spark.errors import OptionError
-from tamis.spark.sources.nats_sink import SINK_OPTIONS, NatsStreamWriter, NatsWriter, NatsWriting
-from tamis.spark.sources.nats_source import COLUMNS, SCHEMA, SOURCE_OPTIONS, NatsReader, NatsReading, NatsStreamReader
-from tamis.spark.sources.options import Options
+from tamis.spark.sources.nats_sink import NatsStreamWriter, NatsWriter
+from tamis.spark.sources.nats_source import NatsReader, NatsStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -51,4 +53,4 @@ class NatsDataSource(DataSource):
         return NatsReading.asked(Options("nats", self.options, SOURCE_OPTIONS))
 
     def _writing(self, schema: StructType) -> NatsWriting:
-        return NatsWriting.asked(Options("nats", self.options, SINK_OPTIONS), schema)
+        return NatsWriting.asked(Options("nats", self.options, SINK_OPTIONS), schema.names)

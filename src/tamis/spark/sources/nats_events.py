@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tamis.sources.jetstream import JetStream
+from tamis.sources.nats_reading import COLUMNS
+from tamis.sources.places import require_source
 from tamis.spark.sources import register
 from tamis.spark.sources.event_columns import LOOKED_AT, event_columns, events_in, nothing_seen
-from tamis.spark.sources.jetstream import JetStream
-from tamis.spark.sources.nats_address import SCHEMES
-from tamis.spark.sources.nats_sink import SINK_OPTIONS, only_subject
-from tamis.spark.sources.nats_source import COLUMNS, SOURCE_OPTIONS, NatsReading, asked_address
-from tamis.spark.sources.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,41 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from tamis.sources.nats_address import NatsAddress
     from tamis.spark.folders import Place
-    from tamis.spark.sources.nats_address import NatsAddress
-
-_PATIENCE_S = 3.0
-"""A person waits for an answer: a server that is not there is told soon."""
-
-
-def is_stream_url(events: str) -> bool:
-    """Is it the address of a stream of NATS?
-
-    >>> is_stream_url("nats://localhost/EVENTS"), is_stream_url("events.parquet")
-    (True, False)
-    """
-    scheme, separator, _ = events.partition("://")
-    return bool(separator) and scheme.lower() in SCHEMES
-
-
-def require_source(url: str, options: Mapping[str, str], *, streaming: bool) -> NatsAddress:
-    """Return the stream that can be read at an address; raise if there is none, or an option means nothing."""
-    known = [name for name in SOURCE_OPTIONS if name != "end" or not streaming]
-    reading = NatsReading.asked(Options("nats", {**options, "url": url}, known))
-    with JetStream(reading.address, _PATIENCE_S) as connection:
-        connection.state()
-    return reading.address
-
-
-def require_sink(url: str, options: Mapping[str, str]) -> None:
-    """Raise unless there is a stream at an address that can be written to."""
-    asked = Options("nats", {**options, "url": url}, SINK_OPTIONS)
-    asked.seconds("timeout_s", 10)
-    address = asked_address(asked)
-    with JetStream(address, _PATIENCE_S) as connection:
-        state = connection.state()
-    if address.subject is None:
-        only_subject(address, state)
 
 
 def nats_events(

@@ -22,9 +22,9 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from tamis.sources.options import Options
 from tamis.spark.errors import OptionError, ParquetError
 from tamis.spark.sink import ParquetSink, commits
-from tamis.spark.sources.options import Options
 from tamis.spark.sources.parquet_source import (
     SOURCE_OPTIONS,
     FolderReader,
@@ -33,7 +33,7 @@ from tamis.spark.sources.parquet_source import (
     asked_folder,
     seen_schema,
 )
-from tamis.spark.sources.place import this_place
+from tamis.spark.sources.tasks import this_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.datasource import ReadLimit
 
-    from tamis.spark.sources.options import Options
+    from tamis.sources.options import Options
 
 SOURCE_OPTIONS = ("max_files", "log", "partition_bytes")
 _BATCH_ROWS = 16_384

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.errors import did_you_mean
-from tamis.spark.errors import OptionError
+from tamis.sources.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,10 +23,10 @@ class Options:
     >>> options = Options("nats", {"Max_Messages": "500"}, known=("url", "max_messages"))
     >>> options.number("max_messages", 10), options.text("url", "none")
     (500, 'none')
-    >>> Options("nats", {"max_mesages": "500"}, known=("url", "max_messages"))
+    >>> Options("nats", {"max_mesages": "5"}, known=("max_messages",))
     Traceback (most recent call last):
         ...
-    tamis.spark.errors.OptionError: nats has no option 'max_mesages', only url, max_messages. Did you mean max_messages?
+    tamis.sources.errors.OptionError: nats has no option 'max_mesages', only max_messages. Did you mean max_messages?
     """
 
     def __init__(

@@ -34,16 +34,3 @@ class Place:
         for part in content:
             digest.update(len(part).to_bytes(8, "little") + part)
         return f"{self.query}-{self.batch}-{self.partition}-{number}-{digest.hexdigest()}"
-
-
-def this_place(run: str) -> Place:
-    """Return where a task of Spark's stands: in a micro-batch of a query, or in a job that is called `run`."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None, "only tasks have a place"
-    query = context.getLocalProperty("sql.streaming.queryId")
-    batch = context.getLocalProperty("streaming.sql.batchId")
-    if query and batch:
-        return Place(query, int(batch), context.partitionId())
-    return Place(run, 0, context.partitionId())

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tamis.errors import did_you_mean
-from tamis.spark.errors import OptionError
+from tamis.sources.errors import OptionError
+
+if TYPE_CHECKING:
+    from tamis.sources.options import Options
 
 SCHEMES = ("nats", "tls", "ws", "wss")
 _FORM = "nats://host:port/STREAM, with ?subject=... if you like"
@@ -80,6 +84,25 @@ def _server(scheme: str, login: str, host: str, url: str) -> str:
     return server
 
 
+def scheme_of(place: str) -> str:
+    """Return what stands before `://`, or nothing: then it is a path.
+
+    >>> scheme_of("NATS://localhost/EVENTS"), scheme_of("events.parquet")
+    ('nats', '')
+    """
+    scheme, separator, _ = place.partition("://")
+    return scheme.lower() if separator else ""
+
+
+def is_nats(place: str) -> bool:
+    """Is it the address of a stream of NATS?
+
+    >>> is_nats("nats://localhost/EVENTS"), is_nats("events.parquet")
+    (True, False)
+    """
+    return scheme_of(place) in SCHEMES
+
+
 def without_secrets(url: str) -> str:
     """Return a URL without the name and the password in it.
 
@@ -87,3 +110,13 @@ def without_secrets(url: str) -> str:
     'https://example.org/hook'
     """
     return re.sub(r"^([\w+.-]+://)[^/]*@", r"\1", url).partition("?")[0]
+
+
+def asked_address(options: Options) -> NatsAddress:
+    """Return the stream that options name."""
+    return nats_address(
+        options.text("url") or options.text("path"),
+        options.text("stream"),
+        options.text("subject"),
+        options.text("credentials"),
+    )

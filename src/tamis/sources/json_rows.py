@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.spark.errors import ColumnError
+from tamis.sources.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,8 +21,8 @@ from random import random
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-from tamis.spark.errors import NatsError
-from tamis.spark.sources.nats_address import without_secrets
+from tamis.sources.errors import NatsError
+from tamis.sources.nats_address import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
 
-    from tamis.spark.sources.nats_address import NatsAddress
+    from tamis.sources.nats_address import NatsAddress
 
 T = TypeVar("T")
 

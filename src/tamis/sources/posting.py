@@ -20,8 +20,8 @@ from time import monotonic, sleep, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tamis.spark.errors import OptionError, WebhookError
-from tamis.spark.sources.nats_address import without_secrets
+from tamis.sources.errors import OptionError, WebhookError
+from tamis.sources.nats_address import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,7 +130,7 @@ def checked_url(url: str | None) -> str:
     >>> checked_url("ftp://example.org")
     Traceback (most recent call last):
         ...
-    tamis.spark.errors.OptionError: ftp://example.org is no address of a webhook: https://host/path
+    tamis.sources.errors.OptionError: ftp://example.org is no address of a webhook: https://host/path
     """
     if not url:
         raise OptionError("which webhook? Give its url: https://host/path")
