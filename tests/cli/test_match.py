@@ -34,13 +34,14 @@ def files(tmp_path_factory):
     return folder, set(zip(*(column.to_pylist() for column in pairs.columns), strict=True))
 
 
+@pytest.mark.parametrize("engine", ["local", "spark"])
 @pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv"])
-def test_every_format_gives_the_same_pairs(files, ending, tmp_path, spark):
+def test_every_format_gives_the_same_pairs_in_every_engine(files, ending, engine, tmp_path, spark):
     folder, expected = files
     out = tmp_path / f"pairs.{ending}"
     result = tamis(
         "match", "--events", str(folder / f"events.{ending}"), "--subscriptions", str(folder / f"subscriptions.{ending}"),
-        "--out", str(out), "--keep", "number", "--json",
+        "--out", str(out), "--keep", "number", "--json", "--engine", engine,
     )  # fmt: skip
     document = json.loads(result.stdout)
     assert (document["rows"], document["rejected"], document["subscriptions"]) == (len(expected), 0, 300)
@@ -60,7 +61,7 @@ def test_what_is_rejected_is_told_and_kept(files, tmp_path):
     rules.write_text("name,rule\ngood,price < 20\nbad,prize < 20\n")
     result = tamis(
         "match", "--events", str(folder / "events.parquet"), "--subscriptions", str(rules), "--id", "name", "--where", "rule",
-        "--out", str(tmp_path / "counts.csv"), "--result", "counts", "--rejected", str(tmp_path / "rejected.jsonl"),
+        "--engine", "spark", "--out", str(tmp_path / "counts.csv"), "--result", "counts", "--rejected", str(tmp_path / "rejected.jsonl"),
     )  # fmt: skip
     assert result.exit_code == 0
     assert "400 events" in result.stdout
@@ -88,7 +89,8 @@ def test_without_java_there_is_one_clear_message(files, tmp_path, monkeypatch):
     folder, _ = files
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     result = tamis(
-        "match", "--events", str(folder / "events.csv"), "--subscriptions", str(folder / "subscriptions.csv"), "--out", "x.csv"
+        "match", "--events", str(folder / "events.csv"), "--subscriptions", str(folder / "subscriptions.csv"), "--out", "x.csv",
+        "--engine", "spark",
     )  # fmt: skip
     assert result.exit_code == 2
     assert "Spark needs Java 17 or newer" in result.stderr
@@ -97,7 +99,7 @@ def test_without_java_there_is_one_clear_message(files, tmp_path, monkeypatch):
 
 def test_java_is_quick_only_for_small_files_and_where_no_master_is_named(files, tmp_path, monkeypatch):
     from tamis import spark as on_spark
-    from tamis.cli import match as command
+    from tamis.cli import engines, match
 
     folder, _ = files
     seen = []
@@ -110,8 +112,9 @@ def test_java_is_quick_only_for_small_files_and_where_no_master_is_named(files, 
     monkeypatch.setattr(on_spark, "running", noted)
     arguments = ("match", "--events", str(folder / "events.csv"), "--subscriptions", str(folder / "subscriptions.csv"))
     arguments = (*arguments, "--out", str(tmp_path / "x.csv"), "--overwrite")
-    tamis(*arguments)
+    tamis(*arguments, "--engine", "spark")
     tamis(*arguments, "--master", "local[2]")
-    monkeypatch.setattr(command, "_LONG", 1)
+    for module in (engines, match):
+        monkeypatch.setattr(module, "LARGE", 1)
     tamis(*arguments)
     assert seen == [True, False, False]

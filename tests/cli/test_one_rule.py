@@ -101,8 +101,9 @@ def test_a_matcher_that_skips_bad_rows_gives_the_same_answer(place):
     assert [row[:3] for row in rejected] == REJECTED
 
 
-def test_a_table_on_spark_takes_the_first_usable_row_of_an_id(place):
-    result = match(place)
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_table_takes_the_first_usable_row_of_an_id_in_every_engine(place, engine):
+    result = match(place, "--engine", engine)
     assert result.exit_code == 0
     assert pairs_of(parquet.read_table(place / "pairs.parquet")) == PAIRS
     assert rejected_in(place / "pairs.rejected.jsonl") == REJECTED
@@ -157,10 +158,11 @@ def test_strict_exits_with_1_and_writes_nothing(place, command):
     assert command(place, "--strict").exit_code == 0
 
 
-def test_a_folder_of_rules_is_read_in_the_order_of_names(place):
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_folder_of_rules_is_read_in_the_order_of_names(place, engine):
     (place / "rules.csv").unlink()
     (place / "rules.csv").mkdir()
     (place / "rules.csv" / "b.csv").write_text("subscription_id,condition\n1,price < 9\n" + "2,price < 1\n" * 50)
     (place / "rules.csv" / "a.csv").write_text("subscription_id,condition\n1,price < 3\n")
-    match(place)
+    match(place, "--engine", engine)
     assert pairs_of(parquet.read_table(place / "pairs.parquet")) == {(0, 1), (1, 1), (2, 1), (0, 2)}

@@ -1,7 +1,7 @@
 """Which subscriptions match the events of a file, or those that a broker has?
 
-Parquet, JSON lines or CSV in, and out; on a local Spark, or on the one that is named. What a stream of NATS or a topic
-of Kafka holds is a table too.
+Parquet, JSON lines or CSV in, and out; in this process, or on Spark for what is large (`engines`). What a stream of
+NATS or a topic of Kafka holds is a table too.
 """
 
 import os
@@ -25,6 +25,7 @@ from tamis.cli.addresses import (
     look_at_events,
     read_options,
 )
+from tamis.cli.engines import LARGE, Engine, EngineOption, chosen, size_of
 from tamis.cli.inputs import InputError
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
@@ -51,8 +52,10 @@ EXAMPLES = (
 NOTES = (
     "A path names a file or a folder of files; its ending says what it holds: [cyan].parquet[/cyan], "
     "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
-    "folder of files. It needs Java 17 or newer. On a cluster, give [cyan]tamis/cli/__main__.py[/cyan] to "
-    "[cyan]spark-submit[/cyan], or name it with [cyan]--master[/cyan].",
+    "folder of files. What is large goes to Spark, which needs Java 17 or newer; so does what is named with "
+    "[cyan]--master[/cyan], and only [cyan]--engine[/cyan] decides otherwise. On a cluster, give "
+    "[cyan]tamis/cli/__main__.py[/cyan] to "
+    "[cyan]spark-submit[/cyan].",
     "Rows that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
     "out: the first three are shown with their reasons, and all go to [cyan]OUT.rejected.jsonl[/cyan] or where "
     "[cyan]--rejected[/cyan] says.",
@@ -60,10 +63,6 @@ NOTES = (
     "topic of Kafka ([cyan]kafka://host:9092/topic[/cyan]) holds as JSON. Kafka needs Spark's connector, which is "
     "fetched, or named with [cyan]--jars[/cyan].",
 )
-
-
-_LONG = 200_000_000
-"""From so many bytes on Java is to run fast rather than to start soon."""
 
 
 class Result(StrEnum):
@@ -88,30 +87,37 @@ def match(
     events_option: EventsOption = None,
     rejected: RejectedOption = None,
     strict: StrictOption = False,
+    engine: EngineOption = Engine.auto,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
     jars: JarsOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
-    """Match the events of files, or of a broker, against the subscriptions of files, on Spark."""
+    """Match the events of files, or of a broker, against the subscriptions of files, here or on Spark."""
     with mistakes_shown(as_json):
         source = read_options(events_option, "--events-option")
         if rejected and "://" in rejected:
             raise InputError(f"rejected rows go to a file on this machine, not to {rejected}")
-        _look_first((events, subscriptions), (out, rejected), overwrite, master)
+        _look_first((events, subscriptions), (out, rejected), overwrite)
         look_at_events(events, source, streaming=False)
-        read = partial(_read, events=events, options=source, schema=schema, keep=keep)
+        is_on_spark = master is not None or jars is not None
+        taken = chosen(engine, events, subscriptions, out, source, schema, names_spark=is_on_spark)
         naming: dict[str, Any] = {"id": id_column, "where": where}
-        quick = master is None and _size((events, subscriptions)) < _LONG
-        options = {
-            "master": master,
-            "name": "tamis match",
-            "log": log,
-            "quick": quick,
-            "config": connector(events, jars),
-        }
-        told, bad = _matched(read, subscriptions, out, naming, keep or None, result.value, options, strict)
+        if taken is Engine.local:
+            told, bad = _matched_here(events, source, subscriptions, out, naming, keep or None, result.value, strict)
+        else:
+            _look_for_java(master)
+            read = partial(_read, events=events, options=source, schema=schema, keep=keep)
+            quick = master is None and size_of((events, subscriptions)) < LARGE and not is_stream(events)
+            options = {
+                "master": master,
+                "name": "tamis match",
+                "log": log,
+                "quick": quick,
+                "config": connector(events, jars),
+            }
+            told, bad = _matched(read, subscriptions, out, naming, keep or None, result.value, options, strict)
     if told is None:
         refuse(bad, as_json)
         return
@@ -121,7 +127,8 @@ def match(
         to_programs(told | told_in_json(bad, kept))
         return
     rows = f"{told['rows']:,} {'pairs' if result is Result.pairs else 'events'}"
-    done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s")
+    on_spark = " on Spark" if told["engine"] == "spark" else ""
+    done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")
     show_rejected(bad, kept)
 
@@ -136,31 +143,62 @@ def _beside(out: str) -> str:
     return str(path.with_name(f"{path.stem}.rejected.jsonl"))
 
 
-def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool, master: str | None) -> None:
+def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool) -> None:
     """Say what is wrong before anything takes time."""
+    from tamis.sources.tables import format_of
+
     for path in read:
         if "://" not in path and not Path(path).exists():
             raise InputError(f"there is nothing at {path}")
     for target in written:
         if target and not overwrite and "://" not in target and Path(target).exists():
             raise InputError(f"{target} is there already", hint="Name another, or add --overwrite.")
-    from tamis.spark.files import format_of
-    from tamis.spark.java import require_java
-    from tamis.spark.session import is_remote
-
     for each in (*read, *written):
         if each and not (each == read[0] and is_stream(each)):
             format_of(each)
+
+
+def _look_for_java(master: str | None) -> None:
+    from tamis.spark.java import require_java
+    from tamis.spark.session import is_remote
+
     if not is_remote(master):
         require_java()
 
 
-def _size(paths: tuple[str, ...]) -> int:
-    """Return the bytes of the files that lie on this machine; those elsewhere are taken for many."""
-    if any("://" in path for path in paths):
-        return _LONG
-    files = (each for path in map(Path, paths) for each in (path.rglob("*") if path.is_dir() else (path,)))
-    return sum(each.stat().st_size for each in files if each.is_file())
+def _matched_here(
+    events: str,
+    source: dict[str, str],
+    subscriptions: str,
+    out: str,
+    naming: dict[str, Any],
+    keep: list[str] | None,
+    result: str,
+    strict: bool,
+) -> tuple[dict[str, Any] | None, list["Rejection"]]:
+    """Match in this process; return what there is to tell, and the rejected rows."""
+    from tamis.cli.local import read_events, rules_for, write_matches
+
+    start = perf_counter()
+    with to_complain().status("Matching"):
+        table = read_events(events, source)
+        rules = rules_for(table, subscriptions, **naming)
+        if rules.rejected and strict:
+            return None, rules.rejected
+        rows = write_matches(table, rules, keep, result, out)
+    told = _told("local", out, result, rows, len(rules.matcher), perf_counter() - start)
+    return told, rules.rejected
+
+
+def _told(engine: str, out: str, result: str, rows: int, subscriptions: int, seconds: float) -> dict[str, Any]:
+    return {
+        "engine": engine,
+        "out": out,
+        "result": result,
+        "rows": rows,
+        "subscriptions": subscriptions,
+        "seconds": round(seconds, 3),
+    }
 
 
 def _read(session: Any, events: str, options: dict[str, str], schema: str | None, keep: list[str] | None) -> Any:
@@ -198,11 +236,4 @@ def _matched(
             return None, bad
         write_table(on_spark.match(table, compiled, keep=keep, result=result), out)
         rows = read_table(session, out).count() if compiled.count or result != "pairs" else 0
-    told = {
-        "out": out,
-        "result": result,
-        "rows": rows,
-        "subscriptions": compiled.count,
-        "seconds": round(perf_counter() - start, 3),
-    }
-    return told, bad
+    return _told("spark", out, result, rows, compiled.count, perf_counter() - start), bad

@@ -160,7 +160,7 @@ def _look_first(
     events: str, source: dict[str, str], subscriptions: Path, out: str, sink: dict[str, str], master: str | None
 ) -> None:
     """Say what is wrong before Spark starts."""
-    from tamis.spark.files import ENDINGS
+    from tamis.sources.tables import ENDINGS
     from tamis.spark.java import require_java
     from tamis.spark.session import is_remote
 
@@ -260,8 +260,9 @@ def _asked(
     """
     from tamis import spark as on_spark
     from tamis.matching.admission import Row, admitted
+    from tamis.sources.tables import ENDINGS
     from tamis.spark.columns import column, require
-    from tamis.spark.files import ENDINGS, read_in_order
+    from tamis.spark.files import read_in_order
 
     if path.suffix.lower() not in ENDINGS:
         return on_spark.SubscriptionLog(path), []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def json_rows(batch: pa.RecordBatch) -> Iterator[str]:
     """Yield every row as an object."""
     names = [_text(field.name) + ":" for field in batch.schema]
-    writing = [_writing(field.type) for field in batch.schema]
+    writing = [json_writer(field.type) for field in batch.schema]
     columns = [column.to_pylist() for column in batch.columns]
     for values in zip(*columns, strict=True) if columns else ((),) * batch.num_rows:
         parts = (
@@ -44,7 +44,7 @@ def json_rows(batch: pa.RecordBatch) -> Iterator[str]:
 _text = partial(json.dumps, ensure_ascii=False)
 
 
-def _writing(kind: pa.DataType) -> Writing:
+def json_writer(kind: pa.DataType) -> Writing:
     """Return how a value of a type is written; none is NULL."""
     types = pa.types
     if types.is_boolean(kind):
@@ -62,11 +62,11 @@ def _writing(kind: pa.DataType) -> Writing:
     if types.is_date(kind):
         return lambda value: f'"{value.isoformat()}"'
     if types.is_list(kind) or types.is_large_list(kind):
-        return partial(_list, _writing(kind.value_type))
+        return partial(_list, json_writer(kind.value_type))
     if types.is_struct(kind):
-        return partial(_record, {field.name: _writing(field.type) for field in kind})
+        return partial(_record, {field.name: json_writer(field.type) for field in kind})
     if types.is_map(kind):
-        return partial(_map, _writing(kind.item_type))
+        return partial(_map, json_writer(kind.item_type))
     if types.is_null(kind):
         return lambda value: "null"
     raise ColumnError(f"a column of type {kind} cannot be written as JSON; cast it to STRING")

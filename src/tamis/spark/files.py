@@ -6,36 +6,23 @@ holds; a CSV file has a line of names, and its types are guessed from its values
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, StructType
 
+from tamis.sources.errors import TableError
+from tamis.sources.tables import format_of
 from tamis.spark.columns import column
-from tamis.spark.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
-ENDINGS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv"}
-
-CSV = {"header": "true", "inferSchema": "true", "escape": '"'}
-"""How CSV is read: with a line of names, and a quote within quotes written twice, as everybody but Spark writes it."""
-
-
-def format_of(path: str) -> str:
-    """Say what a path holds, by its ending.
-
-    >>> format_of("auctions/events.jsonl"), format_of("s3://bucket/events.parquet/")
-    ('json', 'parquet')
-    """
-    ending = PurePosixPath(path.rstrip("/")).suffix.lower()
-    if ending not in ENDINGS:
-        raise OptionError(f"the ending of {path} says nothing of what it holds; endings are {', '.join(ENDINGS)}")
-    return ENDINGS[ending]
+CSV = {"header": "true", "inferSchema": "true", "escape": '"', "multiLine": "true"}
+"""How CSV is read: with a line of names, a quote within quotes written twice, as everybody but Spark writes it, and
+lines within quotes. So one task reads a file; with multiLine=false several do, and break such lines."""
 
 
 def read_table(
@@ -44,12 +31,18 @@ def read_table(
     """Return the table of a path, with the columns of `schema` if they are said, and with options of Spark's reader."""
     kind = format_of(path)
     reader = spark.read.format(kind).options(**{**(CSV if kind == "csv" else {}), **(options or {})})
-    return (reader.schema(schema) if schema else reader).load(path)
+    table = (reader.schema(schema) if schema else reader).load(path)
+    if kind == "json" and not schema and "_corrupt_record" in table.columns:
+        raise TableError(
+            f"{path} has lines that are no JSON object; a file of JSON lines has one on each line "
+            "(mode=DROPMALFORMED passes over others)"
+        )
+    return table
 
 
 def read_in_order(spark: SparkSession, path: str) -> DataFrame:
     """Return the table of a path with its rows in order: files by their names, then as they stand in them."""
-    table = read_table(spark, path, options={"multiLine": "true"} if format_of(path) == "csv" else None)
+    table = read_table(spark, path)
     if len(table.inputFiles()) < 2:
         return table
     return table.orderBy("_metadata.file_path", "_metadata.file_block_start", functions.monotonically_increasing_id())

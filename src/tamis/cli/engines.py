@@ -1,0 +1,82 @@
+"""Which engine matches a table: this process, or Spark?
+
+This process, as long as that is what one process does in a moment: it needs no Java, and starts at once. Spark is for
+what is larger, for what lies where only Spark can read it, and for whoever names a master. The answers are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tamis.cli.inputs import InputError
+from tamis.sources.nats_address import is_nats, scheme_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LARGE = 200_000_000
+"""From so many bytes on Spark is worth its start, and Java is to run fast rather than to start soon."""
+
+
+class Engine(StrEnum):
+    """Who matches."""
+
+    auto = "auto"
+    local = "local"
+    spark = "spark"
+
+
+EngineOption = Annotated[
+    Engine, typer.Option(help="This process, or Spark; auto takes Spark for what is large or names a master.")
+]
+
+
+def chosen(
+    asked: Engine,
+    events: str,
+    subscriptions: str,
+    out: str,
+    options: Mapping[str, str],
+    schema: str | None,
+    *,
+    names_spark: bool,
+) -> Engine:
+    """Return the engine: the one that is asked for, or the one that fits."""
+    reason = _only_spark(events, subscriptions, out, options, schema, names_spark)
+    if asked is Engine.local and reason is not None:
+        raise InputError(f"the local engine cannot do this: {reason}", hint="Leave it to Spark: --engine spark.")
+    if asked is not Engine.auto:
+        return asked
+    return Engine.local if reason is None and size_of((events, subscriptions)) < LARGE else Engine.spark
+
+
+def _only_spark(
+    events: str, subscriptions: str, out: str, options: Mapping[str, str], schema: str | None, names_spark: bool
+) -> str | None:
+    """Return why only Spark can do it; None if one process can."""
+    if names_spark or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return "a master or jars are named, which are Spark's"
+    for place in (events, subscriptions, out):
+        if scheme_of(place) and not (place == events and is_nats(place)):
+            return f"{scheme_of(place)}:// is read and written by Spark"
+    if schema is not None:
+        return "--schema is written in Spark's words"
+    if is_nats(events):
+        return None
+    from tamis.sources.tables import ENDINGS, OPTIONS
+
+    kind = ENDINGS.get(Path(events.rstrip("/")).suffix.lower())
+    unknown = [name for name in options if kind is None or name.lower() not in OPTIONS[kind]]
+    return f"the option {unknown[0]!r} is one of Spark's readers" if unknown else None
+
+
+def size_of(paths: Iterable[str]) -> int:
+    """Return the bytes of the files that lie on this machine; what lies elsewhere counts nothing."""
+    local = (Path(path) for path in paths if "://" not in path)
+    files = (each for path in local for each in (path.rglob("*") if path.is_dir() else (path,)))
+    return sum(each.stat().st_size for each in files if each.is_file())

@@ -1,0 +1,113 @@
+"""How is a table matched in this process, with the answers and the files of Spark?
+
+The tables are read whole, the subscriptions registered in the order of their ids, and the events matched in portions,
+so that the pairs of millions of events need not be in memory at once.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tamis.language import Schema
+from tamis.matching.admission import Row, admitted
+from tamis.sources.errors import ColumnError
+from tamis.sources.inferring import json_table
+from tamis.sources.jetstream import JetStream
+from tamis.sources.nats_address import is_nats
+from tamis.sources.nats_reading import SOURCE_OPTIONS, NatsReading
+from tamis.sources.options import Options
+from tamis.sources.tables import read_table, require, written_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tamis.matching import Matcher
+    from tamis.matching.admission import Rejection
+
+_PORTION = 16_384
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+
+
+class Rules:
+    """The subscriptions of a table, ready to match."""
+
+    def __init__(self, table: pa.Table, id: str, where: str, schema: Schema | None) -> None:
+        require(table, (id, where), "subscriptions")
+        self.id, self.id_type = id, table.schema.field(id).type
+        if self.id_type not in (*_INTEGERS, pa.string(), pa.large_string(), pa.null()):
+            raise ColumnError(f"ids are integers or strings, and {id!r} is {self.id_type}")
+        if table.schema.field(where).type not in (pa.string(), pa.large_string(), pa.null()):
+            raise ColumnError(f"conditions are strings, and {where!r} is {table.schema.field(where).type}")
+        rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
+        self.matcher: Matcher
+        self.rejected: list[Rejection]
+        self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
+
+
+def read_events(events: str, options: Mapping[str, str]) -> pa.Table:
+    """Return the events of files, or of what a stream of NATS holds now."""
+    if not is_nats(events):
+        return read_table(events, options)
+    import json
+
+    rows = []
+    for message in nats_messages(events, options):
+        try:
+            row = json.loads(message)
+        except ValueError:
+            row = None
+        rows.append(row if isinstance(row, dict) else {})  # what is no JSON is an event in which everything is NULL
+    return json_table(rows)
+
+
+def nats_messages(events: str, options: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the bodies of the messages that a stream holds now, in order."""
+    reading = NatsReading.asked(Options("nats", {**options, "url": events}, SOURCE_OPTIONS))
+    with JetStream(reading.address, reading.timeout_s) as connection:
+        state = connection.state()
+        start = max(reading.first(state), state.first)
+        for messages in connection.messages(start, reading.behind(state)):
+            yield from (message.body for message in messages)
+
+
+def rules_for(events: pa.Table, subscriptions: str, id: str, where: str) -> Rules:
+    """Read the subscriptions of files, and check them against the columns of events."""
+    return Rules(read_table(subscriptions), id, where, Schema.from_arrow(events.schema))
+
+
+def write_matches(events: pa.Table, rules: Rules, keep: Sequence[str] | None, result: str, out: str) -> int:
+    """Match events and write what comes of it; return how many rows that are."""
+    names = list(events.schema.names if keep is None else dict.fromkeys(keep))
+    require(events, names, "events")
+    added = {"pairs": rules.id, "lists": "subscription_ids", "counts": "matches"}[result]
+    if added in names:
+        raise ColumnError(
+            f"the events have a column {added!r} already, and the result would have two: "
+            "keep others (keep=[...]), or rename it"
+        )
+    count = 0
+    with written_table(out) as add:
+        for start in range(0, max(events.num_rows, 1), _PORTION):
+            found = _answered(events.slice(start, _PORTION), rules, names, result, added)
+            count += found.num_rows
+            add(found)
+    return count
+
+
+def _answered(events: pa.Table, rules: Rules, names: list[str], result: str, added: str) -> pa.Table:
+    kept, threads = events.select(names), os.cpu_count() or 1
+    kind = pa.string() if rules.id_type not in _INTEGERS else rules.id_type
+    found: Any
+    if result == "counts":
+        found = rules.matcher.count_batch(events, threads=threads)
+    elif result == "lists":
+        lists = rules.matcher.list_batch(events, threads=threads)
+        found = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
+    else:
+        pairs = rules.matcher.match_batch(events, threads=threads)
+        kept = kept.take(pairs["event"]) if names else kept
+        found = pairs["subscription"].cast(kind)
+    return kept.append_column(added, found) if names else pa.table({added: found})
