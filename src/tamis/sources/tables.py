@@ -2,8 +2,8 @@
 
 Parquet, JSON lines and CSV, files or folders of them; the ending of a path says what it holds. Files of a folder come
 by their names, and those that begin with a dot or an underscore are passed over. Types are seen from the values as
-Spark sees them (`inferring`), so that a condition means the same whoever reads the file. What is written is a folder with one
-file and a mark that it is whole.
+Spark sees them (`inferring`), so that a condition means the same whoever reads the file. What is written is a
+folder with one file and a mark that it is whole.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _read_csv(path: str, files: list[Path], options: Options) -> pa.Table:
             column_types=dict.fromkeys(names, pa.string()),
             null_values=[options.text("nullvalue") or ""],
             strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
+            quoted_strings_can_be_null=True,  # as in Spark
         )
         tables.append(csv.read_csv(io.BytesIO(content), parse_options=parsing, convert_options=texts))
     if not tables:
