@@ -13,6 +13,8 @@ from tamis.routing import (
     STRATEGIES,
     Adaptation,
     Advertise,
+    Answer,
+    Ask,
     Broker,
     Covering,
     Deliver,
@@ -39,6 +41,7 @@ from tamis.routing import (
     Unsubscribe,
 )
 from tamis.routing.adaptation import AdaptationError
+from tamis.routing.announcements import is_reminder
 from tamis.simulation import Network
 from tamis.simulation.occurrences import Delivered
 
@@ -477,6 +480,56 @@ def test_leases_of_links_that_are_none_are_refused():
     with pytest.raises(MessageError, match="a lease of -1"):
         broker.receive(Hello(lease_s=-1), "north", 0.0)
     assert len(broker.table) == 0
+
+
+def test_who_starts_to_listen_learns_what_is_there_already_and_nobody_else_does():
+    broker = broker_between("north", clients=["ann", "bob", "shop", "old"], announces=True, advertisements="simple")
+    broker.receive(Hello((entry(0, "z > 1"),), (entry(0, "y > 5"),)), "north", 0.0)
+    broker.receive(subscribe("all", "type = 'tamis.Subscribed'"), "old", 0.0)
+    broker.receive(subscribe("s", "x > 1"), "ann", 1.0)
+    broker.receive(subscribe("t", "x > 2"), "bob", 1.0)
+    broker.receive(Unsubscribe(("t",)), "bob", 1.0)
+    broker.receive(Advertise((entry("a", "x < 9"),)), "bob", 1.0)
+    outputs = broker.receive(subscribe("who", "type IN ('tamis.Subscribed', 'tamis.Advertised')"), "shop", 2.0)
+    heard = [each for each in outputs if isinstance(each, Deliver) and is_reminder(each.publication.key)]
+    assert {(each.client, each.subscriptions) for each in heard} == {("shop", ("who",))}
+    assert sorted(tuple(each.publication.event.values()) for each in heard) == [
+        ("tamis.Advertised", "me", "bob", "a", "x < 9"),
+        ("tamis.Advertised", "north", "", "0", "y > 5"),
+        ("tamis.Subscribed", "me", "ann", "s", "x > 1"),
+        ("tamis.Subscribed", "me", "old", "all", "type = 'tamis.Subscribed'"),
+        ("tamis.Subscribed", "north", "", "0", "z > 1"),
+    ]
+    assert len({each.publication.key for each in heard}) == 5
+    again = broker.receive(subscribe("who", "type IN ('tamis.Subscribed', 'tamis.Advertised')"), "shop", 3.0)
+    assert again == [], "it listens already"
+    narrow = broker.receive(subscribe("n", "type = 'tamis.Subscribed' AND client = 'ann'"), "shop", 4.0)
+    assert [each.publication.event["key"] for each in narrow if is_reminder(each.publication.key)] == ["s"]
+    quiet = broker.receive(subscribe("p", "price < 20"), "shop", 5.0)
+    assert not [each for each in quiet if isinstance(each, Deliver) and is_reminder(each.publication.key)]
+
+
+def test_whether_anybody_wants_something_is_answered_by_what_the_broker_knows():
+    broker = broker_between("north", clients=["ann", "bob"], schema=tamis.Schema({"x": "int"}))
+
+    def asked(client, text):
+        (answer,) = broker.receive(Ask("q", tamis.parse(text)), client, 0.0)
+        return answer.is_wanted if isinstance(answer, Answer) else answer.reason.splitlines()[0]
+
+    assert asked("bob", "x > 4") is False is broker.is_wanted(tamis.parse("TRUE"))
+    broker.receive(subscribe("s", "x > 4"), "ann", 0.0)
+    assert asked("bob", "x BETWEEN 1 AND 5") is True and asked("bob", "x < 5") is False
+    assert asked("ann", "x > 4") is False, "anybody else"
+    assert broker.is_wanted(tamis.parse("x = 7")) and not broker.is_wanted(tamis.parse("x = 7"), besides="ann")
+    broker.receive(Hello((entry(0, "x < 3"),), (), tamis.Schema({"x": "int"}).digest), "north", 0.0)
+    assert asked("ann", "x = 2") is True and asked("ann", "x = 3") is False
+    broker.receive(Unsubscribe((0,)), "north", 0.0)
+    broker.receive(Unsubscribe(("s",)), "ann", 0.0)
+    assert asked("bob", "TRUE") is False
+    assert asked("bob", "colour = 'red'") == "there is no attribute colour"
+    for message, peer in ((Ask("q", tamis.parse("x = 1")), "north"), (Ask(None, tamis.parse("x = 1")), "ann")):
+        with pytest.raises(MessageError):
+            broker.receive(message, peer, 0.0)
 
 
 def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():

@@ -18,6 +18,7 @@ from tamis.language import Limits
 from tamis.language.schema import NO_SCHEMA
 from tamis.routing import (
     Advertise,
+    Ask,
     Deliver,
     Entry,
     Filter,
@@ -55,6 +56,7 @@ messages = st.one_of(
     st.builds(Publish, keys, st.dictionaries(texts, values, max_size=4)),
     st.just(Filter()),
     st.just(Renew()),
+    st.builds(Ask, keys, conditions),
 )
 
 
@@ -75,7 +77,7 @@ def test_a_cut_message_is_refused(message):
                 decode(data[:end])
 
 
-@given(st.integers(0, 6), st.binary(max_size=40))
+@given(st.integers(0, 8), st.binary(max_size=40))
 def test_arbitrary_bytes_are_a_message_or_refused(kind, body):
     try:
         message = decode(bytes((0xA7, 2, kind)) + body)
@@ -124,6 +126,8 @@ def raw(kind, *values):
         (raw(5, "e", {b"x": 1}), "name is a text, and there once; found b'x'"),
         (b"\xa7\x02\x05\x92\xa1e\x82\xa1x\x01\xa1x\x02", "there once; found 'x'"),
         (raw(5, 1.5, {}), "1.5 is no key"),
+        (raw(8, "q", 5), "a filter is a text, found 5"),
+        (raw(8, None, "x = 1"), "None is no key"),
     ],
 )
 def test_an_error_says_what_is_wrong_with_the_bytes(data, says):

@@ -5,8 +5,8 @@ clock or thread. `messages` says what is said, `acceptance` what a peer may say,
 wants an event is in a routing `table`. What a neighbour must know of everybody else's filters is a *strategy's*
 business (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any.
 `links` is what a broker knows of one neighbour, `silence` how it finds out that one is gone, `adaptation` when it stops
-filtering for it, `announcements` what it tells of subscriptions, and `spanning` along which links of a graph messages
-travel.
+filtering for it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, and
+`spanning` along which links of a graph messages travel.
 """
 
 from tamis.routing.adaptation import Adaptation
@@ -32,6 +32,8 @@ from tamis.routing.identity import Identity
 from tamis.routing.merging import ImperfectMerging, Merging
 from tamis.routing.messages import (
     Advertise,
+    Answer,
+    Ask,
     Deliver,
     Entry,
     Filter,
@@ -57,6 +59,8 @@ __all__ = [
     "STRATEGIES",
     "Adaptation",
     "Advertise",
+    "Answer",
+    "Ask",
     "Broker",
     "BudgetOfImperfectionError",
     "Changes",

@@ -14,6 +14,7 @@ from tamis.language.expressions import Expression, is_condition
 from tamis.routing.errors import MessageError
 from tamis.routing.messages import (
     Advertise,
+    Ask,
     Entry,
     Filter,
     Hello,
@@ -48,10 +49,15 @@ def check_message(message: Any, sender: str = "") -> None:
         raise MessageError(f"{message!r:.80} is no message", f"one of {', '.join(kind.__name__ for kind in KINDS)}")
     if sender == "client" and isinstance(message, Hello | Filter | Renew):
         said = type(message).__name__
-        raise MessageError(f"a client said {said}", "Subscribe, Unsubscribe, Advertise, Unadvertise or Publish")
+        raise MessageError(f"a client said {said}", "Subscribe, Unsubscribe, Advertise, Unadvertise, Publish or Ask")
+    if sender == "neighbour" and isinstance(message, Ask):
+        raise MessageError("a neighbour said Ask", "what brokers tell each other; clients ask")
     match message:
         case Publish(key):
             _check_keys((key,))
+        case Ask(key, filter_):
+            _check_keys((key,))
+            _check_filter(filter_)
         case Hello(entries, advertisements, schema, lease_s):
             _check_lease(lease_s)
             _check_entries(entries, sender)
@@ -83,8 +89,7 @@ def _check_entries(entries: Iterable[Any], sender: str) -> None:
     for each in entries:
         if not isinstance(each, Entry):
             raise MessageError(f"{each!r:.80} is no entry", "a key and a filter")
-        if not isinstance(each.filter, Expression) or not is_condition(each.filter):
-            raise MessageError(f"{each.filter!r:.80} is no filter", "an expression that is true or not")
+        _check_filter(each.filter)
         if sender == "neighbour" and not isinstance(each.key, int):
             raise MessageError(f"a neighbour calls a filter {each.key!r:.60}", "a number that grows with every filter")
         if not is_key(each.key):
@@ -97,6 +102,11 @@ def _check_entries(entries: Iterable[Any], sender: str) -> None:
             raise MessageError(f"a filter of {each.hops!r:.40} hops", f"a whole number from 0 to {MOST_HOPS}")
         if sender == "client" and each.hops:
             raise MessageError("a client's filter has come over links", "what the client wants, and no hops")
+
+
+def _check_filter(found: Any) -> None:
+    if not isinstance(found, Expression) or not is_condition(found):
+        raise MessageError(f"{found!r:.80} is no filter", "an expression that is true or not")
 
 
 def _check_keys(keys: Iterable[Any]) -> None:

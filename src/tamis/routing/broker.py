@@ -36,10 +36,13 @@ from tamis.routing.errors import (
     SchemaOfStrategyError,
     UnknownPeerError,
 )
+from tamis.routing.interests import Interests
 from tamis.routing.leases import Leases
 from tamis.routing.links import Link
 from tamis.routing.messages import (
     Advertise,
+    Answer,
+    Ask,
     Deliver,
     Entry,
     Filter,
@@ -147,6 +150,7 @@ class Broker:
         self._seen: OrderedDict[Key, None] = OrderedDict()
         self.link_lease_s = link_lease_s
         self._silence = Silence(link_lease_s)
+        self._interests = Interests(self.table, self.strategy.comparisons.context)
         self._imperfections: dict[tuple[str, type[Any], Key], float] = {}  # of what neighbours want partly in vain
         self._leases: Leases[tuple[str, type[Any], Key]] = Leases()
 
@@ -272,6 +276,8 @@ class Broker:
         match message:
             case Publish():
                 return self._publish(message, source, now)
+            case Ask(key, filter_):
+                return self._answered(source, key, filter_)
             case Filter():
                 self._filter_again(source, now)
             case Hello():
@@ -361,7 +367,10 @@ class Broker:
         lease_s: float | None,
         now: float,
     ) -> list[Output]:
-        """Add, then remove: nobody is without a filter in between. Return what a client may not have."""
+        """Add, then remove: nobody is without a filter in between.
+
+        Return what a client may not have, and what one hears that begins to listen to announcements.
+        """
         rejected: list[Output] = []
         add, remove = (
             (self._subscribe, self._unsubscribe) if kind is Subscribe else (self._advertise, self._unadvertise)
@@ -371,7 +380,10 @@ class Broker:
             if is_client and (reason := self.table.objection(entry.filter)):
                 rejected.append(Reject(source, entry.key, reason))
                 continue
+            reminds = is_client and kind is Subscribe and self.table.of(source).get(entry.key) != entry.filter
             add(source, entry, now)
+            if reminds and self._announces:
+                rejected += self._reminders(source, entry, now)
             if is_client:
                 self._leases.lease((source, kind, entry.key), None if lease_s is None else now + lease_s)
         for key in keys:
@@ -401,6 +413,7 @@ class Broker:
         self.table.add(source, key, expression, entry.hops)
         if entry.imperfection:
             self._imperfections[source, Subscribe, key] = entry.imperfection
+        self._interests.add(source, key, expression)
         if self._subscriptions is not None:
             self._subscriptions.add((source, key), expression)
         for neighbour, link in self._links.items():
@@ -414,6 +427,7 @@ class Broker:
         expression = self.table.remove(source, key)
         self._leases.forget((source, Subscribe, key))
         self._imperfections.pop((source, Subscribe, key), None)
+        self._interests.remove(source, key)
         if self._subscriptions is not None:
             self._subscriptions.remove((source, key))
         for link in self._links.values():
@@ -465,6 +479,38 @@ class Broker:
             if other.offered is not None and (source, key) in other.offered:
                 other.offered.remove((source, key))
         self._announce(Unadvertise, source, Entry(key, expression), now)
+
+    # -- Keeping quiet
+
+    def is_wanted(self, filter_: Expression, besides: str | None = None) -> bool:
+        """May anybody want an event that a filter matches, as far as this broker knows; other than one peer?
+
+        "No" is certain: what neighbours told covers all that is wanted behind them, if it has spread, and with
+        advertisements, if the asker has advertised such events. "Yes" may be too much where strategies are imperfect.
+        """
+        return self._interests.are_there(filter_, besides)
+
+    def _answered(self, client: str, key: Key, filter_: Expression) -> list[Output]:
+        if reason := self.table.objection(filter_):
+            return [Reject(client, key, reason)]
+        return [Answer(client, key, self.is_wanted(filter_, besides=client))]
+
+    def _reminders(self, client: str, entry: Entry, now: float) -> list[Output]:
+        """Return what a client hears that begins to listen: what this broker knows of its clients and neighbours."""
+        if not announcements.may_match(entry.filter, self._schema):
+            return []
+        known: list[tuple[type[Any], str, Key, Expression]] = [
+            (Subscribe, *each) for each in self.table.entries() if each[:2] != (client, entry.key)
+        ]
+        known += [(Advertise, *each) for each in self._all_advertisements() if each[0] != _OWN]
+        found: list[Output] = []
+        for kind, peer, key, expression in known:
+            named = (self.name, peer) if peer in self._clients else (peer, "")
+            self._announced_count += 1
+            said = announcements.reminder(kind, self.name, *named, key, expression, self._announced_count, now)
+            if holds(entry.filter, said.event, self._schema):
+                found.append(Deliver(client, said, (entry.key,)))
+        return found
 
     # -- Events
 

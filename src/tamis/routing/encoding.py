@@ -17,12 +17,14 @@ from typing import Any
 import msgpack
 
 from tamis.errors import LimitError
+from tamis.language.expressions import Expression
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.routing.acceptance import check_message
 from tamis.routing.errors import MessageError
 from tamis.routing.messages import (
     Advertise,
+    Ask,
     Entry,
     Filter,
     Hello,
@@ -36,7 +38,7 @@ from tamis.routing.messages import (
 
 MARK = 0xA7
 VERSION = 2
-KINDS: tuple[type[Message], ...] = (Hello, Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Filter, Renew)
+KINDS: tuple[type[Message], ...] = (Hello, Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Filter, Renew, Ask)
 """By the number that says so in the bytes, for ever."""
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
 _AS_DATETIME = 3
@@ -67,6 +69,8 @@ def _plain(value: Any) -> Any:
         case Entry(key, filter_, imperfection, hops):
             numbers = [imperfection, hops] if hops else [imperfection] if imperfection else []
             return [key, str(filter_), *numbers]
+        case Expression():
+            return str(value)
         case tuple():
             return [_plain(each) for each in value]
         case Mapping():
@@ -170,6 +174,11 @@ def _made(kind: type[Message], values: Any, limits: Limits) -> Message:
         if not isinstance(event, dict):
             raise TypeError(f"an event is a record, found {event!r:.60}")
         return Publish(key, event)
+    if kind is Ask:
+        key, text = values
+        if not isinstance(text, str):
+            raise TypeError(f"a filter is a text, found {text!r:.60}")
+        return Ask(key, parse(text, limits=limits))
     found = {field.name: value for field, value in zip(fields(kind), values, strict=True)}
     for name, value in found.items():
         if name in _AS_THEY_ARE:

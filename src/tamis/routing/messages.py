@@ -1,6 +1,6 @@
 """What do brokers and clients say to each other?
 
-Eight kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
+Nine kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
 its own; so does a broker towards each of its neighbours, because what it tells a neighbour (one filter for many, a
 merger) is nobody's subscription in particular. Keys mean something between two peers only.
 
@@ -159,7 +159,15 @@ class Renew:
     """A neighbour is still there, and had nothing else to say for a while."""
 
 
-Message: TypeAlias = Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter | Renew
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A client asks whether anybody else may want an event that a filter matches."""
+
+    key: Key
+    filter: Expression
+
+
+Message: TypeAlias = Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter | Renew | Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +197,19 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """To a client: may anybody else want what it asked about under this key, as far as its broker knows?"""
+
+    client: str
+    key: Key
+    is_wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """To the driver: a neighbour was silent for longer than its lease, and is forgotten; close the link."""
 
     peer: str
 
 
-Output: TypeAlias = Send | Deliver | Reject | Lost
+Output: TypeAlias = Send | Deliver | Reject | Answer | Lost

@@ -91,6 +91,11 @@ class Actor:
         self._published.append((client, f"e{self._count}", event))
         self._network.publish(client, f"e{self._count}", event)
 
+    def ask(self) -> tuple[str, Expression, bool | None]:
+        """Let somebody ask whether anybody else wants something; return who, what, and the answer."""
+        client, filter_ = self._chance.choice(list(self._network.clients)), self._filter()
+        return client, filter_, self._network.ask(client, filter_)
+
     def leave(self) -> None:
         """Let everybody come back and take everything back."""
         for client in self._network.clients.values():

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from tamis.errors import EventError
 from tamis.language.meaning import holds
 from tamis.routing import Publish
-from tamis.routing.announcements import is_announcement
+from tamis.routing.announcements import is_announcement, is_reminder
 from tamis.simulation.occurrences import (
     Carried,
     Delivered,
@@ -226,6 +226,9 @@ class Checker:
             pending.crossed.add(link)
 
     def _arrived(self, client: str, publication: Publish, keys: tuple[Key, ...]) -> None:
+        if is_reminder(publication.key):
+            self._reminded(client, publication, keys)
+            return
         if (client, publication.key) in self._delivered:
             self.problems.append(f"twice: {client} got {publication.key} again")
         self._delivered.add((client, publication.key))
@@ -240,6 +243,18 @@ class Checker:
             self.problems.append(
                 f"unasked: {client} got {publication.key} for {keys}, wanted for {sorted(map(str, wanted))}"
             )
+
+    def _reminded(self, client: str, publication: Publish, keys: tuple[Key, ...]) -> None:
+        """Check that what a new listener hears is wanted, and so, if it is about a client of its own broker."""
+        wanted = {key for name, key in self._wanting(publication) if name == client}
+        if not keys or not wanted >= set(keys):
+            self.problems.append(f"unasked: {client} was reminded for {keys}, wanted for {sorted(map(str, wanted))}")
+        event = publication.event
+        if event["client"]:
+            filters = self._active if event["type"] == "tamis.Subscribed" else self._advertised
+            known = {str(key): str(each) for (name, key), each in filters.items() if name == event["client"]}
+            if known.get(event["key"]) != event["filter"]:
+                self.problems.append(f"unasked: {client} was reminded of {event['key']}, which is not there")
 
     def _quiet(self) -> None:
         for key, pending in self._pending.items():
@@ -290,6 +305,22 @@ class Checker:
                     before[other] = broker
                     order.append(other)
         return before
+
+    def check_answer(self, client: str, filter_: Expression, is_wanted: bool | None) -> None:
+        """Check that a client was not told that nobody wants something, if all is quiet and somebody does.
+
+        With advertisements, it is about what the client has advertised: of anything else its broker need not know.
+        """
+        world = self._tables.world
+        if is_wanted is not False or world is None:
+            return
+        home = self._network.clients[client].home
+        asked = world.where(filter_)
+        if any(broker.advertising is not None for broker in self._network.brokers.values()):
+            asked &= world.anywhere(each for (name, _), each in self._advertised.items() if name == client)
+        for (name, key), wish in self._active.items():
+            if name != client and self._network.clients[name].home in self._before(home) and asked & world.where(wish):
+                self.problems.append(f"lost: {client} was told that nobody wants {filter_}, and {name} does by {key}")
 
     def check_empty(self) -> None:
         """Check that nothing is left: to be called when nobody wants anything any more, and all is quiet."""

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.routing import (
     Advertise,
+    Answer,
+    Ask,
     Broker,
     Deliver,
     Entry,
@@ -282,6 +284,15 @@ class Network:
             self._published_s.setdefault(key, self.now)
             self._notice(Published(client, self.clients[client].home, publication))
             self._carry_out(self.clients[client].home, outputs)
+
+    def ask(self, client: str, filter_: Expression) -> bool | None:
+        """Does anybody else want what a filter matches, as far as a client's broker knows? None if that is gone."""
+        self._catch_up()
+        if not self.is_online(client):
+            return None
+        answers = self._answers(client, Ask("question", filter_))
+        self._carry_out(self.clients[client].home, answers)
+        return next((each.is_wanted for each in answers if isinstance(each, Answer)), None)
 
     def _client(self, name: str) -> Client:
         if name not in self.clients:

@@ -163,6 +163,8 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
                 if not network.is_quiet:
                     network.step()
         network.run()
+        for _ in range(3):
+            checker.check_answer(*actor.ask())
         for _ in range(5):
             actor.publish()
         network.run()

@@ -111,7 +111,7 @@ class Tables:
         self._network = network
         self._is_perfect = is_perfect
         self._announces = announces
-        self._world = world
+        self.world = world
         self._schema = schema
         self._said: dict[tuple[str, str], _Said] = {}
         for source, target, message in network.travel:
@@ -132,8 +132,8 @@ class Tables:
             for neighbour in broker.neighbours:
                 yield from self._unknown(name, neighbour)
                 yield from self._misplaced(name, neighbour)
-                if self._world is not None:
-                    yield from self._incomplete(name, neighbour, wanted, advertised, self._world)
+                if self.world is not None:
+                    yield from self._incomplete(name, neighbour, wanted, advertised, self.world)
 
     # -- Known
 
