@@ -22,7 +22,7 @@ import numpy as np
 
 from tamis.language.expressions import Expression
 from tamis.pruning import kernels
-from tamis.pruning.bulk import Cut
+from tamis.pruning.bulk import Cut, running_totals
 from tamis.pruning.errors import GoalError, UnknownEntryError
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from tamis.pruning.goals import Goal
     from tamis.pruning.measures import Measure
+    from tamis.pruning.sequencing import Ordered
     from tamis.selectivity.estimates import Share
 
 _UNRANKED = -1
@@ -243,9 +244,60 @@ class PrunedTable:
         elif self._new:
             self._rank(list(self._new))
         numbers = np.flatnonzero(self._taken[: len(self._originals)] != _UNRANKED)
+        ranked_steps = self._steps_of(numbers)
+        ordered = ranked_steps.ordered()
+        cut = Cut.of(ranked_steps, ordered, goal)
+        self._bound = float(ordered.firsts[cut.step_count - 1]) if cut.step_count else None
+        if goal.threshold is not None:
+            self._bound = self.measure.bound(goal.threshold)
+        return self._take(numbers, cut.step_counts)
+
+    def prune_new(self, goal: Goal | None = None) -> list[tuple[int, Expression]]:
+        """Prune what came since, as far as the last goal went, or as another goal says; return what changed.
+
+        What was there before stays as it is. A `count` is of each filter; `share`, `reduction` and `memory_bytes` are
+        of all filters together.
+        """
+        if not self._new or (goal is None and self._bound is None):
+            return []
+        numbers = np.array(list(self._new), np.int64)
+        before = np.flatnonzero(self._taken[: len(self._originals)] != _UNRANKED)
+        self._rank(numbers.tolist())
+        steps = self._steps_of(numbers)
+        ordered = steps.ordered()
+        bound = self._bound
+        if goal is not None:
+            bound = None if goal.threshold is None else self.measure.bound(goal.threshold)
+        last = len(ordered.filters) if bound is None else int(np.searchsorted(ordered.firsts, bound, side="right"))
+        if goal is not None:
+            last = min(last, self._enough(goal, before, steps, ordered))
+        counts = np.bincount(ordered.filters[:last], minlength=len(numbers))
+        return self._take(numbers, counts if goal is None or goal.count is None else np.minimum(counts, goal.count))
+
+    def _enough(self, goal: Goal, before: npt.NDArray[np.int64], steps: Sequences, ordered: Ordered) -> int:
+        """Return how many steps of new filters bring all filters to a goal, beside those that were there before."""
+        leaves, memory = running_totals(steps, ordered)
+        sizes = self._counts[before, 1:].astype(np.int64)
+        pruned = before[self._taken[before] > 0]
+        now = sizes.copy()
+        now[self._taken[before] > 0] = self._sizes[self._begins[pruned] + self._taken[pruned] - 1]
+        last = len(ordered.filters)
+        if goal.share is not None:
+            last = min(last, max(0, goal.most_of(self.possible_count) - self.pruned_count))
+        if goal.reduction is not None:
+            total = int(sizes[:, 1].sum() + leaves[0])
+            enough = np.flatnonzero(total - int(now[:, 1].sum()) - leaves >= goal.reduction * total)
+            last = min(last, int(enough[0]) if len(enough) else last)
+        if goal.memory_bytes is not None:
+            enough = np.flatnonzero(int(now[:, 0].sum()) + memory <= goal.memory_bytes)
+            last = min(last, int(enough[0]) if len(enough) else last)
+        return last
+
+    def _steps_of(self, numbers: npt.NDArray[np.int64]) -> Sequences:
+        """Return the steps of some filters, one filter behind the other."""
         counts = self._counts[numbers]
         starts, places = _flat(self._begins[numbers], counts[:, 0])
-        ranked_steps = Sequences(
+        return Sequences(
             laid_out([]),
             self.measure,
             np.append(starts, len(places)),
@@ -254,24 +306,6 @@ class PrunedTable:
             self._keys[places],
             self._sizes[places],
         )
-        ordered = ranked_steps.ordered()
-        cut = Cut.of(ranked_steps, ordered, goal)
-        self._bound = float(ordered.firsts[cut.step_count - 1]) if cut.step_count else None
-        if goal.threshold is not None:
-            self._bound = self.measure.bound(goal.threshold)
-        return self._take(numbers, cut.step_counts)
-
-    def prune_new(self, threshold: float | None = None) -> list[tuple[int, Expression]]:
-        """Prune what came since, as far as the last goal went, or as a threshold says; return what changed."""
-        bound = self._bound if threshold is None else self.measure.bound(threshold)
-        if bound is None or not self._new:
-            return []
-        numbers = np.array(list(self._new), np.int64)
-        self._rank(numbers.tolist())
-        starts, places = _flat(self._begins[numbers], self._counts[numbers, 0])
-        is_taken = np.append(self._keys[places, 0] <= bound, False)
-        counts = np.add.reduceat(is_taken, starts, dtype=np.int64) if len(numbers) else np.zeros(0, np.int64)
-        return self._take(numbers, np.where(self._counts[numbers, 0] > 0, counts, 0))
 
     def _take(self, numbers: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> list[tuple[int, Expression]]:
         """Let so many steps of each filter be taken; return those that changed, as they are now."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from tamis.routing.comparisons import Comparisons
 from tamis.routing.messages import Entry, Key
@@ -31,6 +31,7 @@ from tamis.routing.messages import Entry, Key
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.selectivity.estimates import Share
 
 Source: TypeAlias = Hashable
 """Who wants a filter: a peer, and what it calls it."""
@@ -52,6 +53,13 @@ NOTHING = Changes()
 
 def _no_hops(expression: Expression) -> int:
     return 0
+
+
+class Knowledge(NamedTuple):
+    """What a broker knows of predicates: how often events make them true, and what they keep out as advertisements."""
+
+    share: Share
+    keeps_out: Share
 
 
 class Summary(ABC):
@@ -133,6 +141,10 @@ class Strategy(ABC):
     @abstractmethod
     def summary(self) -> Summary:
         """Return a summary for one neighbour, with nothing in it."""
+
+    def summary_for(self, neighbour: str, knowledge: Knowledge) -> Summary:
+        """Return a summary for a neighbour, of a broker that knows how often predicates are true."""
+        return self.summary()
 
     @abstractmethod
     def told(self, filters: Iterable[Expression]) -> list[Expression]:

@@ -21,10 +21,12 @@ from tamis.errors import EventError
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.language.schema import NO_SCHEMA
+from tamis.pruning.bulk import prune_many
 from tamis.pruning.goals import Goal
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
 from tamis.routing.acceptance import check_message, entries_of, is_lease
+from tamis.routing.base import Knowledge
 from tamis.routing.errors import (
     KnownPeerError,
     LeaseOfLinksError,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.pruning.characteristics import Characteristics
     from tamis.routing.adaptation import Adaptation
     from tamis.routing.base import Strategy
     from tamis.selectivity.estimates import Share
@@ -76,6 +79,8 @@ _REMEMBERED = 100_000
 DEFAULT_GOAL = Goal(reduction=0.5)
 """How far a broker prunes that was not told: the published load explodes behind 0.65, by most measures."""
 _LEAST_LEASE_S = 0.001
+_FEW_CHANGES = 8
+"""So many filters may come or go before it is computed anew what advertisements keep out."""
 _OWN = ""
 """Whose the broker's own advertisement is."""
 
@@ -97,7 +102,7 @@ class Broker:
     an event that comes again goes no further. A neighbour may forget this broker when it was silent for `link_lease_s`.
 
     With `pruning`, what neighbours want is generalised where it is kept: by `prune`, and, as far as a threshold of the
-    measure, whenever something comes.
+    measure, whenever something comes. With `advertisement_pruning`, so is each of their advertisements when it comes.
     """
 
     def __init__(
@@ -112,6 +117,7 @@ class Broker:
         adaptation: Adaptation | None = None,
         pruning: Goal | None = None,
         pruning_measure: str = "accuracy",
+        advertisement_pruning: Goal | None = None,
         remembered: int = _REMEMBERED,
         link_lease_s: float | None = None,
     ) -> None:
@@ -129,6 +135,9 @@ class Broker:
             raise SchemaOfAnnouncementsError(name, reason)
         self.table = RoutingTable(schema, algorithm)
         self._pruning, self._pruning_measure = pruning, pruning_measure
+        self._advertisement_pruning = advertisement_pruning
+        self._characteristics: Characteristics | None = None
+        self._characterised = 0  # of how many filters
         if pruning is not None and pruning.threshold is not None:
             self.table.prune_new(pruning.threshold, pruning_measure)
         self._schema = schema
@@ -172,6 +181,10 @@ class Broker:
             return dict(self._links[peer].advertised)
         return dict(self._client(peer))
 
+    def heeded_of(self, neighbour: str) -> dict[Key, Expression]:
+        """Return what may come from a neighbour as it is kept here: some of it pruned."""
+        return self._link(neighbour).heeded
+
     def told(self, neighbour: str) -> tuple[Entry, ...]:
         """Return the filters that a neighbour knows from this broker."""
         return self._link(neighbour).wanted.entries
@@ -186,7 +199,8 @@ class Broker:
         if neighbour == self.name:
             raise KnownPeerError(self.name, neighbour)
         self._check_newcomer(neighbour)
-        link = Link(self.strategy, self.advertising, self._schema, self._adaptation)
+        knowledge = Knowledge(self.table.share, self._keeps_out)
+        link = Link(self.strategy, self.advertising, self._schema, self._adaptation, neighbour, knowledge)
         if self.advertising is None:
             for peer, key, expression in self.table.entries():
                 imperfection = self._imperfection(peer, Subscribe, key)
@@ -443,10 +457,12 @@ class Broker:
     def _advertise(self, source: str, entry: Entry, now: float) -> None:
         key, expression = entry.key, entry.filter
         link = self._links.get(source)
+        heeded = expression
         if link is not None:
             if not link.advertisement_numbers.is_new(key):
                 return
-            link.advertise(key, expression)
+            heeded = self._heeded(expression)
+            link.advertise(key, expression, heeded)
             if entry.imperfection:
                 self._imperfections[source, Advertise, key] = entry.imperfection
         else:
@@ -462,11 +478,30 @@ class Broker:
         if link is not None and self._subscriptions is not None:
             told = link.wanted
             for peer, wanted in self._subscriptions.overlapping(
-                expression, only=lambda each: each[0] != source and each not in told
+                heeded, only=lambda each: each[0] != source and each not in told
             ):
                 imperfection, hops = self._imperfection(peer, Subscribe, wanted), self._hops(peer, wanted)
                 link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection, hops)
         self._announce(Advertise, source, entry, now)
+
+    def _heeded(self, expression: Expression) -> Expression:
+        """Return an advertisement of a neighbour as it is kept: pruned, if that is wanted, by what keeps out least."""
+        if self._advertisement_pruning is None:
+            return expression
+        return prune_many([expression], self._keeps_out, self._advertisement_pruning, "overlap")[0]
+
+    def _keeps_out(self, predicate: Expression) -> float:
+        """Return how well a predicate of an advertisement keeps out the subscriptions that are known here."""
+        from tamis.pruning.characteristics import Characteristics
+
+        size = len(self.table)
+        if self._characteristics is None or abs(size - self._characterised) > max(
+            _FEW_CHANGES, self._characterised // 2
+        ):
+            filters = [expression for _, _, expression in self.table.entries()]
+            self._characteristics = Characteristics(filters, self.table.counters.count, self._schema)
+            self._characterised = size
+        return self._characteristics(predicate)
 
     def _unadvertise(self, source: str, key: Key, now: float) -> None:
         link = self._links.get(source)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.routing.base import Changes, Source, Strategy
+    from tamis.routing.base import Changes, Knowledge, Source, Strategy
 
 
 _NOBODY: dict[Source, int] = {}
@@ -55,11 +55,13 @@ class Link:
         advertising: Strategy | None,
         schema: Schema | None,
         adaptation: Adaptation | None,
+        neighbour: str,
+        knowledge: Knowledge,
     ) -> None:
-        self.wanted = strategy.summary()
+        self.wanted = strategy.summary_for(neighbour, knowledge)
         self.wanted.hops_of = self._hops_of
         self._hops: dict[Expression, dict[Source, int]] = {}
-        self.offered = None if advertising is None else advertising.summary()
+        self.offered = None if advertising is None else advertising.summary_for(neighbour, knowledge)
         self.rates = None if adaptation is None else Rates(adaptation)
         self.subscription_numbers, self.advertisement_numbers = Numbers(), Numbers()
         self.has_greeted = False
@@ -67,6 +69,7 @@ class Link:
         """The digest of the neighbour's schema, if it is another one."""
         self._digest = NO_SCHEMA if schema is None else schema.digest
         self._advertised: dict[Key, Expression] = {}
+        self._heeded: dict[Key, Expression] = {}
         self._reasons: dict[Source, Key] = {}
         self._relying: dict[Key, dict[Source, Expression]] = {}
         self._index = (
@@ -78,11 +81,18 @@ class Link:
         """What may come from the neighbour."""
         return self._advertised
 
-    def advertise(self, key: Key, expression: Expression) -> None:
-        """The neighbour says what may come from it."""
+    @property
+    def heeded(self) -> dict[Key, Expression]:
+        """The same, as it is kept: some of it more general."""
+        return {**self._advertised, **self._heeded}
+
+    def advertise(self, key: Key, expression: Expression, heeded: Expression) -> None:
+        """The neighbour says what may come from it; what is heeded may be more general."""
         self._advertised[key] = expression
+        if heeded != expression:
+            self._heeded[key] = heeded
         if self._index is not None:
-            self._index.add(key, expression)
+            self._index.add(key, heeded)
 
     def unadvertise(self, key: Key) -> Expression:
         """It takes that back, and hears no more of the filters that nothing else there concerns."""
@@ -95,6 +105,7 @@ class Link:
                 self._remove(source, expression)
             else:
                 self._rely(source, expression, reason)
+        self._heeded.pop(key, None)
         return self._advertised.pop(key)
 
     def reason(self, expression: Expression) -> Key | None:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import TamisError
 from tamis.language.expressions import Expression
 from tamis.matching import Matcher
+from tamis.pruning.goals import Goal
 from tamis.selectivity.counters import Counters
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
-    from tamis.pruning.goals import Goal
     from tamis.pruning.table import PrunedTable
     from tamis.routing.messages import Key
     from tamis.selectivity.estimates import Share
@@ -364,7 +364,7 @@ class RoutingTable:
         if self._insertion is not None and self._pruned is not None and self._pruned.has_new:
             threshold, _ = self._insertion
             if self._pruned.share != self.share or self._is_informed():
-                self._match_as(self._pruned.prune_new(threshold))
+                self._match_as(self._pruned.prune_new(None if threshold is None else Goal(threshold=threshold)))
         if self._waiting:
             matched = self._matched
             self._matcher.add_many({number: matched[number] for number in self._waiting}, destinations=self._waiting)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.routing import Strategy
 
+_MEASURES = ("accuracy", "occurrence", "distance")
 _BUDGET = 0.5
 """Of imperfect merging: among so few filters there is nearly nothing to merge for less."""
 _LINK_LEASE_S = 1.0
@@ -50,6 +51,11 @@ class Scenario:
     advertisements: str | None = None
     """The strategy by which advertisements spread."""
     prunes_advertisements: bool = False
+    """Are advertisements pruned before they are sent?"""
+    heeds_less: bool = False
+    """Are they pruned where they are kept?"""
+    prunes_as_they_come: bool = False
+    """Are filters of neighbours pruned where they are kept, as they come?"""
     has_plain_brokers: bool = False
     """Does every third broker know nothing of advertisements?"""
     shares_strategies: bool = False
@@ -114,6 +120,8 @@ class Scenario:
             algorithm="block" if chance.random() < 0.03 else "naive",
             has_faults=chance.random() < 0.3,
         )
+        # Drawn last, so that what was drawn before stays what it is for a seed.
+        drawn = replace(drawn, heeds_less=chance.random() < 0.2, prunes_as_they_come=chance.random() < 0.2)
         return replace(drawn, **fixed)
 
 
@@ -141,7 +149,7 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
     network = Network(
         brokers, links, lambda name: maker(scenario, int(name[1:]), name), chance, encodes=scenario.encodes
     )
-    filters_exactly = not (scenario.adapts or scenario.prunes_tables)
+    filters_exactly = not (scenario.adapts or scenario.prunes_tables or scenario.prunes_as_they_come)
     checker = Checker(
         network,
         is_perfect=filters_exactly and all(each.strategy.is_perfect for each in network.brokers.values()),
@@ -181,14 +189,14 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
 
 def broker_maker() -> Callable[[Scenario, int, str], Broker]:
     """Return what makes the brokers of a scenario, as they are meant to be."""
-    shared: dict[tuple[str, bool], Strategy] = {}
+    shared: dict[tuple[str, str], Strategy] = {}
 
-    def strategy(scenario: Scenario, name: str, is_pruned: bool) -> Strategy:
+    def strategy(scenario: Scenario, name: str, measure: str) -> Strategy:
         if not scenario.shares_strategies:
-            return _strategy(name, is_pruned, _schema(scenario))
-        if (name, is_pruned) not in shared:
-            shared[name, is_pruned] = _strategy(name, is_pruned, _schema(scenario))
-        return shared[name, is_pruned]
+            return _strategy(name, measure, _schema(scenario))
+        if (name, measure) not in shared:
+            shared[name, measure] = _strategy(name, measure, _schema(scenario))
+        return shared[name, measure]
 
     def make(scenario: Scenario, number: int, name: str) -> Broker:
         count = len(scenario.strategies)
@@ -196,15 +204,17 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
         is_plain = scenario.advertisements is None or (scenario.has_plain_brokers and number % 3 == 2)
         return Broker(
             name,
-            strategy(scenario, scenario.strategies[number % count], is_pruned),
+            strategy(scenario, scenario.strategies[number % count], _MEASURES[scenario.seed % 3] if is_pruned else ""),
             advertisements=None
             if is_plain or scenario.advertisements is None
-            else strategy(scenario, scenario.advertisements, scenario.prunes_advertisements),
+            else strategy(scenario, scenario.advertisements, "overlap" if scenario.prunes_advertisements else ""),
             schema=_schema(scenario),
             algorithm=scenario.algorithm,
             announces=scenario.announces,
             link_lease_s=_LINK_LEASE_S if scenario.link_leases else None,
             adaptation=_ADAPTATION if scenario.adapts else None,
+            pruning=Goal(threshold=0.5) if scenario.prunes_as_they_come else None,
+            advertisement_pruning=Goal(share=0.5) if scenario.heeds_less else None,
         )
 
     return make
@@ -214,6 +224,7 @@ def _schema(scenario: Scenario) -> Schema | None:
     return None if scenario.kept_schema is None else SCHEMAS[scenario.kept_schema]
 
 
-def _strategy(name: str, is_pruned: bool, schema: Schema | None) -> Strategy:
+def _strategy(name: str, measure: str, schema: Schema | None) -> Strategy:
     inner = ImperfectMerging(schema, budget=_BUDGET) if name == ImperfectMerging.name else strategy_of(name, schema)
-    return Pruned(inner, Goal(count=1), lambda _: 0.5) if is_pruned else inner
+    goal = Goal(share=0.5) if measure == "occurrence" else Goal(count=1)  # of a link, and of each filter
+    return Pruned(inner, goal, measure=measure) if measure else inner

@@ -153,7 +153,7 @@ class Tables:
         broker = self._network.brokers[source]
         if broker.advertising is None or floods(broker.strategy):
             return
-        advertised = list(broker.advertised_by(target).values())
+        advertised = list(broker.heeded_of(target).values())
         for entry in broker.told(target):
             if not any(_overlap(entry.filter, each, self._schema) for each in advertised) and not (
                 _merges(broker.strategy) and self._is_piece(entry.filter, broker, target, advertised)
