@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from tamis.cli import app, check, demo, doctor, explain, lab, language, match, pipeline, stream, workload
+from tamis.cli import app, check, demo, doctor, explain, lab, language, match, pipeline, run, stream, workload
 from tests.cli.conftest import environment, tamis
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ EXAMPLES = {
     ("demo",): demo.EXAMPLES,
     ("doctor",): doctor.EXAMPLES,
     ("match",): match.EXAMPLES,
+    ("run",): run.EXAMPLES,
     ("stream",): stream.EXAMPLES,
     ("pipeline",): pipeline.EXAMPLES,
     ("workload",): workload.EXAMPLES,

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tamis import __version__
-from tamis.cli import check, demo, doctor, explain, lab, language, match, pipeline, stream, workload
+from tamis.cli import check, demo, doctor, explain, lab, language, match, pipeline, run, stream, workload
 from tamis.cli.lessons import Example, epilog
 
 EXAMPLES = (
@@ -73,13 +73,14 @@ app.command("language", cls=Command, epilog=epilog(language.EXAMPLES, *language.
 app.command("doctor", cls=Command, epilog=epilog(doctor.EXAMPLES, *doctor.NOTES))(doctor.doctor)
 app.command("demo", cls=Command, epilog=epilog(demo.EXAMPLES, *demo.NOTES))(demo.demo)
 app.command("match", cls=Command, epilog=epilog(match.EXAMPLES, *match.NOTES))(match.match)
+app.command("run", cls=Command, epilog=epilog(run.EXAMPLES, *run.NOTES))(run.run)
 app.command("stream", cls=Command, epilog=epilog(stream.EXAMPLES, *stream.NOTES))(stream.stream)
 app.command("pipeline", cls=Command, epilog=epilog(pipeline.EXAMPLES, *pipeline.NOTES))(pipeline.pipeline)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 
 
-def run() -> None:
+def start() -> None:
     """Run the program on the arguments it was started with."""
     for each in (sys.stdout, sys.stderr):
         if isinstance(each, io.TextIOWrapper):

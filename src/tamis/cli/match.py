@@ -37,6 +37,7 @@ from tamis.cli.rejections import (
     told_in_json,
     write_rejected,
 )
+from tamis.cli.unmet import show_unmet
 
 if TYPE_CHECKING:
     from tamis.matching.admission import Rejection
@@ -131,6 +132,7 @@ def match(
     done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")
     show_rejected(bad, kept)
+    show_unmet(told.get("unmet", ()))
 
 
 def _beside(out: str) -> str:
@@ -187,6 +189,7 @@ def _matched_here(
             return None, rules.rejected
         rows = write_matches(table, rules, keep, result, out)
     told = _told("local", out, result, rows, len(rules.matcher), perf_counter() - start)
+    told["unmet"] = [str(each) for each in rules.matcher.unmet()]
     return told, rules.rejected
 
 
