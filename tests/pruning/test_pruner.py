@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.language.rewrites.monotone import leaf_count
 from tamis.pruning import (
     MEASURES,
     DuplicateEntryError,
@@ -17,7 +18,7 @@ from tamis.pruning import (
     prune_many,
     sequence,
 )
-from tamis.pruning.trees import leaf_count, memory_bytes, pruning_form
+from tamis.pruning.trees import memory_bytes, pruning_form
 from tamis.relations import covers
 from tests.pruning.test_sequencing import filters, occurrence, share
 

@@ -65,6 +65,7 @@ class Expression:
         if not isinstance(other, Expression):
             return NotImplemented
         pairs: list[tuple[Expression, Expression]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()  # what rewrites make may be a graph, whose tree is far larger
         while pairs:
             one, two = pairs.pop()
             if one is two:
@@ -74,7 +75,9 @@ class Expression:
             mine, theirs = one.children, two.children
             if len(mine) != len(theirs):
                 return False
-            pairs.extend(zip(mine, theirs, strict=True))
+            if mine and (id(one), id(two)) not in seen:
+                seen.add((id(one), id(two)))
+                pairs.extend(zip(mine, theirs, strict=True))
         return True
 
     def __reduce__(self) -> tuple[Any, ...]:

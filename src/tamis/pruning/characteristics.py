@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from tamis.language.expressions import And, AtLeast, Expression, Literal, Or
 from tamis.language.parser import parse
-from tamis.language.rewrites.monotone import fold_monotone, leaves_of, monotone
+from tamis.language.rewrites.monotone import fold_monotone, monotone, occurrences
 from tamis.relations.forms import context_of
 from tamis.selectivity.estimates import Estimate, exactly
 
@@ -81,13 +81,14 @@ class Characteristics:
         users: Counter[Expression] = Counter()
         for each in subscriptions:
             tree = monotone(parse(each, schema) if isinstance(each, str) else each)
-            users.update(leaf for leaf in leaves_of(tree) if not isinstance(leaf, Literal))
+            users.update({leaf: count for leaf, count in occurrences(tree).items() if not isinstance(leaf, Literal)})
         self._predicates = Predicates(context_of(schema))
         for predicate in users:
             self._predicates.number(predicate)
         self._predicates.sort()
         total = users.total()
-        self._worth = [users[each] / sqrt(fulfilled(each) + 1) / total for each in self._predicates.expressions]
+        # Counts of a graph may be too large for a double; their quotient is not.
+        self._worth = [users[each] / total / sqrt(fulfilled(each) + 1) for each in self._predicates.expressions]
         self._known: dict[Expression, float] = {}
 
     def __call__(self, predicate: Expression) -> float:

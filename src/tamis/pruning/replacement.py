@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import And, Expression, Literal, Or
 from tamis.language.parser import parse
-from tamis.language.rewrites.monotone import fold_monotone, joined, leaves_of, monotone
+from tamis.language.rewrites.monotone import fold_monotone, joined, monotone, occurrences
 from tamis.pruning.errors import GoalError
 from tamis.relations.forms import context_of
 from tamis.relations.formulas import Within
@@ -74,8 +74,10 @@ def replace_predicates(
     trees = {key: monotone(parse(each, schema) if isinstance(each, str) else each) for key, each in filters.items()}
     kept: set[Expression] = set()
     for each in local:
-        kept.update(leaves_of(monotone(parse(each, schema) if isinstance(each, str) else each)))
-    used = Counter(leaf for tree in trees.values() for leaf in leaves_of(tree) if not isinstance(leaf, Literal))
+        kept.update(occurrences(monotone(parse(each, schema) if isinstance(each, str) else each)))
+    used: Counter[Expression] = Counter()
+    for tree in trees.values():
+        used.update({leaf: count for leaf, count in occurrences(tree).items() if not isinstance(leaf, Literal)})
     covering = _covering(list({**used, **dict.fromkeys(kept)}), schema)
     replacements = _chosen(used, kept, covering, share, count, threshold)
     return Replaced({key: _substituted(tree, replacements) for key, tree in trees.items()}, replacements)

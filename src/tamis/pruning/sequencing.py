@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
-from tamis.language.rewrites.monotone import leaves_of
+from tamis.language.rewrites.monotone import leaf_count, leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.characteristics import characteristic
 from tamis.pruning.errors import GoalError
 from tamis.pruning.layout import Layout, constants_known, laid_out
 from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
-from tamis.pruning.trees import RULES, leaf_count, memory_bytes, options, pruning_form, without
+from tamis.pruning.trees import RULES, memory_bytes, options, pruning_form, without
 from tamis.selectivity.estimates import estimate
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tamis.errors import BudgetError
 from tamis.language.expressions import TRUE, And, AtLeast, Expression, Literal, Or
 from tamis.language.parser import parse
 from tamis.language.rewrites.constants import fold_constants
-from tamis.language.rewrites.monotone import all_of, at_least, fold_monotone, joined, leaves_of
+from tamis.language.rewrites.monotone import all_of, at_least, fold_monotone, joined, leaf_count, leaves_of
 from tamis.language.rewrites.negation import nnf
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_LEAVES = 1_000
 """A larger filter is left as it is: to choose among its prunings, again and again, takes as long as its size cubed."""
+MOST_COUNTED = 300
+"""The same for a filter with `at_least`, whose chances take another factor of its size to compute."""
 LEAF_BYTES, JUNCTION_BYTES, THRESHOLD_BYTES = 5, 2, 3
 """An encoded leaf is a type and a predicate's number, an AND or OR an operator and a count; at_least has two counts."""
 
@@ -53,7 +55,9 @@ def pruning_form(given: str | Expression, *, most_leaves: int = MOST_LEAVES) -> 
     sold = FALSE AND price < 20
     """
     expression = fold_constants(nnf(parse(given) if isinstance(given, str) else given))
-    if fold_monotone(expression, lambda _, below: sum(below) if below else 1) > most_leaves:
+    if fold_monotone(expression, lambda node, below: isinstance(node, AtLeast) or any(below)):
+        most_leaves = min(most_leaves, MOST_COUNTED)
+    if leaf_count(expression) > most_leaves:
         raise BudgetError("pruning", most_leaves)
     return fold_monotone(expression, joined)
 
@@ -182,11 +186,6 @@ def memory_bytes(tree: Expression) -> int:
     19
     """
     return fold_monotone(tree, _bytes)
-
-
-def leaf_count(tree: Expression) -> int:
-    """Return how many predicates a tree has, by occurrence: as many as the table has that finds trees by predicates."""
-    return fold_monotone(tree, lambda _, below: sum(below) if below else 1)
 
 
 def _bytes(node: Expression, below: list[int]) -> int:

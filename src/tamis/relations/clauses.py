@@ -83,19 +83,22 @@ def _intersected(parts: list[Clauses], most: int) -> Clauses:
         if len(boxes) * len(part) > most:
             part = [around(part)]
             is_exact = False
-        boxes = [joined for one in boxes for two in part if (joined := _both(one, two)) is not None]
+        if len(part) == 1:  # no copies: thousands of conditions would be copied thousands of times
+            boxes = [box for box in boxes if _narrow(box, part[0])]
+        else:
+            boxes = [joined for one in boxes for two in part if _narrow(joined := one.copy(), two)]
     return boxes, is_exact
 
 
-def _both(one: Box, two: Box) -> Box | None:
-    joined = one.copy()
-    for axis, values in two.items():
-        if axis in joined:
-            values = intersection(joined[axis], values)
+def _narrow(box: Box, by: Box) -> bool:
+    """Narrow a box by another, in place; return whether anything is left."""
+    for axis, values in by.items():
+        if axis in box:
+            values = intersection(box[axis], values)
             if not values:
-                return None
-        joined[axis] = values
-    return joined
+                return False
+        box[axis] = values
+    return True
 
 
 def _united(parts: list[Clauses], most: int) -> Clauses:

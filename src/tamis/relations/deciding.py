@@ -34,6 +34,10 @@ DEFAULT_BUDGET = 10_000
 _MOST_LESSONS = 150
 _MOST_PUT_ASIDE = 8
 """How often the solver is corrected, and how often a model is put aside that was neither shown nor refuted."""
+MOST_NODES = 300_000
+"""How many nodes of expressions may be evaluated, for all guesses of one question."""
+_AXIS_NODES = 50
+"""Finding values to guess for an attribute takes as long as evaluating so many nodes."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,22 @@ class Answer:
     box: Box | None = None
     """Values for the terms, all of which will do; of what is not proven, as far as formulas can tell."""
     event: Event | None = None
+
+
+class _Effort:
+    """What may still be done for one question beside the solver, in nodes evaluated."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_NODES
+
+    def allows(self, nodes: int) -> bool:
+        """Take so many nodes from what is left, if they are there."""
+        if nodes > self.left:
+            return False
+        self.left -= nodes
+        return True
 
 
 def ask(
@@ -74,13 +94,14 @@ def ask(
     is_plain = all(form.is_plain for form in forms)
     if found.is_possible and is_plain:
         return Answer(True, True, "search", found.box)
+    effort = _Effort()
     if found.is_possible:
-        event = _guessed(found.box, found.facts, matching, missing, context)
+        event = _guessed(found.box, found.facts, matching, missing, context, effort)
         if event is not None:
             return Answer(True, True, "search", event=event)
     try:
         with Question(formulas) as question:
-            return _solved(question, matching, missing, context, budget, is_plain)
+            return _solved(question, matching, missing, context, budget, is_plain, effort)
     except TooLargeError:
         return Answer(True, False, "budget")
 
@@ -103,11 +124,13 @@ def _solved(
     context: Context,
     budget: int,
     is_plain: bool,
+    effort: _Effort,
 ) -> Answer:
     aside: Box | None = None
     aside_count = 0
     for _ in range(_MOST_LESSONS):
-        model = question.solve(budget)
+        left = budget - question.spent
+        model = question.solve(left) if left > 0 else None
         if model is None:
             return Answer(True, False, "budget", aside)
         if model is False:
@@ -117,9 +140,11 @@ def _solved(
         box: Box = dict(model.stretches)
         if is_plain:
             return Answer(True, True, "solver", box)
-        event = _guessed(box, model.facts, matching, missing, context)
+        event = _guessed(box, model.facts, matching, missing, context, effort)
         if event is not None:
             return Answer(True, True, "solver", event=event)
+        if not effort.allows(len(model.stretches) + len(model.facts)):
+            return Answer(True, False, "budget", aside)
         if not _learn(question, model, context):
             aside = box
             aside_count += 1
@@ -130,7 +155,7 @@ def _solved(
 
 
 def _guessed(
-    box: Box, facts: Facts, matching: Sequence[Form], missing: Sequence[Form], context: Context
+    box: Box, facts: Facts, matching: Sequence[Form], missing: Sequence[Form], context: Context, effort: _Effort
 ) -> Event | None:
     """Return an event that the reference meaning accepts, with values of a box; None if no guess was right."""
     forms = (*matching, *missing)
@@ -138,7 +163,12 @@ def _guessed(
     for paths in [axis.paths for axis in axes] + [paths_of(fact.predicate) for form in forms for fact in form.facts]:
         axes.update(dict.fromkeys(context.axis(Attribute(path)) for path in paths))
     wanted, unwanted = [form.expression for form in matching], [form.expression for form in missing]
+    nodes = sum(form.size for form in forms)
+    if not effort.allows(_AXIS_NODES * len(axes)):
+        return None
     for event in guesses(box, facts, axes, context.schema):
+        if not effort.allows(nodes):
+            return None
         if is_witness(event, wanted, unwanted, context.schema):
             return event
     return None

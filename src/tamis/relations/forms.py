@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tamis.language.checking import check
 from tamis.language.expressions import Attribute, Expression, is_condition
+from tamis.language.measures import size
 from tamis.language.parser import parse
 from tamis.relations.clauses import Clauses, around, clauses
 from tamis.relations.domains import ABSENT, Axis, axis_of
@@ -57,6 +58,7 @@ class Form:
         "_corners",
         "_hull",
         "_opposite",
+        "_size",
         "axes",
         "box",
         "context",
@@ -88,6 +90,14 @@ class Form:
         self._opposite: Formula | None = None
         self._clauses: Clauses | None = None
         self._corners: list[Corner] | None = None
+        self._size: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many nodes the filter's tree has: what it takes to evaluate it."""
+        if self._size is None:
+            self._size = size(self.expression)
+        return self._size
 
     @property
     def is_never(self) -> bool:

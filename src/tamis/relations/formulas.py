@@ -24,14 +24,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+HEAVIEST = 1 << 30
+
 
 class Formula:
     """A node. Equal formulas are equal however their operands are ordered."""
 
-    __slots__ = ("_hash", "depth")
+    __slots__ = ("_hash", "_inverse", "depth", "weight")
     _hash: int
+    _inverse: Formula | None
+    """Its opposite, once somebody asked for it."""
     depth: int
     """How many junctions stand above its deepest leaf."""
+    weight: int
+    """How many nodes its tree has, at most `HEAVIEST`: shared ones count as often as they occur."""
 
     @property
     def children(self) -> tuple[Formula, ...]:
@@ -52,6 +58,7 @@ class Formula:
         if self._hash != other._hash:
             return False
         pairs: list[tuple[Formula, Formula]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()
         while pairs:
             one, two = pairs.pop()
             if one is two:
@@ -60,7 +67,8 @@ class Formula:
                 return False
             if len(one.children) != len(two.children):
                 return False
-            if one.children:
+            if one.children and (id(one), id(two)) not in seen:
+                seen.add((id(one), id(two)))
                 # Should two children ever have one hash, they may be paired wrongly: then equals count as different.
                 pairs.extend(zip(sorted(one.children, key=hash), sorted(two.children, key=hash), strict=True))
         return True
@@ -75,6 +83,8 @@ class Constant(Formula):
         self.is_true = is_true
         self._hash = hash(("constant", is_true))
         self.depth = 0
+        self.weight = 1
+        self._inverse = None
 
     def _label(self) -> bool:
         return self.is_true
@@ -97,6 +107,8 @@ class Within(Formula):
         self.values = values
         self._hash = hash((axis, values))
         self.depth = 0
+        self.weight = 1
+        self._inverse = None
 
     def _label(self) -> tuple[Axis, Values]:
         return self.axis, self.values
@@ -116,6 +128,8 @@ class Fact(Formula):
         self.is_so = is_so
         self._hash = hash((predicate, truth, is_so))
         self.depth = 0
+        self.weight = 1
+        self._inverse = None
 
     def _label(self) -> tuple[Expression, bool, bool]:
         return self.predicate, self.truth, self.is_so
@@ -131,6 +145,8 @@ class _Junction(Formula):
         self._children = children
         self._hash = hash((type(self).__name__, frozenset(child._hash for child in children)))
         self.depth = 1 + max(child.depth for child in children)
+        self.weight = min(HEAVIEST, 1 + sum(child.weight for child in children))
+        self._inverse = None
 
     @property
     def children(self) -> tuple[Formula, ...]:
@@ -254,7 +270,26 @@ def opposite(formula: Formula) -> Formula:
     >>> opposite(ALWAYS)
     never
     """
-    return fold(formula, _opposite)
+    # Each node knows its opposite, and that one knows the node: the opposite of an opposite is no new graph, which
+    # in conditions about conditions would double with every level.
+    stack = [formula]
+    while stack:
+        node = stack[-1]
+        missing = [child for child in node.children if child._inverse is None]
+        if missing and node._inverse is None:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if node._inverse is None:
+            node._inverse = made = _opposite(node, [_known_opposite(child) for child in node.children])
+            if made._inverse is None and made.children:
+                made._inverse = node
+    return _known_opposite(formula)
+
+
+def _known_opposite(formula: Formula) -> Formula:
+    assert formula._inverse is not None
+    return formula._inverse
 
 
 def _opposite(node: Formula, below: list[Formula]) -> Formula:

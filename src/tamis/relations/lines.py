@@ -23,9 +23,14 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import isnan, nextafter
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
 
 from tamis.language.values import DIGITS, EXACT, GREATEST_INTEGER, LEAST_INTEGER, instant, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Cut: TypeAlias = tuple[Any, ...]
 
@@ -72,6 +77,28 @@ def places(operand: Any, line: str) -> tuple[Place, ...]:
         before, after = _keys(operand, rank, line)
         found.append(((rank,), _cut(rank, before, line), _cut(rank, after, line), (rank + 1,)))
     return tuple(found)
+
+
+def whole_cuts(numbers: Iterable[int]) -> tuple[Cut, ...]:
+    """Return the cuts around some integers among all values, as their places together have them, in one pass.
+
+    >>> whole_cuts([5])[:2] == places(5, "any")[0][1:3], whole_cuts([5])[2:] == places(5, "any")[1][1:3]
+    (True, True)
+    """
+    in_order = sorted(set(numbers))
+    assert max(-in_order[0], in_order[-1]) <= 2**53, "each has a double of its own"
+    bits = np.array(in_order, np.float64).view(np.int64)
+    ordinals = np.where(bits >= 0, bits, -(bits & np.int64(0x7FFF_FFFF_FFFF_FFFF))).tolist()
+    cuts: list[Cut] = []
+    for ordinal in ordinals:
+        if cuts and cuts[-1][1] == ordinal:  # beyond 2**52 integers are neighbours among the doubles
+            cuts[-1] = (DOUBLE, ordinal + 1)
+        else:
+            cuts += ((DOUBLE, ordinal), (DOUBLE, ordinal + 1))
+    for number in in_order:
+        key = number * _UNIT
+        cuts += ((NUMBER, key), (NUMBER, _after(key, "any")))
+    return tuple(cuts)
 
 
 def _keys(operand: Any, rank: int, line: str) -> tuple[Any, Any]:
@@ -184,7 +211,7 @@ def _exact_from(least: float, line: str) -> int:
     # Numbers above the middle between two doubles become the upper one, the middle itself the even one.
     middle = (Fraction(nextafter(least, float("-inf"))) + Fraction(least)) / 2
     key = _on_grid(middle * _UNIT, line)
-    return key if float(_exact_at(key)) >= least else _after(key, line)
+    return key if float(exact_at(key)) >= least else _after(key, line)
 
 
 def _on_grid(position: Fraction | int, line: str) -> int:
@@ -219,7 +246,8 @@ def _up_to(number: Any, step: int) -> int:
     return int(-(-number // step) * step)
 
 
-def _exact_at(key: int) -> int | Decimal:
+def exact_at(key: int) -> int | Decimal:
+    """Return the exact number with a key: an integer if it is one."""
     whole, rest = divmod(key, _UNIT)
     if not rest and LEAST_INTEGER <= whole <= GREATEST_INTEGER:
         return whole
@@ -301,7 +329,7 @@ def _value_at(rank: int, key: Any, line: str) -> Any:
     if rank == DOUBLE:
         return _double_at(key)
     if rank == NUMBER:
-        return Decimal(_exact_at(key)) if line == "decimal" else _exact_at(key)
+        return Decimal(exact_at(key)) if line == "decimal" else exact_at(key)
     moment = _EPOCH + key * _MICRO
     return moment.date() if line == "date" else moment
 

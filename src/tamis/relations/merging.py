@@ -168,7 +168,8 @@ def factored(expressions: Sequence[Expression]) -> Expression:
     conjuncts = [each.operands if isinstance(each, And) else (each,) for each in map(flatten, expressions)]
     common = dict.fromkeys(conjuncts[0])
     for operands in conjuncts[1:]:
-        common = dict.fromkeys(each for each in common if each in set(operands))
+        theirs = set(operands)
+        common = {each: None for each in common if each in theirs}
     rests = [conjunction(each for each in operands if each not in common) for operands in conjuncts]
     if TRUE in rests:
         return conjunction(common)

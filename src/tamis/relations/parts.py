@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tamis.relations.forms import Box, Context, Form
 
 
+MOST_FILED = 64
+"""A conjunction of more terms merges with none: a file for each, under all the others, would take their square."""
+
+
 @dataclass(slots=True, eq=False)
 class Part:
     """A conjunction that matches what its members match, and perhaps more."""
@@ -40,6 +44,8 @@ class Part:
 
     def files(self) -> Iterator[tuple[Axis, Hashable]]:
         """Return, for each term of the box, the term and everything else: parts that share this differ in the term."""
+        if len(self.box) > MOST_FILED:
+            return
         items, rest = frozenset(self.box.items()), frozenset(self.rest)
         for axis, values in self.box.items():
             yield axis, (items - {(axis, values)}, rest)

@@ -27,7 +27,7 @@ from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.language.values import kind_of
 from tamis.relations.domains import ABSENT, KINDS, PRESENT, TEXTS, Axis
-from tamis.relations.lines import Cut, places, prefix_cuts
+from tamis.relations.lines import Cut, places, prefix_cuts, whole_cuts
 from tamis.relations.value_sets import (
     EVERYTHING,
     NONE,
@@ -41,6 +41,10 @@ from tamis.relations.value_sets import (
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
+
+
+_LONG = 64
+"""Of a longer list, the integers are taken all at once."""
 
 
 def subject(predicate: Expression) -> Expression | None:
@@ -136,12 +140,21 @@ def _append(cuts: list[Cut], low: Cut, high: Cut) -> None:
 
 
 def _among(members: tuple[Any, ...], is_true: bool, line: str) -> Values:
-    true = union_of(*(compared("=", member, line) for member in members))
+    true = _any_of(members, line)
     if is_true:
         return true
     kinds = {kind_of(member) for member in members}
     # One comparison that is unknown keeps the whole from being false.
     return difference(KINDS[kinds.pop()], true) if len(kinds) == 1 and None not in members else NONE
+
+
+def _any_of(members: tuple[Any, ...], line: str) -> Values:
+    if len(members) > _LONG and line in ("any", "number"):
+        whole = [member for member in members if type(member) is int and -(2**53) <= member <= 2**53]
+        if len(whole) > _LONG:
+            rest = [member for member in members if type(member) is not int or not -(2**53) <= member <= 2**53]
+            return union_of(whole_cuts(whole), *(compared("=", member, line) for member in rest))
+    return union_of(*(compared("=", member, line) for member in members))
 
 
 # -- Patterns that are stretches of texts

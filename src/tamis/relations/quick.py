@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tamis.relations.forms import Corner, Form
 
 _DEEPEST = 40
+_HEAVIEST = 2_000
+"""What is deeper, or has more nodes as a tree, is not walked through by recursion."""
 _MOST_STEPS = 150
 _ALL = Verdict(True, True, "propositions")
 _NOT_ALL = Verdict(False, True, "propositions")
@@ -48,7 +50,7 @@ def covers(general: Form, special: Form) -> Verdict | None:
         return Verdict(True, True, "structure")
     if _alternatives(special.formula) <= _alternatives(general.formula):
         return Verdict(True, True, "structure")
-    if general.formula.depth > _DEEPEST or special.formula.depth > _DEEPEST:
+    if not (_is_small(general.formula) and _is_small(special.formula)):
         return None
     if general.is_plain and special.is_plain and _are_independent(general, special):
         for corner in special.corners:
@@ -71,7 +73,7 @@ def overlaps(one: Form, two: Form) -> Verdict | None:
     if one.box is not None and two.box is not None:
         return Verdict(True, True, "propositions")
     for some, others in ((one, two), (two, one)):
-        if others.formula.depth <= _DEEPEST and any(_holds_at(others.formula, corner) for corner in some.corners):
+        if _is_small(others.formula) and any(_holds_at(others.formula, corner) for corner in some.corners):
             return Verdict(True, True, "witness")
     return None
 
@@ -94,6 +96,10 @@ def _is_free(axis: Axis, form: Form) -> bool:
     return is_seen or are_independent({*form.axes, axis}, form.context.schema)
 
 
+def _is_small(formula: Formula) -> bool:
+    return formula.depth <= _DEEPEST and formula.weight <= _HEAVIEST
+
+
 def _conditions(formula: Formula) -> set[Formula]:
     return set(formula.children) if isinstance(formula, Conjunction) else {formula}
 
@@ -103,7 +109,7 @@ def _alternatives(formula: Formula) -> set[Formula]:
 
 
 def _holds_at(formula: Formula, corner: Corner) -> bool:
-    """Does a formula of attributes alone hold at a place? It is not deep, so this may recurse."""
+    """Does a formula of attributes alone hold at a place? It is small, so this may recurse."""
     if isinstance(formula, Within):
         axis = formula.axis
         return is_member(corner.get(axis, axis.values[0]), formula.values)

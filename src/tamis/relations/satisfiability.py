@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tamis.relations.search import Facts
     from tamis.relations.value_sets import Values
 
-MOST_LITERALS = 2_000_000
-"""Questions that need more than so many literals are not asked."""
+MOST_LITERALS = 500_000
+"""Questions that need more than so many literals are not asked: to write them down would take a second."""
 
 _PROPAGATIONS = 100
 """So many consequences may be drawn for each conflict allowed: large questions have costly conflicts."""
@@ -94,6 +94,12 @@ class Question:
         true = {literal for literal in self._solver.get_model() if literal > 0}
         stretches = {axis: self._stretch(axis, true) for axis in self._cuts}
         return Model(stretches, {key: variable in true for key, variable in self._facts.items()})
+
+    @property
+    def spent(self) -> int:
+        """How much of a budget of conflicts has been used so far, consequences included."""
+        counts = self._solver.accum_stats()
+        return int(max(counts["conflicts"], counts["propagations"] // _PROPAGATIONS))
 
     def add(self, any_of_these: Sequence[Formula]) -> None:
         """Add a lemma: one of these leaves holds. Sets must have cuts that the question has already."""
@@ -210,7 +216,7 @@ class Question:
 
     def _counted(self, count: int, operands: list[int | None]) -> int | None:
         """Return a literal that implies that so many operands hold: a table of "so many of the first so many"."""
-        if len(operands) * count > MOST_LITERALS // 10:
+        if len(operands) * count > MOST_LITERALS // 6:  # each place of the table is two clauses
             raise TooLargeError
         row: list[int | None] = [_TRUE] + [_FALSE] * count
         for operand in operands:

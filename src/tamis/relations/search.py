@@ -97,6 +97,7 @@ class _State:
                     return False
                 self.box[axis] = left
             elif kind is Conjunction:
+                self.work.spend(len(node.children))
                 stack.extend(node.children)
             elif kind is Disjunction or kind is Threshold:
                 self.open.append(node)
@@ -122,6 +123,7 @@ class _State:
             known = self.facts.get((node.predicate, node.truth))
             return None if known is None else known is node.is_so
         if isinstance(node, Conjunction):
+            self.work.spend(len(node.children))
             truths = [self.holds(child) for child in node.children if not child.children]
             return False if False in truths else None
         return node.is_true if isinstance(node, Constant) else None
@@ -151,6 +153,7 @@ class _State:
 
     def _left_of(self, choice: Formula) -> Formula:
         """Return what a choice has come to under what is assumed."""
+        self.work.spend(len(choice.children))
         truths = [self.holds(child) for child in choice.children]
         if isinstance(choice, Threshold):
             rest = [child for child, truth in zip(choice.children, truths, strict=True) if truth is None]
@@ -202,6 +205,7 @@ def _branches(state: _State, choice: Formula) -> list[_State | None]:
     branches: list[_State | None] = []
     if isinstance(choice, Threshold):
         first, *rest = choice.children
+        state.work.spend(len(rest))
         ways = [[first, at_least(choice.count - 1, rest)], [at_least(choice.count, rest)]]
         if isinstance(first, Within | Fact):
             ways[1].append(opposite(first))

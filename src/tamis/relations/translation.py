@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tamis.language.expressions import (
+    TRUE,
     And,
     AtLeast,
     Attribute,
@@ -60,6 +61,8 @@ _ORDERS: dict[str, Values] = {
 _LEAVES = (Compare, Between, In, IsNull, Like, Attribute)
 """What is mostly a predicate without conditions inside."""
 _MOST_REMEMBERED = 1 << 16
+MOST_JUNCTIONS = 10_000
+"""A filter that would have more junctions as a formula is a single fact, which nothing is known about."""
 
 
 class Translator:
@@ -80,11 +83,15 @@ class Translator:
         """Return the formula that holds just where the expression is true."""
         done: dict[Job, Formula] = {}
         stack: list[tuple[Job, list[Job] | None]] = [((expression, True), None)]
+        junctions = 0
         while stack:
             job, needed = stack.pop()
             if job in done:
                 continue
             if needed is not None:
+                junctions += 3 * len(needed) if isinstance(job[0], Xor) else 1
+                if junctions > MOST_JUNCTIONS:
+                    return _as_one(expression)
                 done[job] = self._joined(*job, [done[each] for each in needed])
                 continue
             needed = _needed(*job)
@@ -182,6 +189,11 @@ class Translator:
         absent = [within(each, intersection(ABSENT, each.values)) for each in both]
         same = any_of([within(axis, _ORDERS["="]), all_of(absent)])
         return same if is_true else opposite(same)
+
+
+def _as_one(expression: Expression) -> Formula:
+    """Return a filter as a fact of its own: it is true, whatever that takes."""
+    return Fact(And((expression, TRUE)), True)
 
 
 def _needed(node: Expression, is_true: bool) -> list[Job] | None:

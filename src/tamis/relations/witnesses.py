@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,7 @@ Choices = dict[Path, list[Any]]
 _PREFERENCE = {NULL: 0, NUMBER: 1, TEXT: 2, BOOLEAN: 3, TIME: 4, DOUBLE: 5}
 _MOST_GUESSES = 60
 _MOST_CANDIDATES = 60
+_MOST_HINTS = 2_000
 _LONGEST_TEXT = 1_000
 
 
@@ -167,14 +168,14 @@ def guesses(box: Box, facts: Facts, axes: Iterable[Axis], schema: Schema | None)
     axes = list(axes)
     involved = [axis.term for axis in axes if not axis.is_plain] + [predicate for predicate, _ in facts]
     loose = {each.path for node in involved for each in postorder(node) if isinstance(each, Attribute)}
-    hints = list(_hints(involved, facts, box, axes, loose))
+    hints = list(islice(_hints(involved, facts, box, axes, loose), _MOST_HINTS))
     choices: Choices = {}
     for axis in axes:
         if isinstance(axis.term, Attribute):
             values, path = box.get(axis, axis.values), axis.term.path
             is_loose = path in loose
             choices[path] = _candidates(values, axis.line, hints) if is_loose else [readable_value(values, axis.line)]
-    for chosen in (*_aligned(involved, axes, box, choices), *_combinations(choices)):
+    for chosen in chain(_aligned(involved, axes, box, choices), _combinations(choices)):
         yield completed(chosen, schema)
 
 
@@ -240,7 +241,7 @@ def _combinations(choices: Choices) -> Iterator[dict[Path, Any]]:
 def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Axis], loose: set[Path]) -> Iterator[Any]:
     """Return values that functions and patterns may want their attributes to have."""
     wanted = [predicate for (predicate, truth), is_so in facts.items() if truth and is_so]
-    constants = list(_constants(involved, box, axes, loose))
+    constants = list(islice(_constants(involved, box, axes, loose), _MOST_HINTS))
     lengths = [each for each in constants if type(each) is int and 0 <= each <= _LONGEST_TEXT]
     yield from _arrays(wanted, facts, lengths)
     yield from _texts(wanted, lengths)

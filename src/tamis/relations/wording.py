@@ -31,6 +31,7 @@ from tamis.language.rewrites.junctions import conjunction, disjunction
 from tamis.relations.domains import ABSENT, KINDS, PRESENT, Axis
 from tamis.relations.formulas import ALWAYS, Constant, Within
 from tamis.relations.lines import BOOLEAN, DOUBLE, NUMBER, TEXT, Cut, first_value, last_value, places, prefix_cuts
+from tamis.relations.listing import listed
 from tamis.relations.predicates import compared
 from tamis.relations.value_sets import Values, difference, intersection, is_member, stretches, union_of
 
@@ -41,6 +42,10 @@ Station = tuple[Any, int]
 """An operand, and whether the line is cut before (0) or after (1) what equals it."""
 
 _REMEMBERED = 1 << 14
+_LONG = 256
+"""Of a set with more cuts than this, it is seen first whether it is a list of single values."""
+_MOST_CUTS = 4_096
+"""A set with more cuts that is no such list has no wording: an operand for each takes a tenth of a millisecond."""
 _ORDERS = ("<", "<=", "=", "<>", ">=", ">")
 
 
@@ -117,12 +122,16 @@ def _of_kind(term: Expression, values: Values, everything: Values, line: str) ->
         return Like(term, f"{escaped}%")
     if values[0][0] == BOOLEAN:
         return Compare("=", term, Literal(first_value(values[0], values[1])))
+    if len(values) > _LONG and (members := listed(values, line)) is not None:
+        return _members(term, members)
     left_out = difference(everything, values)
     if left_out[0] != everything[0] and left_out[-1] != everything[-1]:  # or it is no exclusion: a list may be long
+        if len(left_out) > _LONG and (members := listed(left_out, line)) is not None:
+            return Not(_members(term, members))
         outside = _intervals(left_out, everything, line)
         if outside and all(_is_point(low, high) for low, high in outside):
-            members = _members(term, [low[0] for low, _ in outside if low is not None])
-            return Compare("<>", term, members.right) if isinstance(members, Compare) else Not(members)
+            among = _members(term, [low[0] for low, _ in outside if low is not None])
+            return Compare("<>", term, among.right) if isinstance(among, Compare) else Not(among)
         if outside is not None and len(outside) == 1 and None not in outside[0]:
             gap = _interval(term, *outside[0])
             if isinstance(gap, Between):
@@ -173,6 +182,8 @@ def _interval(term: Expression, low: Station | None, high: Station | None) -> Ex
 
 def _intervals(values: Values, everything: Values, line: str) -> list[tuple[Station | None, Station | None]] | None:
     """Return a set of one kind as intervals between operands, open ones beginning or ending with None."""
+    if len(values) > _MOST_CUTS:
+        return None
     is_begun = is_member(everything[0], values)
     # Lengths begin at 0 and distances end somewhere: what a term cannot exceed is no cut that needs an operand.
     ranks = list(dict.fromkeys(low[0] for low, _ in stretches(everything)))

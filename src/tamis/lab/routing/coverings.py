@@ -18,8 +18,9 @@ import numpy as np
 from tamis.lab.measuring import undisturbed
 from tamis.lab.routing.filter_times import broker_s, prepared
 from tamis.lab.routing.prunings import Pruning
+from tamis.language.rewrites.monotone import leaf_count
 from tamis.pruning.cut_off import NEVER
-from tamis.pruning.trees import leaf_count, pruning_form
+from tamis.pruning.trees import pruning_form
 from tamis.routing import Covering
 
 if TYPE_CHECKING:

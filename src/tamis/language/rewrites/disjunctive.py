@@ -17,6 +17,8 @@ from tamis.language.rewrites.junctions import conjunction, disjunction
 from tamis.language.rewrites.negation import nnf
 
 DEFAULT_BUDGET = 10_000
+_STEPS = 100
+"""So many predicates may be written on the way for each that the result may have."""
 
 Conjunction = tuple[Expression, ...]
 
@@ -36,18 +38,20 @@ def disjuncts(expression: Expression, *, budget: int = DEFAULT_BUDGET) -> list[C
 
     The empty list is FALSE, and a list with an empty conjunction is TRUE.
     """
+    work = _Work(budget)
 
     def expand(node: Expression, below: list[list[Conjunction]]) -> list[Conjunction]:
         match node:
             case Or():
-                return _united([each for part in below for each in part], budget)
+                return work.united([each for part in below for each in part])
             case And():
-                return _product(below, budget)
+                return work.product(below)
             case AtLeast(count, operands):
-                if comb(len(operands), count) > budget:
+                # Each choice has so many predicates at least.
+                if comb(len(operands), count) * max(1, count) > budget:
                     raise BudgetError("disjunctive normal form", budget)
-                chosen = [_product(list(some), budget) for some in combinations(below, count)]
-                return _united([each for part in chosen for each in part], budget)
+                chosen = [work.product(list(some)) for some in combinations(below, count)]
+                return work.united([each for part in chosen for each in part])
             case _ if node == TRUE:
                 return [()]
             case _ if node == FALSE:
@@ -59,18 +63,30 @@ def disjuncts(expression: Expression, *, budget: int = DEFAULT_BUDGET) -> list[C
     return fold_shared(prepared, expand)
 
 
-def _product(parts: list[list[Conjunction]], budget: int) -> list[Conjunction]:
-    product: list[Conjunction] = [()]
-    for part in parts:
-        if len(product) * len(part) > budget:
-            raise BudgetError("disjunctive normal form", budget)
-        product = _united([tuple(dict.fromkeys((*one, *two))) for one in product for two in part], budget)
-    return product
+class _Work:
+    """What an expansion may have as predicates, and what it may take to get there."""
 
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._left = budget * _STEPS
 
-def _united(conjunctions: list[Conjunction], budget: int) -> list[Conjunction]:
-    """Drop conjunctions with the same predicates, and see that the rest keeps to the budget."""
-    distinct = list({frozenset(each): each for each in reversed(conjunctions)}.values())[::-1]
-    if sum(len(each) for each in distinct) > budget:
-        raise BudgetError("disjunctive normal form", budget)
-    return distinct
+    def product(self, parts: list[list[Conjunction]]) -> list[Conjunction]:
+        """Return the conjunctions that have one of each part."""
+        # What has no choice is joined at once: one after the other, a long conjunction would be copied again and again.
+        certain = tuple(dict.fromkeys(each for part in parts if len(part) == 1 for each in part[0]))
+        product = self.united([certain])
+        for part in parts:
+            if len(part) == 1:
+                continue
+            if len(product) * len(part) > self._budget:
+                raise BudgetError("disjunctive normal form", self._budget)
+            product = self.united([tuple(dict.fromkeys((*one, *two))) for one in product for two in part])
+        return product
+
+    def united(self, conjunctions: list[Conjunction]) -> list[Conjunction]:
+        """Drop conjunctions with the same predicates, and see that the rest keeps to the budget."""
+        self._left -= sum(len(each) for each in conjunctions)
+        distinct = list({frozenset(each): each for each in reversed(conjunctions)}.values())[::-1]
+        if self._left < 0 or sum(len(each) for each in distinct) > self._budget:
+            raise BudgetError("disjunctive normal form", self._budget)
+        return distinct

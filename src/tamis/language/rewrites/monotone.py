@@ -144,8 +144,43 @@ def fold_monotone(root: Expression, combine: Callable[[Expression, list[T]], T])
     return values[id(root)]
 
 
+def leaf_count(tree: Expression) -> int:
+    """Count the leaves of a monotone tree, by occurrence: a graph may have more than could ever be listed.
+
+    >>> import tamis
+    >>> leaf_count(tamis.parse("a = 1 AND (b = 2 OR a = 1)"))
+    3
+    """
+    return fold_monotone(tree, lambda _, below: sum(below) if below else 1)
+
+
+def occurrences(tree: Expression) -> dict[Expression, int]:
+    """Return the distinct leaves of a monotone tree, and how often each occurs, without listing them all.
+
+    >>> import tamis
+    >>> {str(leaf): count for leaf, count in occurrences(tamis.parse("a = 1 AND (b = 2 OR a = 1)")).items()}
+    {'a = 1': 2, 'b = 2': 1}
+    """
+    order: list[Expression] = []
+    fold_monotone(tree, lambda node, _: order.append(node))
+    # From the root down: a node occurs as often as all its parents together.
+    counts: dict[int, int] = {id(tree): 1}
+    found: dict[Expression, int] = {}
+    for node in reversed(order):
+        count = counts[id(node)]
+        if isinstance(node, And | Or | AtLeast):
+            for child in node.children:
+                counts[id(child)] = counts.get(id(child), 0) + count
+        else:
+            found[node] = found.get(node, 0) + count
+    return found
+
+
 def leaves_of(tree: Expression) -> list[Expression]:
-    """Return the leaves of a monotone tree, each as often as it occurs, from left to right."""
+    """Return the leaves of a monotone tree, each as often as it occurs, from left to right.
+
+    Of a graph whose tree is far larger, ask for `leaf_count` first, or for `occurrences`.
+    """
     found, stack = [], [tree]
     while stack:
         node = stack.pop()

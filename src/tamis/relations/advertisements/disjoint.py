@@ -29,7 +29,7 @@ from tamis.errors import BudgetError
 from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
 from tamis.language.measures import least_hits
 from tamis.language.rewrites.disjunctive import disjuncts
-from tamis.language.rewrites.monotone import fold_monotone, leaves_of, monotone
+from tamis.language.rewrites.monotone import fold_monotone, leaf_count, leaves_of, monotone
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
 from tamis.relations.value_sets import is_disjoint
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 MOST_ALTERNATIVES = 64
 _MOST_PREDICATES = 4_096
 """A filter with more alternatives than this, or with more predicates in them, is taken as one alternative."""
+MOST_LEAVES = 20_000
+"""A filter with more predicates, as a tree, overlaps whatever there is, as far as predicates tell."""
 
 T = TypeVar("T")
 
@@ -76,12 +78,14 @@ def alternatives(tree: Expression, disjoint: Callable[[Expression], Set[T]]) -> 
     `disjoint` says what is disjoint to a single predicate. An alternative that adds nothing but more disjoint
     predicates to another is left out: who is false without those is false without more.
     """
+    if tree == FALSE:
+        return []
+    if leaf_count(tree) > MOST_LEAVES:
+        return [frozenset()]
     try:
         clauses = disjuncts(tree, budget=_MOST_PREDICATES)
     except BudgetError:
         clauses = []
-    if tree == FALSE:
-        return []
     if not clauses or len(clauses) > MOST_ALTERNATIVES:
         return [fold_monotone(tree, lambda node, below: _as_one(node, below, disjoint))]
     found = {frozenset[T]().union(*(disjoint(each) for each in clause)) for clause in clauses}
@@ -133,11 +137,15 @@ def overlaps_by_predicates(one: Filter, two: Filter, schema: Schema | None = Non
     False
     """
     context = context_of(schema)
-    target = monotone(context.form(two).expression)
+    try:
+        target, query = (monotone(context.form(each).expression) for each in (two, one))
+    except BudgetError:
+        return True
+    if leaf_count(target) > MOST_LEAVES:
+        return query != FALSE
     leaves = [leaf for leaf in leaves_of(target) if not isinstance(leaf, Literal)]
     formulas = {leaf: predicate_formula(leaf, context) for leaf in leaves}
     never = frozenset(leaf for leaf, formula in formulas.items() if formula is NEVER)
-    query = monotone(context.form(one).expression)
 
     def disjoint(predicate: Expression) -> set[Expression]:
         asked = predicate_formula(predicate, context)

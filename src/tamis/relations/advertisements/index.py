@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING, Any
 from tamis.language.checking import check
 from tamis.language.expressions import Expression, is_condition
 from tamis.language.parser import parse
-from tamis.language.rewrites.monotone import monotone
 from tamis.relations import quick
 from tamis.relations.advertisements.disjoint import overlaps_by_predicates
 from tamis.relations.advertisements.proofs import Proofs
-from tamis.relations.advertisements.segments import Segment
+from tamis.relations.advertisements.segments import Segment, laid_out_form
 from tamis.relations.errors import DuplicateKeyError, NotAFilterError, UnknownKeyError
 from tamis.relations.forms import Context, Form
 from tamis.relations.relations import overlaps_forms
@@ -118,7 +117,7 @@ class OverlapIndex:
         With `only`, just those keys for which it says so; about the others nothing needs to be proven.
         """
         query = self._asked(given)
-        tree = monotone(query)
+        tree = laid_out_form(query)
         found: list[Any] = []
         for segment in self._segments:
             found += segment.overlapping(tree)
@@ -158,7 +157,7 @@ class OverlapIndex:
 
     def _portions(self, query: Expression, first: int) -> Iterator[list[Any]]:
         """Yield the keys of those that overlap a query as far as predicates tell, some at a time."""
-        tree = monotone(query)
+        tree = laid_out_form(query)
         for segment in self._segments:
             try:
                 yield from segment.portions(tree, first)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
-from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
+from tamis.errors import BudgetError
+from tamis.language.expressions import FALSE, TRUE, And, AtLeast, Expression, Literal, Or
 from tamis.language.measures import least_hits
-from tamis.language.rewrites.monotone import leaves_of, monotone
+from tamis.language.rewrites.monotone import leaf_count, leaves_of, monotone
 from tamis.relations.advertisements import kernels
-from tamis.relations.advertisements.disjoint import alternatives
+from tamis.relations.advertisements.disjoint import MOST_LEAVES, alternatives
 from tamis.relations.advertisements.predicates import Predicates
 
 if TYPE_CHECKING:
@@ -26,6 +27,20 @@ if TYPE_CHECKING:
 
 _GROWTH = 8
 """Each portion is so many times as large as the one before: what is handed out again and again is counted anew."""
+
+
+def laid_out_form(expression: Expression) -> Expression:
+    """Return the tree of a filter by which it is found: TRUE if that would be too large, and it is found always.
+
+    >>> import tamis
+    >>> print(laid_out_form(tamis.parse("NOT sold OR price < 5")))
+    sold = FALSE OR price < 5
+    """
+    try:
+        tree = monotone(expression)
+    except BudgetError:
+        return TRUE
+    return tree if leaf_count(tree) <= MOST_LEAVES else TRUE
 
 
 class Segment:
@@ -44,7 +59,7 @@ class Segment:
         needed: list[int] = []
         leaf_counts: list[int] = []
         for number, expression in enumerate(filters):
-            tree = monotone(expression)
+            tree = laid_out_form(expression)
             begin = len(rows)
             stack: list[tuple[Expression, int]] = [(tree, 0)]
             while stack:
