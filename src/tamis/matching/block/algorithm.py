@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.matching.block import kernels
+from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
 from tamis.matching.block.joining import joined
 from tamis.matching.block.parts import Flags, Part
@@ -89,6 +90,8 @@ class Block(Algorithm):
         waiting = iter(expressions)
         first = list(islice(waiting, _MANY))
         if len(first) < _MANY:
+            for expression in first:
+                check(expression)  # what cannot be laid out is refused now, and not when somebody matches
             return first
         drafting = Drafting()
         drafting.add_many(count(), chain(first, waiting))

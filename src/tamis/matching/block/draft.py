@@ -33,8 +33,10 @@ from tamis.language.expressions import (
     fold_shared,
 )
 from tamis.language.rewrites import flatten, fold_constants, nnf
+from tamis.language.rewrites.junctions import conjunction
+from tamis.matching.block.budgets import asked_whole, is_linear
 from tamis.matching.block.kernels import NONE
-from tamis.matching.block.plans import ALWAYS, LEAF, NEVER, Clause, plan_of, sketched
+from tamis.matching.block.plans import ALWAYS, LEAF, NEVER, Clause, plan_of, sketched, with_leaves
 from tamis.matching.leaves import Leaves, Starts, integers, starts_of
 
 if TYPE_CHECKING:
@@ -136,31 +138,53 @@ class Drafting:
     # -- General Boolean expressions
 
     def _add_general(self, handle: int, expression: Expression) -> None:
+        if not is_linear(expression):
+            operands = expression.operands if type(expression) is And else (expression,)
+            whole = asked_whole(operands)
+            if whole:
+                self._add_partly(handle, [operand for operand in operands if operand not in whole], whole)
+                return
         if self._take_sketched(handle, expression):
             return
-        # In negation normal form unknown may be read as false, and then folded away.
-        positive = fold_shared(fold_constants(nnf(expression)), _without_unknown)
-        rewritten = flatten(fold_constants(positive))
+        rewritten = _monotone(expression)
         if rewritten in (FALSE, TRUE):
             self._take(handle, ALWAYS if rewritten == TRUE else NEVER, [])
         elif not self._take_sketched(handle, rewritten):
             self._take_planned(handle, (LEAF,), [self._leaves.truth(rewritten, True)])
 
+    def _add_partly(self, handle: int, others: list[Expression], whole: list[Expression]) -> None:
+        """Take the conjunction of some conditions that are taken apart and of others that are not."""
+        rest = _monotone(conjunction(others))
+        if rest == FALSE:
+            self._take(handle, NEVER, [])
+            return
+        outline, leaves = (
+            ((), []) if rest == TRUE else self._sketched_leaves(rest) or ((LEAF,), [self._leaves.truth(rest, True)])
+        )
+        leaves += [self._leaves.truth(operand, True) for operand in whole]
+        self._take_planned(handle, with_leaves(outline, len(whole)), leaves)
+
     def _take_sketched(self, handle: int, expression: Expression) -> bool:
         """Take a subscription if it is a tree of AND, OR and `at_least` over leaves."""
+        sketch = self._sketched_leaves(expression)
+        if sketch is not None:
+            self._take_planned(handle, *sketch)
+        return sketch is not None
+
+    def _sketched_leaves(self, expression: Expression) -> tuple[tuple[int, ...], list[int]] | None:
+        """Return the outline and the leaves of a tree of AND, OR and `at_least`; None if it is something else."""
         sketch = sketched(expression)
         if sketch is None:
-            return False
+            return None
         outline, predicates = sketch
         leaves = self._leaves.leaves(predicates)
         for position, leaf in enumerate(leaves):
             if leaf < 0:
                 predicate = predicates[position]
                 if type(predicate) not in _TREES:
-                    return False
+                    return None
                 leaves[position] = self._leaves.truth(predicate, True)  # too deep to take apart
-        self._take_planned(handle, outline, leaves)
-        return True
+        return outline, leaves
 
     def _take_planned(self, handle: int, outline: tuple[int, ...], leaves: list[int]) -> None:
         self._take(handle, plan_of(outline, tuple(map(self._leaves.operation, leaves))), leaves)
@@ -214,6 +238,12 @@ class Drafting:
             integers(self._step_actions, np.uint8),
             integers(self._step_leaves, np.uint32),
         )
+
+
+def _monotone(expression: Expression) -> Expression:
+    """Return what is true for the same events, without NOT and XOR: unknown is then read as false, and folded away."""
+    positive = fold_shared(fold_constants(nnf(expression)), _without_unknown)
+    return flatten(fold_constants(positive))
 
 
 def _without_unknown(node: Expression, below: list[Expression]) -> Expression:

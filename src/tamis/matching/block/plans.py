@@ -36,6 +36,8 @@ NO_LEAF = -1
 DEEPEST_STACK = 8
 """How many bitmaps a tree may need at once."""
 _MOST_CLAUSES = 32
+_MOST_WRITTEN, _MOST_TIMES = 4_096, 4
+"""Clauses may have so many leaves together, or so many times those of the tree; else there is one clause."""
 _DEEPEST_TREE = 100
 _MOST_PLANS = 4_096
 _LARGEST_KEPT = 64
@@ -107,6 +109,18 @@ def _sketch(node: Any, parent: int, depth: int, outline: list[int], predicates: 
     return True
 
 
+def with_leaves(outline: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the outline of what a tree asks, and so many leaves behind those of the tree.
+
+    >>> with_leaves((_ANY, LEAF, LEAF, _CLOSE), 2)
+    (1, 2, 0, 0, -1, 0, 0, -1)
+    """
+    inner = outline[1:-1] if outline[:1] == (_ALL,) else outline
+    if len(inner) + count == 1:
+        return (*inner, *[LEAF] * count)
+    return (_ALL, *inner, *[LEAF] * count, _CLOSE)
+
+
 # -- Plans
 
 
@@ -144,7 +158,22 @@ def plan_of(outline: tuple[int, ...], operations: tuple[int, ...]) -> tuple[Clau
 
 def _plan(outline: tuple[int, ...], operations: tuple[int, ...]) -> tuple[Clause, ...]:
     root = _tree(outline, operations)
-    return tuple(map(_clause, _splits(root) if root.cost < 1 else [_Split([], [root])]))
+    splits = _splits(root) if root.cost < 1 else []
+    if not splits or _written(splits) > max(_MOST_WRITTEN, _MOST_TIMES * len(operations)):
+        splits = [_Split([], [root])]
+    return tuple(map(_clause, splits))
+
+
+def _written(splits: list[_Split]) -> int:
+    """Return how many leaves clauses have together: what they share each of them has."""
+    counts: dict[int, int] = {}
+
+    def count(node: _Node) -> int:
+        if id(node) not in counts:
+            counts[id(node)] = 1 if node.kind == LEAF else sum(map(count, node.children))
+        return counts[id(node)]
+
+    return sum(len(split.leaves) + sum(map(count, split.trees)) for split in splits)
 
 
 _kept_plan = lru_cache(_MOST_PLANS)(_plan)
@@ -258,11 +287,14 @@ def _jumps(root: _Node) -> list[tuple[int, int, int]]:
         else:
             # row[n]: where to go when n more must hold, from the operand that was looked at last
             row = [on_true] + [on_false] * node.count
+            last = len(node.children) - 1
             for position, child in enumerate(reversed(node.children)):
-                most = min(node.count, position + 1)
+                # Fewer cannot be needed than if all before held, nor more than are left.
+                least, most = max(1, node.count - (last - position)), min(node.count, position + 1)
                 row = [
                     on_true,
-                    *(emit(child, row[needed - 1], row[needed]) for needed in range(1, most + 1)),
+                    *[on_false] * (least - 1),
+                    *(emit(child, row[needed - 1], row[needed]) for needed in range(least, most + 1)),
                     *[on_false] * (node.count - most),
                 ]
             target = row[node.count]
