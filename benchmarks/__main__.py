@@ -41,6 +41,7 @@ from benchmarks.relations import covering, hard_relations, relations, solvers
 from benchmarks.routing import routing_events, routing_tables
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
+from benchmarks.spark_forests import spark_forests
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
 from benchmarks.warm_up import warm_up
 from benchmarks.watching import watching
@@ -84,6 +85,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
     "spark": spark,
+    "spark_forests": spark_forests,
     "spark_growth": spark_growth,
     "spark_start": spark_start,
 }

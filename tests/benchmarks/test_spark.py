@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.spark import spark as spark_benchmark
 from benchmarks.spark import spark_growth, spark_start
+from benchmarks.spark_forests import spark_forests
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -30,3 +31,9 @@ def test_starting_is_measured_setting_by_setting():
     assert rows[0]["java_cpu_saved"] == 0
     by_name = {row["session"]: row["java_cpu_s"] for row in rows}
     assert by_name["and the class archive"] < by_name["Spark as it comes"]
+
+
+def test_the_way_of_a_forest_to_a_host_is_measured():
+    rows = list(spark_forests(megabytes=(0.1, 2)))
+    assert [row["megabytes"] for row in rows] == [0.1, 2]
+    assert all(row["wrong"] == 0 and row["first_of_copy"] > 0 for row in rows)

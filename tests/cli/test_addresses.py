@@ -59,7 +59,7 @@ def stream(folder, rules, *, events, out=None, checkpoint="checkpoint", more=())
         ({"out": "https://anna:secret@example.org/"}, "go into a header"),
         ({"out": "http://localhost/hook", "more": ["--out-option", "batch_rows=0"]}, "from 1 on"),
         ({"out": "kafka://localhost/matches"}, "kafka_messages"),
-        ({"out": "s3://bucket/matches"}, "cannot go to s3://bucket/matches"),
+        ({"out": "redis://host/matches"}, "cannot go to redis://host/matches"),
         ({"out": "matches", "more": ["--out-option", "mode=append"]}, "has no option 'mode'"),
         ({"more": ["--format", "xml"]}, "There are parquet, json, csv"),
     ],

@@ -104,3 +104,24 @@ def test_what_spark_cannot_read_is_told_in_a_line(folder):
     assert "Spark says: " in result.stderr
     assert "Traceback" not in result.stderr
     assert "\tat " not in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["file:/", "file:///", "viewfs"])
+def test_every_folder_of_a_stream_may_be_an_address(folder, spark, monkeypatch, kind):
+    from tamis.spark import commits, read_matches
+    from tests.spark.test_folders import address
+
+    (folder / "here").mkdir()
+    monkeypatch.chdir(folder / "here")
+    place = address(spark, folder, kind)
+    result = tamis(
+        "stream", "--events", f"{place}/arriving", "--subscriptions", f"{place}/rules.csv", "--out", f"{place}/out",
+        "--checkpoint", f"{place}/checkpoint", "--rejected", f"{place}/bad.jsonl", "--keep", "number", "--once",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert {row.number for row in read_matches(spark, f"{place}/out").collect()} == {0, 1, 2}
+    assert len(commits(f"{place}/out")) == 1
+    (line,) = (folder / "bad.jsonl").read_text().splitlines()
+    assert json.loads(line)["subscription_id"] == 2
+    assert (folder / "checkpoint" / "tamis" / "subscriptions").is_dir()
+    assert not list((folder / "here").iterdir()), "something lies in a folder that is called like a scheme"

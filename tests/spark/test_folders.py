@@ -24,7 +24,9 @@ def address(spark, folder, kind):
     """A folder of this machine, in the words of each kind; viewfs is Hadoop's federation of file systems."""
     if kind == "viewfs":
         settings = spark.sparkContext._jsc.hadoopConfiguration()
-        name = re.sub("[^a-z0-9]+", "-", folder.parent.name.lower())  # a file system is opened once for each name
+        name = re.sub(
+            "[^a-z0-9]+", "-", "-".join(folder.parts[-2:]).lower()
+        )  # a file system is opened once for each name
         settings.set(f"fs.viewfs.mounttable.{name}.link./data", f"file://{folder}")
         return f"viewfs://{name}/data"
     return {"path": "", "file:/": "file:", "file:///": "file://"}[kind] + str(folder)

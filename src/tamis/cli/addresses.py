@@ -54,6 +54,20 @@ def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
     return found
 
 
+def on_disk(place: str) -> Path | None:
+    """Return the path of what lies on this machine; None for an address that only Spark reaches.
+
+    >>> str(on_disk("events/a.csv")), str(on_disk("file:///tmp/a.csv")), on_disk("hdfs://host/a.csv")
+    ('events/a.csv', '/tmp/a.csv', None)
+    """
+    from pathlib import Path
+
+    scheme, colon, rest = place.partition(":")
+    if not colon or len(scheme) < 2 or not scheme.isalnum():  # one letter is a drive
+        return Path(place)
+    return Path("/" + rest.lstrip("/")) if scheme.lower() == "file" else None
+
+
 def is_stream(events: str) -> bool:
     """Do events come from a server, and not from files?"""
     return scheme_of(events) == "kafka" or is_nats(events)
@@ -101,7 +115,7 @@ def events_of(
     options: dict[str, str],
     schema: str | None,
     keep: list[str] | None,
-    remembered: Path | None = None,
+    remembered: str | None = None,
     *,
     streaming: bool,
 ) -> Any:

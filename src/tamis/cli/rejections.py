@@ -6,14 +6,15 @@ With `--strict` they are reason enough to do nothing: exit code 1, and nothing i
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
+from tamis.cli.addresses import on_disk
 from tamis.cli.output import NO, show, to_complain, to_programs, visible
 
 if TYPE_CHECKING:
@@ -73,20 +74,34 @@ def refuse(rejected: Sequence[Rejection], as_json: bool) -> None:
 
 def write_rejected(rejected: Sequence[Rejection], file: str, id: str, where: str) -> None:
     """Write rejected rows with their reasons; a report of a former run is replaced, and goes if there is nothing."""
-    path = Path(file)
-    if path.is_dir():
-        shutil.rmtree(path)
+    place = on_disk(file)
+    if place is None:
+        from tamis.spark.folders import file_at
+
+        folder, name = file_at(file)
+        folder.remove(name)
+    elif place.is_dir():
+        shutil.rmtree(place)
     else:
-        path.unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
     if not rejected:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    content = _written(rejected, file.lower().rpartition(".")[2], id, where)
+    if place is None:
+        folder.put(name, content)
+    else:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def _written(rejected: Sequence[Rejection], ending: str, id: str, where: str) -> bytes:
     rows = [{id: row.id, where: row.condition, "error": row.error, "message": row.message} for row in rejected]
-    if path.suffix.lower() in (".csv", ".parquet"):
+    if ending in ("csv", "parquet"):
         import pyarrow as pa
         from pyarrow import csv, parquet
 
-        (csv.write_csv if path.suffix.lower() == ".csv" else parquet.write_table)(pa.Table.from_pylist(rows), path)
-    else:
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        path.write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
+        buffer = io.BytesIO()
+        (csv.write_csv if ending == "csv" else parquet.write_table)(pa.Table.from_pylist(rows), buffer)
+        return buffer.getvalue()
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return "".join(lines).encode("utf-8", errors="backslashreplace")

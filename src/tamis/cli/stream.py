@@ -6,7 +6,7 @@ A stream on Spark: it goes on where it stopped, or was killed, and no match is l
 import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +22,7 @@ from tamis.cli.addresses import (
     is_stream,
     look_at_events,
     look_at_out,
+    on_disk,
     read_options,
 )
 from tamis.cli.figures import served, write_figures
@@ -83,11 +84,11 @@ def stream(
     events: Annotated[
         str, typer.Option(metavar="DIR|URL", help="Where events arrive: a folder, nats://... or kafka://...")
     ],
-    subscriptions: Annotated[Path, typer.Option(metavar="PATH", help="A table, or the folder of a log.")],
+    subscriptions: Annotated[str, typer.Option(metavar="PATH", help="A table, or the folder of a log.")],
     out: Annotated[
         str, typer.Option(metavar="DIR|URL", help="Where the matches go: a folder, nats://... or https://...")
     ],
-    checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="What lets the stream go on.")],
+    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="What lets the stream go on.")],
     kind: Annotated[
         str,
         typer.Option(
@@ -141,7 +142,7 @@ def stream(
             _arriving, events=events, options=source, kind=kind, schema=schema, files=files, checkpoint=checkpoint
         )
         starting |= {"quick": master is None and once}  # a stream without an end is a long job
-        kept = rejected or str(checkpoint / "rejected.jsonl")
+        kept = rejected or f"{checkpoint.rstrip('/')}/rejected.jsonl"
         figures, bad = _run(
             arriving, subscriptions, matching, starting, metrics, metrics_port, None if strict else kept, as_json
         )
@@ -157,22 +158,24 @@ def stream(
 
 
 def _look_first(
-    events: str, source: dict[str, str], subscriptions: Path, out: str, sink: dict[str, str], master: str | None
+    events: str, source: dict[str, str], subscriptions: str, out: str, sink: dict[str, str], master: str | None
 ) -> None:
     """Say what is wrong before Spark starts."""
     from tamis.sources.tables import ENDINGS
     from tamis.spark.java import require_java
     from tamis.spark.session import is_remote
 
-    for path in (Path(events), subscriptions) if not scheme_of(events) else (subscriptions,):
-        if not path.exists():
+    arriving = None if is_stream(events) else on_disk(events)
+    asked = on_disk(subscriptions)
+    for path in (arriving, asked):
+        if path is not None and not path.exists():
             raise InputError(f"there is nothing at {path}")
-    if not scheme_of(events) and not Path(events).is_dir():
+    if arriving is not None and not arriving.is_dir():
         raise InputError(
             f"{events} is a file, and events arrive in a folder",
             hint="Name its folder; or match the file as it is: tamis match.",
         )
-    if subscriptions.is_file() and subscriptions.suffix.lower() not in ENDINGS:
+    if asked is not None and asked.is_file() and asked.suffix.lower() not in ENDINGS:
         raise InputError(
             f"{subscriptions} is neither a table nor the folder of a log", hint=f"Tables end with {', '.join(ENDINGS)}."
         )
@@ -185,7 +188,7 @@ def _look_first(
 
 def _run(
     arriving: Callable[..., Any],
-    subscriptions: Path,
+    subscriptions: str,
     matching: dict[str, Any],
     starting: dict[str, Any],
     metrics: Path | None,
@@ -232,13 +235,13 @@ def _arriving(
     schema: str | None,
     files: int,
     keep: list[str] | None,
-    checkpoint: Path,
+    checkpoint: str,
 ) -> Any:
     """Return the stream of events: of a broker, or of the files of a folder."""
     if is_stream(events):
-        remembered = checkpoint / "tamis" / "columns.json"
+        remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
         return events_of(session, events, options, schema, keep, remembered, streaming=True)
-    if not scheme_of(events) and not any(Path(events).iterdir()):
+    if (local := on_disk(events)) is not None and not any(local.iterdir()):
         raise InputError(f"{events} is empty: its first file says which columns events have")
     from tamis.spark.files import CSV
     from tamis.spark.sources import register
@@ -252,7 +255,7 @@ def _arriving(
 
 
 def _asked(
-    session: Any, path: Path, checkpoint: Path, id: str, where: str, schema: "Schema", strict: bool
+    session: Any, path: str, checkpoint: str, id: str, where: str, schema: "Schema", strict: bool
 ) -> tuple["SubscriptionLog | None", list["Rejection"]]:
     """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says.
 
@@ -264,14 +267,14 @@ def _asked(
     from tamis.spark.columns import column, require
     from tamis.spark.files import read_in_order
 
-    if path.suffix.lower() not in ENDINGS:
-        return on_spark.SubscriptionLog(path), []
-    table = read_in_order(session, str(path))
+    if PurePosixPath(path).suffix.lower() not in ENDINGS:
+        return on_spark.SubscriptionLog(path, spark=session), []
+    table = read_in_order(session, path)
     require(table, (id, where), "subscriptions")
     rows = [(row[0], row[1]) for row in table.select(column(id), column(where)).collect()]
     if strict:
         _, bad = admitted((Row(*row) for row in rows), schema)
         if bad:
             return None, bad
-    log = on_spark.SubscriptionLog(checkpoint / "tamis" / "subscriptions")
+    log = on_spark.SubscriptionLog(f"{checkpoint.rstrip('/')}/tamis/subscriptions", spark=session)
     return log, log.load(rows, schema)

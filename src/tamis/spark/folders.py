@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
@@ -64,6 +65,10 @@ class Folder(ABC):
     def put_new(self, name: str, content: bytes) -> bool:
         """Write a file that must not be there yet; return whether it is ours."""
 
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file or a folder, if it is there."""
+
     def record(self, name: str) -> Any:
         """Read a record; None where there is none."""
         content = self.read(name)
@@ -111,6 +116,13 @@ class DiskFolder(Folder):
 
     def put_new(self, name: str, content: bytes) -> bool:
         return durable.put_new(self.path / name, content)
+
+    def remove(self, name: str) -> None:
+        path = self.path / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
     def record(self, name: str) -> Any:
         return durable.record(self.path / name)
@@ -176,6 +188,13 @@ class HadoopFolder(Folder):
                 return False
             raise self._failed("written", error) from error
         return True
+
+    def remove(self, name: str) -> None:
+        _, manager, _ = self._open()
+        try:
+            manager.delete(self._path(name))
+        except Exception as error:
+            raise self._failed("cleared", error) from error
 
     def _write(self, name: str, content: bytes, *, overwrite: bool) -> None:
         _, manager, system = self._open()
