@@ -86,3 +86,23 @@ def test_matches_go_to_a_webhook(rules):
         result = tamis("run", "--subscriptions", "rules.csv", "--keep", "number", "--out", receiver.url, input=LINES)
         assert result.exit_code == 0, result.stderr
         assert [row["number"] for row in receiver.rows()[0]] == [0, 1, 2]
+
+
+def test_events_of_nats_become_messages_of_nats(rules):
+    pytest.importorskip("nats")
+    from tests.spark.nats_server import NatsServer
+
+    server = NatsServer(rules / "nats")
+    try:
+        events, matches = server.make("IN", subjects=["in.a"]), server.make("OUT", subjects=["out.>"])
+        server.publish("IN", [line.encode() for line in LINES.splitlines()], subject="in.a")
+        result = tamis(
+            "run", "--subscriptions", "rules.csv", "--events", events, "--keep", "number",
+            "--out", f"{matches}?subject=out.{{subscription_id}}",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.stderr
+        assert "10 events, 3 matches" in result.stderr
+        found = [(message.subject, json.loads(message.body)["number"]) for message in server.messages("OUT")]
+        assert found == [("out.cheap", number) for number in range(3)]
+    finally:
+        server.stop()
