@@ -98,7 +98,7 @@ class CoveringSummary(Summary):
             del self._groups[group.known]
             del self._under[group.entry][group]
             self._left(group)
-        elif self._coverage[group.entry] is group.known:
+        elif group.sources.imperfection and self._coverage[group.entry] is group.known:
             self._become(group.entry, group.sources.imperfection)
 
     def close(self) -> None:

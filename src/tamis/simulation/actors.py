@@ -40,6 +40,7 @@ class Actor:
         self._chance = chance
         self._scenario = scenario
         self._schema = scenario.kept_schema
+        self._asking = Random(scenario.seed)  # questions change nothing, and so nothing that is drawn after them
         self._count = 0
         self._published: list[tuple[str, str, dict[str, Any]]] = []
         self._actions: list[Callable[[], None]] = [self._subscribe, self._unsubscribe, self.publish]
@@ -93,7 +94,7 @@ class Actor:
 
     def ask(self) -> tuple[str, Expression, bool | None]:
         """Let somebody ask whether anybody else wants something; return who, what, and the answer."""
-        client, filter_ = self._chance.choice(list(self._network.clients)), self._filter()
+        client, filter_ = self._asking.choice(list(self._network.clients)), self._asking.choice(_pool())
         return client, filter_, self._network.ask(client, filter_)
 
     def leave(self) -> None:
