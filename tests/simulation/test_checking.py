@@ -129,7 +129,7 @@ def test_what_is_left_of_brokers_that_neither_flood_nor_announce_is_a_problem():
     assert run.problems == []
     everything = tamis.parse("TRUE")
     run.network.brokers["b1"].table.add("b0", 99, everything)
-    run.network.brokers["b1"]._links["b2"].advertise(99, everything)
+    run.network.brokers["b1"]._links["b2"].advertise(99, everything, everything)
     run.checker.check_empty()
     assert run.problems == [
         "tables: b1 still knows 99, TRUE of b0",
