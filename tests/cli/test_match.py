@@ -9,7 +9,7 @@ from pyarrow import csv, parquet
 
 from tamis.matching import Matcher
 from tamis.workloads import WORKLOADS
-from tests.cli.conftest import tamis
+from tests.cli.conftest import program, tamis
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]  # the command takes the session that is there
 
@@ -118,3 +118,92 @@ def test_java_is_quick_only_for_small_files_and_where_no_master_is_named(files, 
         monkeypatch.setattr(module, "LARGE", 1)
     tamis(*arguments)
     assert seen == [True, False, False]
+
+
+@pytest.fixture
+def addressed(tmp_path, monkeypatch):
+    """A folder with events and rules, one of which is bad; we stand in another, which has to stay empty."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    parquet.write_table(pa.table({"number": range(10)}), tmp_path / "there" / "events.parquet")
+    rules = "subscription_id,condition\nfew,number < 3\nbad,number <\n"
+    (tmp_path / "there" / "rules.csv").write_text(rules)
+    yield tmp_path / "there"
+    assert not list((tmp_path / "here").iterdir()), "something lies in a folder that is called like a scheme"
+
+
+def match_at(place, *more, rejected=None):
+    aside = ("--rejected", rejected) if rejected else ()
+    return (
+        "match", "--events", f"{place}/events.parquet", "--subscriptions", f"{place}/rules.csv",
+        "--out", f"{place}/pairs.parquet", "--json", *aside, *more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["auto", "local", "spark"])
+@pytest.mark.parametrize("kind", ["path", "file:/", "file:///", "viewfs"])
+def test_every_place_may_be_an_address_of_every_kind_in_every_engine_that_reaches_it(addressed, spark, kind, engine):
+    from tests.spark.test_folders import address
+
+    place = address(spark, addressed, kind)
+    result = tamis(*match_at(place, "--engine", engine, rejected=f"{place}/aside/bad.jsonl"))
+    if (kind, engine) == ("viewfs", "local"):
+        assert result.exit_code == 2
+        message = json.loads(result.stdout)["error"]["message"]
+        assert message == "the local engine cannot do this: viewfs: addresses are read and written by Spark"
+        assert len(list(addressed.iterdir())) == 2
+        return
+    document = json.loads(result.stdout)
+    assert document["engine"] == ("local" if engine != "spark" and kind != "viewfs" else "spark")
+    assert (document["rows"], document["out"]) == (3, f"{place}/pairs.parquet")
+    assert document["rejected_file"] == f"{place}/aside/bad.jsonl"
+    assert sorted(parquet.read_table(addressed / "pairs.parquet")["number"].to_pylist()) == [0, 1, 2]
+    (line,) = (addressed / "aside" / "bad.jsonl").read_text().splitlines()
+    assert json.loads(line)["subscription_id"] == "bad"
+    # What is there is replaced only if somebody says so; rejected rows lie beside the matches if nobody says where.
+    again = tamis(*match_at(place, "--engine", engine))
+    assert (again.exit_code, "is there already" in again.stdout) == (2, True)
+    document = json.loads(tamis(*match_at(place, "--engine", engine, "--overwrite")).stdout)
+    assert (document["rows"], document["rejected_file"]) == (3, f"{place}/pairs.rejected.jsonl")
+    assert (addressed / "pairs.rejected.jsonl").is_file()
+
+
+@pytest.mark.parametrize("given", ["events", "subscriptions", "out", "rejected"])
+def test_one_address_that_only_spark_reaches_is_enough_to_take_spark(addressed, spark, given):
+    from tests.spark.test_folders import address
+
+    names = {"events": "events.parquet", "subscriptions": "rules.csv", "out": "pairs.csv", "rejected": "bad.csv"}
+    far = address(spark, addressed, "viewfs")
+    places = {name: f"{far if name == given else addressed}/{file}" for name, file in names.items()}
+    arguments = [word for name, place in places.items() for word in (f"--{name}", place)]
+    refused = tamis("match", *arguments, "--engine", "local", "--json")
+    assert "viewfs: addresses are read and written by Spark" in json.loads(refused.stdout)["error"]["message"]
+    document = json.loads(tamis("match", *arguments, "--json").stdout)
+    assert (document["engine"], document["rows"], document["rejected"]) == ("spark", 3, 1)
+    assert (addressed / "pairs.csv" / "_SUCCESS").is_file()
+    assert (addressed / "bad.csv").is_file()
+
+
+def test_a_program_of_its_own_writes_rejected_rows_to_an_address_before_its_spark_ends(addressed, tmp_path):
+    (tmp_path / "conf").mkdir()
+    settings = f"spark.hadoop.fs.viewfs.mounttable.far.link./data file://{addressed}\n"
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(settings)
+    done = program(*match_at("viewfs://far/data"), env={"SPARK_CONF_DIR": str(tmp_path / "conf")})
+    assert done.returncode == 0, done.stderr.decode()
+    assert json.loads(done.stdout)["rejected_file"] == "viewfs://far/data/pairs.rejected.jsonl"
+    assert len((addressed / "pairs.rejected.jsonl").read_text().splitlines()) == 1
+
+
+def test_addresses_that_mean_nothing_are_told(addressed):
+    for place, told in (
+        (f"file://host{addressed}", "a file: address names no host"),
+        ("file:events", "a file: address has a whole path"),
+        (f"file:{addressed}/none", f"there is nothing at file:{addressed}/none/events.parquet"),
+        ("nope://bucket", "nope"),
+    ):
+        result = tamis(*match_at(place))
+        assert result.exit_code == 2, result.stdout
+        assert told in json.loads(result.stdout)["error"]["message"]
+    result = tamis(*match_at(str(addressed), "--master", "sc://localhost:1", rejected="s3a://bucket/bad.csv"))
+    assert "by Spark Connect" in json.loads(result.stdout)["error"]["message"]

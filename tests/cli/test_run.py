@@ -106,3 +106,21 @@ def test_events_of_nats_become_messages_of_nats(rules):
         assert found == [("out.cheap", number) for number in range(3)]
     finally:
         server.stop()
+
+
+def test_file_addresses_are_paths_and_what_spark_reaches_is_refused(rules):
+    (rules / "events.jsonl").write_text(LINES)
+    for place, name in (("file:", "one"), ("file://", "two")):
+        result = tamis(
+            "run", "--subscriptions", f"{place}{rules}/rules.csv", "--events", f"{place}{rules}/events.jsonl",
+            "--out", f"{place}{rules}/{name}.parquet", "--rejected", f"{place}{rules}/{name}.jsonl",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.stderr
+        assert parquet.read_table(rules / f"{name}.parquet").num_rows == 3
+        assert len((rules / f"{name}.jsonl").read_text().splitlines()) == 2
+    before = sorted(path.name for path in rules.iterdir())
+    for given in (("--out", "hdfs:/a/pairs.csv"), ("--rejected", "s3a://b/bad.csv"), ("--events", "s3a://b/a.csv")):
+        result = tamis("run", "--subscriptions", "rules.csv", *given, input="")
+        assert result.exit_code == 2
+        assert "is reached by Spark" in result.stderr
+    assert sorted(path.name for path in rules.iterdir()) == before

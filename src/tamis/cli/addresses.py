@@ -15,7 +15,6 @@ from tamis.sources.nats_address import is_nats, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 SchemaOption = Annotated[
     str | None,
@@ -52,20 +51,6 @@ def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
             raise InputError(f"{flag} takes NAME=VALUE, not {each!r}")
         found[name] = value
     return found
-
-
-def on_disk(place: str) -> Path | None:
-    """Return the path of what lies on this machine; None for an address that only Spark reaches.
-
-    >>> str(on_disk("events/a.csv")), str(on_disk("file:///tmp/a.csv")), on_disk("hdfs://host/a.csv")
-    ('events/a.csv', '/tmp/a.csv', None)
-    """
-    from pathlib import Path
-
-    scheme, colon, rest = place.partition(":")
-    if not colon or len(scheme) < 2 or not scheme.isalnum():  # one letter is a drive
-        return Path(place)
-    return Path("/" + rest.lstrip("/")) if scheme.lower() == "file" else None
 
 
 def is_stream(events: str) -> bool:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.inputs import InputError
-from tamis.sources.nats_address import is_nats, scheme_of
+from tamis.sources.disk import on_disk
+from tamis.sources.nats_address import is_nats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,9 +46,10 @@ def chosen(
     schema: str | None,
     *,
     names_spark: bool,
+    rejected: str | None = None,
 ) -> Engine:
     """Return the engine: the one that is asked for, or the one that fits."""
-    reason = _only_spark(events, subscriptions, out, options, schema, names_spark)
+    reason = _elsewhere(events, subscriptions, out, rejected) or _only_spark(events, options, schema, names_spark)
     if asked is Engine.local and reason is not None:
         raise InputError(f"the local engine cannot do this: {reason}", hint="Leave it to Spark: --engine spark.")
     if asked is not Engine.auto:
@@ -55,15 +57,10 @@ def chosen(
     return Engine.local if reason is None and size_of((events, subscriptions)) < LARGE else Engine.spark
 
 
-def _only_spark(
-    events: str, subscriptions: str, out: str, options: Mapping[str, str], schema: str | None, names_spark: bool
-) -> str | None:
+def _only_spark(events: str, options: Mapping[str, str], schema: str | None, names_spark: bool) -> str | None:
     """Return why only Spark can do it; None if one process can."""
     if names_spark or "PYSPARK_GATEWAY_PORT" in os.environ:
         return "a master or jars are named, which are Spark's"
-    for place in (events, subscriptions, out):
-        if scheme_of(place) and not (place == events and is_nats(place)):
-            return f"{scheme_of(place)}:// is read and written by Spark"
     if schema is not None:
         return "--schema is written in Spark's words"
     if is_nats(events):
@@ -75,8 +72,16 @@ def _only_spark(
     return f"the option {unknown[0]!r} is one of Spark's readers" if unknown else None
 
 
+def _elsewhere(events: str, *others: str | None) -> str | None:
+    """Return which address only Spark reaches; None if all lies on this machine, or events come from NATS."""
+    for place in (None if is_nats(events) else events, *others):
+        if place is not None and on_disk(place) is None:
+            return f"{place.partition(':')[0]}: addresses are read and written by Spark"
+    return None
+
+
 def size_of(paths: Iterable[str]) -> int:
     """Return the bytes of the files that lie on this machine; what lies elsewhere counts nothing."""
-    local = (Path(path) for path in paths if "://" not in path)
-    files = (each for path in local for each in (path.rglob("*") if path.is_dir() else (path,)))
+    local = (on_disk(path) for path in paths)
+    files = (each for path in local if path is not None for each in (path.rglob("*") if path.is_dir() else (path,)))
     return sum(each.stat().st_size for each in files if each.is_file())

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.text import Text
@@ -38,6 +38,7 @@ from tamis.cli.rejections import (
     write_rejected,
 )
 from tamis.cli.unmet import show_unmet
+from tamis.sources.disk import as_path, on_disk
 
 if TYPE_CHECKING:
     from tamis.matching.admission import Rejection
@@ -98,17 +99,21 @@ def match(
     """Match the events of files, or of a broker, against the subscriptions of files, here or on Spark."""
     with mistakes_shown(as_json):
         source = read_options(events_option, "--events-option")
-        if rejected and "://" in rejected:
-            raise InputError(f"rejected rows go to a file on this machine, not to {rejected}")
         _look_first((events, subscriptions), (out, rejected), overwrite)
         look_at_events(events, source, streaming=False)
         is_on_spark = master is not None or jars is not None
-        taken = chosen(engine, events, subscriptions, out, source, schema, names_spark=is_on_spark)
+        taken = chosen(engine, events, subscriptions, out, source, schema, names_spark=is_on_spark, rejected=rejected)
         naming: dict[str, Any] = {"id": id_column, "where": where}
         if taken is Engine.local:
-            told, bad = _matched_here(events, source, subscriptions, out, naming, keep or None, result.value, strict)
+            kept = rejected or _beside(out)
+            places = as_path(events), source, as_path(subscriptions), as_path(out)
+            told, bad = _matched_here(*places, naming, keep or None, result.value, strict)
+            if told is not None:
+                write_rejected(bad, kept, **naming)
         else:
             _look_for_java(master)
+            kept = _kept(rejected, out, master)
+            targets = _Targets(out, kept, () if overwrite else (out, *([rejected] if rejected else [])))
             read = partial(_read, events=events, options=source, schema=schema, keep=keep)
             quick = master is None and size_of((events, subscriptions)) < LARGE and not is_stream(events)
             options = {
@@ -118,12 +123,11 @@ def match(
                 "quick": quick,
                 "config": connector(events, jars),
             }
-            told, bad = _matched(read, subscriptions, out, naming, keep or None, result.value, options, strict)
+            told, bad = _matched(read, subscriptions, targets, naming, keep or None, result.value, options, strict)
     if told is None:
         refuse(bad, as_json)
         return
-    kept = rejected or _beside(out)
-    write_rejected(bad, kept, id_column, where)
+    told["out"] = out
     if as_json:
         to_programs(told | told_in_json(bad, kept))
         return
@@ -136,13 +140,52 @@ def match(
 
 
 def _beside(out: str) -> str:
-    """Return where rejected rows go if nobody says: beside what is written, or here if that lies elsewhere.
+    """Return where rejected rows go if nobody says: beside what is written.
 
-    >>> _beside("results/pairs.parquet"), _beside("s3://bucket/pairs.csv")
-    ('results/pairs.rejected.jsonl', 'pairs.rejected.jsonl')
+    >>> _beside("results/pairs.parquet"), _beside("s3a://bucket/pairs.csv/")
+    ('results/pairs.rejected.jsonl', 's3a://bucket/pairs.rejected.jsonl')
     """
-    path = Path(out.rstrip("/").rpartition("/")[2] if "://" in out else out)
-    return str(path.with_name(f"{path.stem}.rejected.jsonl"))
+    folder, slash, name = out.rstrip("/").rpartition("/")
+    return f"{folder}{slash}{Path(name).stem}.rejected.jsonl"
+
+
+def _kept(rejected: str | None, out: str, master: str | None) -> str:
+    """Return where rejected rows go on Spark; a client of Spark Connect has no Java machine to reach an address with.
+
+    >>> _kept(None, "s3a://bucket/pairs.csv", None), _kept(None, "s3a://bucket/pairs.csv", "sc://host")
+    ('s3a://bucket/pairs.rejected.jsonl', 'pairs.rejected.jsonl')
+    """
+    from tamis.spark.session import is_remote
+
+    kept = rejected or _beside(out)
+    if not is_remote(master) or on_disk(kept) is not None:
+        return kept
+    if rejected:
+        raise InputError(f"rejected rows cannot go to {rejected} by Spark Connect", hint="Name a file on this machine.")
+    return kept.rpartition("/")[2]
+
+
+class _Targets(NamedTuple):
+    """Where Spark writes: the matches, the rejected rows, and what of it must not be there yet."""
+
+    out: str
+    rejected: str
+    new: tuple[str, ...]
+
+    def require_new(self, session: Any) -> None:
+        """Raise if something is there, or a file system does not answer; on this machine that has been looked at."""
+        from tamis.spark.folders import file_at
+        from tamis.spark.forests import is_connect
+
+        for place in self.new:
+            if on_disk(place) is None and not is_connect(session):
+                folder, name = file_at(place.rstrip("/"), session)
+                if name in folder.names():
+                    raise _taken(place)
+
+
+def _taken(place: str) -> InputError:
+    return InputError(f"{place} is there already", hint="Name another, or add --overwrite.")
 
 
 def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool) -> None:
@@ -150,11 +193,13 @@ def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrit
     from tamis.sources.tables import format_of
 
     for path in read:
-        if "://" not in path and not Path(path).exists():
+        place = on_disk(path)
+        if place is not None and not place.exists():
             raise InputError(f"there is nothing at {path}")
     for target in written:
-        if target and not overwrite and "://" not in target and Path(target).exists():
-            raise InputError(f"{target} is there already", hint="Name another, or add --overwrite.")
+        place = on_disk(target) if target else None
+        if target and place is not None and place.exists() and not overwrite:
+            raise _taken(target)
     for each in (*read, *written):
         if each and not (each == read[0] and is_stream(each)):
             format_of(each)
@@ -216,7 +261,7 @@ def _read(session: Any, events: str, options: dict[str, str], schema: str | None
 def _matched(
     read: Callable[[Any], Any],
     subscriptions: str,
-    out: str,
+    targets: _Targets,
     naming: dict[str, Any],
     keep: list[str] | None,
     result: str,
@@ -232,11 +277,14 @@ def _matched(
     console = to_complain()
     start = perf_counter()
     with console.status("Matching on Spark"), on_spark.running(**options) as session:
+        targets.require_new(session)
         table = read(session)
         compiled = on_spark.compiled(read_in_order(session, subscriptions), schema=Schema.from_spark(table), **naming)
         bad = [Rejection(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
         if bad and strict:
             return None, bad
-        write_table(on_spark.match(table, compiled, keep=keep, result=result), out)
-        rows = read_table(session, out).count() if compiled.count or result != "pairs" else 0
-    return _told("spark", out, result, rows, compiled.count, perf_counter() - start), bad
+        matches = on_spark.match(table, compiled, keep=keep, result=result)
+        write_table(matches, targets.out, replaces=targets.out not in targets.new)
+        write_rejected(bad, targets.rejected, **naming)  # while the session is there that may have to do it
+        rows = read_table(session, targets.out).count() if compiled.count or result != "pairs" else 0
+    return _told("spark", targets.out, result, rows, compiled.count, perf_counter() - start), bad

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from tamis.cli.addresses import on_disk
 from tamis.cli.output import NO, show, to_complain, to_programs, visible
+from tamis.sources.disk import on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -31,6 +31,7 @@ from tamis.cli.rejections import (
     write_rejected,
 )
 from tamis.cli.unmet import show_unmet
+from tamis.sources.disk import as_path, on_disk
 from tamis.sources.nats_address import is_nats, scheme_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def run(
     """Match events as they come in a pipe, from files or from NATS, in this process."""
     with mistakes_shown(as_json):
         source, sink = read_options(events_option, "--events-option"), read_options(out_option, "--out-option")
-        _look_first(events, source, subscriptions, out, sink)
+        events, subscriptions, out = as_path(events), as_path(subscriptions), as_path(out)
+        _look_first(events, source, subscriptions, out, sink, rejected)
         from tamis.cli.local import Rules
         from tamis.sources.tables import read_table
 
@@ -100,9 +102,15 @@ def run(
     show(to_complain(), Text.assemble(("✓ ", "bold green"), told), below="  ")
 
 
-def _look_first(events: str, source: dict[str, str], subscriptions: str, out: str, sink: dict[str, str]) -> None:
+def _look_first(
+    events: str, source: dict[str, str], subscriptions: str, out: str, sink: dict[str, str], rejected: str | None
+) -> None:
+    from tamis.sources.places import is_url
     from tamis.sources.tables import format_of
 
+    for place in (events, subscriptions, out, rejected):
+        if place and on_disk(place) is None and not is_url(place) and scheme_of(place) != "kafka":
+            raise InputError(f"{place} is reached by Spark", hint="tamis stream and tamis match take it.")
     for path in (events, subscriptions):
         if path != "-" and not scheme_of(path) and not Path(path).exists():
             raise InputError(f"there is nothing at {path}")

@@ -22,7 +22,6 @@ from tamis.cli.addresses import (
     is_stream,
     look_at_events,
     look_at_out,
-    on_disk,
     read_options,
 )
 from tamis.cli.figures import served, write_figures
@@ -37,6 +36,7 @@ from tamis.cli.rejections import (
     told_in_json,
     write_rejected,
 )
+from tamis.sources.disk import on_disk
 from tamis.sources.nats_address import scheme_of, without_secrets
 
 if TYPE_CHECKING:

@@ -48,13 +48,13 @@ def read_in_order(spark: SparkSession, path: str) -> DataFrame:
     return table.orderBy("_metadata.file_path", "_metadata.file_block_start", functions.monotonically_increasing_id())
 
 
-def write_table(frame: DataFrame, path: str) -> None:
-    """Write a table to a path, as a folder of files; what is there is replaced. Lists and records in CSV are JSON."""
+def write_table(frame: DataFrame, path: str, *, replaces: bool = True) -> None:
+    """Write a table to a path, as a folder of files, replacing what is there; lists and records in CSV are JSON."""
     kind = format_of(path)
     if kind == "csv":
         nested = {field.name for field in frame.schema.fields if isinstance(field.dataType, ArrayType | StructType)}
         frame = frame.select(
             *(functions.to_json(column(name)).alias(name) if name in nested else column(name) for name in frame.columns)
         )
-    writer = frame.write.format(kind).mode("overwrite")
+    writer = frame.write.format(kind).mode("overwrite" if replaces else "error")
     (writer.options(header="true", escape='"') if kind == "csv" else writer).save(path)

@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tamis.sources.disk import file_path
 from tamis.spark import durable
 from tamis.spark.errors import FolderError, OptionError
 
@@ -255,7 +256,7 @@ def folder_at(place: Place, spark: SparkSession | None = None) -> Folder:
     text = os.fspath(place)
     scheme = scheme_of(text)
     if scheme == "file":
-        return DiskFolder(_on_disk(text), text)
+        return DiskFolder(file_path(text), text)
     if scheme is not None:
         if not isinstance(place, str):
             raise OptionError(f"a path of pathlib holds no address, and {text!r} looks like one: give it as a text")
@@ -291,7 +292,7 @@ def disk_path(place: Place, what: str) -> Path:
         return Path(text)
     if scheme != "file":
         raise OptionError(f"{what} is a folder on a disk that driver and workers share, not {text}")
-    return _on_disk(text)
+    return file_path(text)
 
 
 def scheme_of(place: str) -> str | None:
@@ -302,18 +303,6 @@ def scheme_of(place: str) -> str | None:
     """
     found = _SCHEME.match(place)
     return found[1].lower() if found else None
-
-
-def _on_disk(address: str) -> Path:
-    """Return the path of a `file:` address, read as Hadoop reads it: nothing is decoded."""
-    rest = address.partition(":")[2]
-    if rest.startswith("//") and not rest.startswith("///"):
-        host, _, _ = rest[2:].partition("/")
-        raise OptionError(f"a file: address names no host, as {address} does ({host!r}): file:///folder")
-    path = "/" + rest.lstrip("/")
-    if not rest.startswith("/"):
-        raise OptionError(f"a file: address has a whole path, which {address} has not: file:///folder")
-    return Path(path)
 
 
 def _session(spark: Any) -> Any:
