@@ -309,8 +309,9 @@ class RoutingTable:
         after = self._pruned = PrunedTable(self.share, measure)
         versions, self._versions = self._versions, []
         self._peers, self._keys = [], []
-        for peer in self._neighbours & self._filters.keys():
-            filters = self._filters[peer]
+        for peer, filters in self._filters.items():  # in their order, on which ties between prunings depend
+            if peer not in self._neighbours:
+                continue
             for key, kept in filters.items():
                 if isinstance(kept, Expression):
                     expression = kept
