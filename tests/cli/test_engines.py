@@ -83,7 +83,9 @@ def rows(out):
         instants = {name: pa.timestamp("us", "UTC") for name in ("at",) if name in table.schema.names}
         fields = [pa.field(field.name, instants.get(field.name, field.type)) for field in table.schema]
         table = table.cast(pa.schema(fields))
-        return [(field.name, str(field.type)) for field in fields], Counter(map(repr, table.to_pylist()))
+        return [(field.name, str(field.type).replace(" not null", "")) for field in fields], Counter(
+            map(repr, table.to_pylist())
+        )
     if kind == ".csv":
         options = csv.ParseOptions(newlines_in_values=True)
         tables = [csv.read_csv(file, parse_options=options) for file in files]
@@ -130,6 +132,94 @@ def test_lines_that_are_no_json_are_refused_by_both(tmp_path, spark):
         )
 
 
+SCHEMAS = {
+    "csv": "n bigint, price double, name string, day date, at timestamp, sure boolean, cost decimal(6,1), beyond int",
+    "jsonl": "name string, n int, price double, day date, at timestamp, sure boolean, cost decimal(6,1), tags array<int>, "
+             "seller struct<id: bigint, city: string>, absent string",
+    "parquet": "number bigint, name string, absent double, tags array<string>, seller struct<id: bigint>",
+}  # fmt: skip
+SAID = {
+    "csv": """number,price,name,day,at,sure,cost
+1,5,a,2024-01-31,2024-01-31 10:00:00,true,1.25
+x,x,,x,x,x,x
++7,NaN,"""
+    """\"\",2024-13-01,2024-01-31,FALSE,99999.94
+99999999999999999999,-Infinity,Ü,,,,99999.95
+2,1
+3,2,b,2024-02-01,2024-02-01T00:00:00Z,true,-0.05,one,more
+""",
+    "jsonl": """{"n":1,"price":5,"name":"a","day":"2024-01-31","at":"2024-01-31T10:00:00Z","sure":true,"cost":1.25,"tags":[1,2]}
+{"n":2.5,"price":"x","name":5,"day":"x","at":"x","sure":"true","cost":"x","tags":["x"],"seller":7}
+{"n":"1","price":"NaN","name":{"a":[1,null]},"day":5,"sure":0,"cost":123456.7,"tags":7,"seller":{"id":"x","city":"Ü"}}
+{no json
+[1]
+{"n":99999999999,"price":10,"name":true,"cost":2,"tags":[],"seller":{"id":7},"more":1}
+{}
+""",
+}
+SAID_RULES = {
+    "csv": ["n = 1", "n IS NULL", "price > 1", "price IS NULL", "name IS NULL", "day < DATE '2024-02-01'", "day IS NULL",
+            "at >= TIMESTAMP '2024-02-01 00:00:00'", "at IS NULL", "sure", "NOT sure", "cost > 1.2", "cost IS NULL",
+            "beyond IS NULL", "number = 1"],
+    "jsonl": ["n = 1", "n IS NULL", "price > 1", "price IS NULL", "name = '5'", "name LIKE '%null%'", "day IS NULL", "sure",
+              "at IS NULL", "cost > 1", "cost IS NULL", "array_contains(tags, 1)", "tags IS NULL", "size(tags) = 0",
+              "seller.id = 7", "seller.city = 'Ü'", "seller IS NULL", "absent IS NULL", "more = 1"],
+    "parquet": ["number < 3", "name = ''", "absent IS NULL", "array_contains(tags, 'y')", "seller.id = 7", "price > 1"],
+}  # fmt: skip
+
+
+def both(folder, ending, result, out, *more):
+    """What both engines write, and say."""
+    told, found = {}, {}
+    for engine in ("local", "spark"):
+        path = folder / f"{engine}.{out}"
+        told[engine] = json.loads(run(folder, ending, engine, result, path, "--overwrite", *more).stdout)
+        assert "error" not in told[engine], told[engine]
+        found[engine] = rows(path)
+    assert found["local"][0] == found["spark"][0]
+    here, there = found["local"][1], found["spark"][1]
+    assert (here - there, there - here) == (Counter(), Counter())
+    said = [[each[name] for name in ("rows", "subscriptions", "rejected", "first_rejected")] for each in told.values()]
+    assert said[0] == said[1]
+    return told["local"], here
+
+
+def write_rules(folder, texts):
+    csv.write_csv(pa.table({"rule": [f"r{n:02}" for n in range(len(texts))], "text": texts}), folder / "rules.csv")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_both_engines_take_the_columns_that_a_schema_says(ending, tmp_path, spark):
+    write(tmp_path, ending)
+    if ending in SAID:
+        (tmp_path / f"events.{ending}").write_text(SAID[ending])
+    write_rules(tmp_path, SAID_RULES[ending])
+    told, _ = both(tmp_path, ending, "lists", "parquet", "--schema", SCHEMAS[ending])
+    assert told["rejected"] == 1, "one rule asks for a column that only the file has"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("content", "more", "rules"),
+    [
+        ("a,b\n1,2\n3\n4,5,6\n,,\n7,\"x\ny\"\n", (), ["a > 1", "b IS NULL", "b = '5'", "b LIKE 'x%y'"]),
+        ("1;'a;b'\n2;NA\n3;'it''s'\n", ("sep=;", "header=false", "quote='", "escape='", "nullValue=NA"),
+         ["_c0 > 1", "_c1 = 'a;b'", "_c1 IS NULL", "_c1 = 'it''s'"]),
+        ('a\tb\n1\t"x \\"y\\""\n2\tÜ\n', ("delimiter=\\t", "escape=\\", "encoding=UTF-8"), ["b = 'x \"y\"'", "b = 'Ü'", "a = 2"]),
+        ("a,,A,b\n1,2,3,4\n", ("inferSchema=false",), ["a0 = '1'", "_c1 = '2'", "A2 = '3'", "b = '4'"]),
+        ('a,b\n1,"x\ny"\n2,z\n', ("multiLine=false",), ["a = '2'", "b = 'x'", "b IS NULL"]),
+    ],
+    ids=["ragged", "quote", "escape", "names", "lines"],
+)  # fmt: skip
+def test_both_engines_take_the_options_of_csv_and_rows_of_any_length(content, more, rules, tmp_path, spark):
+    (tmp_path / "events.csv").write_text(content)
+    write_rules(tmp_path, rules)
+    options = [word for each in more for word in ("--events-option", each)]
+    _, found = both(tmp_path, "csv", "lists", "parquet", *options)
+    assert any("r0" in row for row in found)
+
+
 def test_one_process_needs_neither_java_nor_pyspark(tmp_path):
     write(tmp_path, "csv")
     done = without_pyspark(
@@ -146,15 +236,16 @@ def test_one_process_needs_neither_java_nor_pyspark(tmp_path):
     ("more", "told"),
     [
         (("--master", "local[2]"), "a master or jars are named"),
-        (("--schema", "price double"), "--schema is written in Spark's words"),
-        (("--events-option", "quote='"), "the option 'quote' is one of Spark's readers"),
+        (("--events-option", "comment=#"), "the option 'comment' is one of Spark's readers"),
     ],
 )
 def test_what_only_spark_can_do_is_refused_by_the_local_engine(more, told, tmp_path):
     write(tmp_path, "csv")
     result = run(tmp_path, "csv", "local", "pairs", tmp_path / "out.csv", *more)
     assert result.exit_code == 2
-    assert told in json.loads(result.stdout)["error"]["message"]
+    error = json.loads(result.stdout)["error"]
+    assert told in error["message"]
+    assert "--engine spark" in error["hint"]
 
 
 def test_auto_takes_spark_by_size(tmp_path, monkeypatch):
@@ -162,7 +253,7 @@ def test_auto_takes_spark_by_size(tmp_path, monkeypatch):
 
     write(tmp_path, "csv")
     places = str(tmp_path / "events.csv"), str(tmp_path / "rules.csv"), str(tmp_path / "out.csv")
-    assert engines.chosen(engines.Engine.auto, *places, {}, None, names_spark=False) is engines.Engine.local
-    assert engines.chosen(engines.Engine.auto, *places, {}, None, names_spark=True) is engines.Engine.spark
+    assert engines.chosen(engines.Engine.auto, *places, {}, names_spark=False) is engines.Engine.local
+    assert engines.chosen(engines.Engine.auto, *places, {}, names_spark=True) is engines.Engine.spark
     monkeypatch.setattr(engines, "LARGE", 100)
-    assert engines.chosen(engines.Engine.auto, *places, {}, None, names_spark=False) is engines.Engine.spark
+    assert engines.chosen(engines.Engine.auto, *places, {}, names_spark=False) is engines.Engine.spark

@@ -327,6 +327,7 @@ def test_the_first_of_two_with_one_id_stays_and_the_later_ones_are_rejected():
     rows = [(1, "a >"), (1, "a > 1"), (1, "a > 2"), (0, "a > 3"), (2, "a > 4")]
     rejected = matcher.add_many(rows, on_error="skip")
     assert [each.id for each in rejected] == [1, 1, 0]
+    assert [each.row for each in rejected] == [0, 2, 3]
     assert [each.error for each in rejected] == ["ExpressionSyntaxError", "DuplicateIdError", "DuplicateIdError"]
     assert rejected[0].condition == "a >"
     assert "column 4" in rejected[0].reason

@@ -43,13 +43,12 @@ def chosen(
     subscriptions: str,
     out: str,
     options: Mapping[str, str],
-    schema: str | None,
     *,
     names_spark: bool,
     rejected: str | None = None,
 ) -> Engine:
     """Return the engine: the one that is asked for, or the one that fits."""
-    reason = _elsewhere(events, subscriptions, out, rejected) or _only_spark(events, options, schema, names_spark)
+    reason = _elsewhere(events, subscriptions, out, rejected) or _only_spark(events, options, names_spark)
     if asked is Engine.local and reason is not None:
         raise InputError(f"the local engine cannot do this: {reason}", hint="Leave it to Spark: --engine spark.")
     if asked is not Engine.auto:
@@ -57,12 +56,10 @@ def chosen(
     return Engine.local if reason is None and size_of((events, subscriptions)) < LARGE else Engine.spark
 
 
-def _only_spark(events: str, options: Mapping[str, str], schema: str | None, names_spark: bool) -> str | None:
+def _only_spark(events: str, options: Mapping[str, str], names_spark: bool) -> str | None:
     """Return why only Spark can do it; None if one process can."""
     if names_spark or "PYSPARK_GATEWAY_PORT" in os.environ:
         return "a master or jars are named, which are Spark's"
-    if schema is not None:
-        return "--schema is written in Spark's words"
     if is_nats(events):
         return None
     from tamis.sources.tables import ENDINGS, OPTIONS

@@ -13,13 +13,15 @@ import pyarrow as pa
 
 from tamis.language import Schema
 from tamis.matching.admission import Row, admitted
+from tamis.sources.columns import columns_of
 from tamis.sources.errors import ColumnError
+from tamis.sources.fitting import json_as
 from tamis.sources.inferring import json_table
 from tamis.sources.jetstream import JetStream
 from tamis.sources.nats_address import is_nats
 from tamis.sources.nats_reading import SOURCE_OPTIONS, NatsReading
 from tamis.sources.options import Options
-from tamis.sources.tables import read_table, require, written_table
+from tamis.sources.tables import json_object, read_table, require, written_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,20 +49,14 @@ class Rules:
         self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
 
 
-def read_events(events: str, options: Mapping[str, str]) -> pa.Table:
+def read_events(events: str, options: Mapping[str, str], schema: str | None = None) -> pa.Table:
     """Return the events of files, or of what a stream of NATS holds now."""
     if not is_nats(events):
-        return read_table(events, options)
-    import json
-
-    rows = []
-    for message in nats_messages(events, options):
-        try:
-            row = json.loads(message)
-        except ValueError:
-            row = None
-        rows.append(row if isinstance(row, dict) else {})  # what is no JSON is an event in which everything is NULL
-    return json_table(rows)
+        return read_table(events, options, schema)
+    columns = None if schema is None else columns_of(schema)
+    rows = [json_object(body) for body in nats_messages(events, options)]
+    # What is no JSON is an event in which everything is NULL.
+    return json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
 
 
 def nats_messages(events: str, options: Mapping[str, str]) -> Iterator[bytes]:

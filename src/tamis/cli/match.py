@@ -102,11 +102,11 @@ def match(
         _look_first((events, subscriptions), (out, rejected), overwrite)
         look_at_events(events, source, streaming=False)
         is_on_spark = master is not None or jars is not None
-        taken = chosen(engine, events, subscriptions, out, source, schema, names_spark=is_on_spark, rejected=rejected)
+        taken = chosen(engine, events, subscriptions, out, source, names_spark=is_on_spark, rejected=rejected)
         naming: dict[str, Any] = {"id": id_column, "where": where}
         if taken is Engine.local:
             kept = rejected or _beside(out)
-            places = as_path(events), source, as_path(subscriptions), as_path(out)
+            places = as_path(events), source, schema, as_path(subscriptions), as_path(out)
             told, bad = _matched_here(*places, naming, keep or None, result.value, strict)
             if told is not None:
                 write_rejected(bad, kept, **naming)
@@ -216,6 +216,7 @@ def _look_for_java(master: str | None) -> None:
 def _matched_here(
     events: str,
     source: dict[str, str],
+    schema: str | None,
     subscriptions: str,
     out: str,
     naming: dict[str, Any],
@@ -228,7 +229,7 @@ def _matched_here(
 
     start = perf_counter()
     with to_complain().status("Matching"):
-        table = read_events(events, source)
+        table = read_events(events, source, schema)
         rules = rules_for(table, subscriptions, **naming)
         if rules.rejected and strict:
             return None, rules.rejected

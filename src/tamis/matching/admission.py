@@ -59,31 +59,20 @@ def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[
     """
     asked = list(rows)
     columns = Rows([row.id for row in asked], [row.condition for row in asked], [row.priority or 0 for row in asked])
-    rejections: dict[int, Rejection] = {}
     numbers = list(range(len(asked)))
-    if columns.first_objection() is not None:
-        objections = {number: columns.objection(number) for number in numbers}
-        for number, told in objections.items():
-            if told is not None:
-                rejections[number] = _rejection(asked[number], BadTableError.__name__, told)
-        numbers = [number for number in numbers if number not in rejections]
+    rejections: dict[int, Rejection] = {}
+    if columns.first_objection() is not None:  # what is no row has no id to be in the order of
+        objections = ((number, columns.objection(number)) for number in numbers)
+        told = {number: objection for number, objection in objections if objection is not None}
+        for number, objection in told.items():
+            rejections[number] = _rejection(asked[number], BadTableError.__name__, objection)
+        numbers = [number for number in numbers if number not in told]
     numbers.sort(key=lambda number: asked[number].id)  # rows of one id stay in their order
     matcher = Matcher(schema=schema)
     entries: list[Any] = [(row.id, row.condition, row.priority or 0) for row in map(asked.__getitem__, numbers)]
-    rejected = matcher.add_many(entries, on_error="skip")
-    # The rejected rows come in the order of the rows. Equal texts share a verdict, so of two rows that say the same the
-    # first one was taken if the second is one too many.
-    taken: set[Any] = set()
-    waiting = iter(rejected)
-    bad = next(waiting, None)
-    for number in numbers:
-        row = asked[number]
-        is_bad = bad is not None and (bad.id, bad.condition) == (row.id, row.condition)
-        if bad is not None and is_bad and (bad.error != DuplicateIdError.__name__ or row.id in taken):
-            rejections[number] = _rejection(row, bad.error, bad.reason)
-            bad = next(waiting, None)
-        else:
-            taken.add(row.id)
+    for rejected in matcher.add_many(entries, on_error="skip"):
+        number = numbers[rejected.row]
+        rejections[number] = _rejection(asked[number], rejected.error, rejected.reason)
     return matcher, [rejections[number] for number in sorted(rejections)]
 
 

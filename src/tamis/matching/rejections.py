@@ -32,15 +32,17 @@ class Rejected(NamedTuple):
     """The kind of mistake: the name of the error that `add` would have raised."""
     reason: str
     """What it would have said."""
+    row: int
+    """Which row of those that were given it is, from 0 on."""
 
     @classmethod
-    def because(cls, subscription_id: Any, condition: Any, error: TamisError) -> Rejected:
+    def because(cls, subscription_id: Any, condition: Any, error: TamisError, row: int) -> Rejected:
         """Say why a row was rejected.
 
-        >>> Rejected.because(1, "price < 20", DuplicateIdError(1)).error
+        >>> Rejected.because(1, "price < 20", DuplicateIdError(1), row=7).error
         'DuplicateIdError'
         """
-        return cls(subscription_id, condition, type(error).__name__, str(error))
+        return cls(subscription_id, condition, type(error).__name__, str(error), row)
 
 
 class Sieve:
@@ -70,7 +72,7 @@ class Sieve:
             try:
                 expression = self._expression(number, () if self._keeps_last else ids)
             except TamisError as error:
-                self.rejected.append(Rejected.because(subscription_id, self._rows.conditions[number], error))
+                self.rejected.append(Rejected.because(subscription_id, self._rows.conditions[number], error, number))
                 continue
             ids.add(subscription_id)
             self.accepted.append(number)

@@ -41,7 +41,7 @@ def typed_column(texts: pa.Array) -> pa.Array:
         plain = pc.replace_substring_regex(texts, r"^\+", "")
         for kind in kinds:
             try:
-                return _instants(texts) if kind == _UTC else plain.cast(kind)
+                return instants(texts) if kind == _UTC else plain.cast(kind)
             except pa.ArrowInvalid:
                 continue
     return texts
@@ -53,8 +53,18 @@ def _decimals(texts: pa.Array) -> list[pa.DataType]:
     return [pa.decimal128(max(20, digits), 0)] if digits <= 38 else []
 
 
-def _instants(texts: pa.Array) -> pa.Array:
-    """Read instants; those without a zone are UTC's, as the session of Spark's is."""
+def plain_number(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Read numbers of a type; raise if one is none of it."""
+    pattern = _DOUBLE if pa.types.is_floating(kind) else _INTEGER
+    if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is False:
+        raise pa.ArrowInvalid("not all of these are numbers")
+    return pc.replace_substring_regex(texts, r"^\+", "").cast(kind)
+
+
+def instants(texts: pa.Array) -> pa.Array:
+    """Read instants; those without a zone are UTC's, as the session of Spark's is. Raise if one is none."""
+    if pc.all(pc.match_substring_regex(texts, _INSTANT)).as_py() is False:
+        raise pa.ArrowInvalid("not all of these are instants")
     whole = pc.replace_substring_regex(pc.replace_substring(texts, "T", " "), "Z$", "+00:00")
     whole = pc.replace_substring_regex(whole, f"({_DATE[1:-1]})$", r"\1 00:00")
     has_zone = pc.match_substring_regex(whole, r"[0-9][+-][0-9]{2}:[0-9]{2}$")

@@ -8,7 +8,6 @@ folder with one file and a mark that it is whole.
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 from contextlib import contextmanager
@@ -17,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyarrow import csv, dataset, parquet
+from pyarrow import dataset, parquet
 
 from tamis.errors import did_you_mean
+from tamis.sources.columns import columns_of
+from tamis.sources.csv_files import CSV_OPTIONS, CsvReading
 from tamis.sources.errors import ColumnError, OptionError, TableError
-from tamis.sources.inferring import json_table, typed_column
+from tamis.sources.fitting import json_as
+from tamis.sources.inferring import json_table
 from tamis.sources.json_rows import json_rows, json_writer
 from tamis.sources.options import Options
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 ENDINGS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv"}
-OPTIONS = {"parquet": (), "json": ("mode",), "csv": ("sep", "delimiter", "nullvalue", "multiline")}
+OPTIONS = {"parquet": (), "json": ("mode",), "csv": CSV_OPTIONS}
 """What may be said to the readers; Spark's names, and Spark knows more of them."""
 
 
@@ -56,13 +58,14 @@ def files_of(path: str) -> list[Path]:
     return [place]
 
 
-def read_table(path: str, options: Mapping[str, str] | None = None) -> pa.Table:
-    """Return the table of a path; every column may be NULL, as it may be in Spark."""
+def read_table(path: str, options: Mapping[str, str] | None = None, schema: str | None = None) -> pa.Table:
+    """Return the table of a path, with the columns of `schema` if they are said; every column may be NULL."""
     kind = format_of(path)
     asked = Options(f"a {kind} table", options or {}, OPTIONS[kind])
+    columns = None if schema is None else columns_of(schema)
     files = files_of(path)
     try:
-        table = {"parquet": _read_parquet, "json": _read_json, "csv": _read_csv}[kind](path, files, asked)
+        table = {"parquet": _read_parquet, "json": _read_json, "csv": _read_csv}[kind](path, files, asked, columns)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TableError(f"{path} cannot be read as {kind}: {str(error).splitlines()[0]}") from None
     fields = [pa.field(field.name, _plain(field.type)) for field in table.schema]
@@ -74,55 +77,50 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _read_parquet(path: str, files: list[Path], _: Options) -> pa.Table:
+def _read_parquet(path: str, files: list[Path], _: Options, columns: pa.Schema | None) -> pa.Table:
     if not files:
         raise TableError(f"{path} is empty: a file says which columns there are")
     root = path if Path(path).is_dir() else None
     names = [str(file) for file in files]
-    return dataset.dataset(names, format="parquet", partitioning="hive", partition_base_dir=root).to_table()
+    return dataset.dataset(
+        names, schema=columns, format="parquet", partitioning="hive", partition_base_dir=root
+    ).to_table()
 
 
-def _read_json(_: str, files: list[Path], options: Options) -> pa.Table:
+def _read_json(_: str, files: list[Path], options: Options, columns: pa.Schema | None) -> pa.Table:
     drops = (options.text("mode") or "").upper() == "DROPMALFORMED"
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Any] | None] = []
     for file in files:
         for number, line in enumerate(file.read_bytes().split(b"\n"), start=1):
             if not line.strip():
                 continue
-            try:
-                row = json.loads(line)
-            except ValueError:
-                row = None
-            if isinstance(row, dict):
-                rows.append(row)
-            elif not drops:
+            row = json_object(line)
+            if row is None and drops:
+                continue
+            if row is None and columns is None:
                 raise TableError(
                     f"line {number} of {file} is no JSON object; a file of JSON lines has one on each line "
                     "(mode=DROPMALFORMED passes over others)"
                 )
-    return json_table(rows)
+            rows.append(row)
+    return json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
 
 
-def _read_csv(path: str, files: list[Path], options: Options) -> pa.Table:
-    separator = options.text("sep") or options.text("delimiter") or ","
-    parsing = csv.ParseOptions(delimiter=separator, newlines_in_values=True, double_quote=True)
-    tables = []
-    for file in files:
-        content = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
-        if not content.strip():
-            continue
-        names = csv.open_csv(io.BytesIO(content), parse_options=parsing).schema.names
-        texts = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=[options.text("nullvalue") or ""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,  # as in Spark
-        )
-        tables.append(csv.read_csv(io.BytesIO(content), parse_options=parsing, convert_options=texts))
-    if not tables:
-        raise TableError(f"{path} is empty: its first line says which columns there are")
-    whole = pa.concat_tables(tables, promote_options="default")
-    return pa.table({name: typed_column(whole[name].combine_chunks()) for name in whole.schema.names})
+def json_object(line: bytes) -> dict[str, Any] | None:
+    """Return the object of a line; None if it is something else.
+
+    >>> json_object(b'{"price": 12}'), json_object(b"[1]"), json_object(b"{no")
+    ({'price': 12}, None, None)
+    """
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _read_csv(path: str, files: list[Path], options: Options, columns: pa.Schema | None) -> pa.Table:
+    return CsvReading(options).table(path, files, columns)
 
 
 def require(table: pa.Table, names: Iterable[str], what: str) -> None:

@@ -28,6 +28,7 @@ from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
 from tamis.pruning.sequencing import Sequences, sequences
 from tamis.spark.columns import require
+from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -114,6 +115,7 @@ class _Task:
         occurrence: Callable[[Expression], float] | None,
     ) -> _Task:
         require(subscriptions, [id, where], "subscriptions")
+        require_workers(subscriptions.sparkSession)
         order = measure_of(measure)
         if occurrence is None:
             counts = _occurrences(subscriptions, where) if "occurrence" in order.dimensions else {}
