@@ -69,9 +69,9 @@ def merge_by_pruning(
     if not forms:
         raise NoFiltersError
     sample = None if events is None else list(events)
+    whole = any_of(pruning_form(form.expression) for form in forms)
     judge = _judge([form.expression for form in forms], context, share, sample)
     everyone = tuple(range(len(forms)))
-    whole = any_of(pruning_form(form.expression) for form in forms)
     found = sequences([whole], share, measure)
     count = int(found.counts[0, 0])
     if goal is not None:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _FEW = 300
 """Among so many predicates of a term, all pairs are compared; of more, only those that begin or end alike."""
+_NEAREST = 50
+"""Of more than a few that begin or end alike, each is compared with so many that reach further, the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +98,16 @@ def _covering(predicates: list[Expression], schema: Schema | None) -> dict[Expre
         groups = [members]
         if len(members) > _FEW:
             by_end: dict[Any, list[tuple[Values, Expression]]] = {}
-            for values, predicate in members:
+            # What may be wider comes later: it ends later, or begins earlier.
+            for values, predicate in sorted(members, key=lambda member: member[0][-1]):
                 by_end.setdefault(("begins", values[0]), []).append((values, predicate))
+            for values, predicate in sorted(members, key=lambda member: member[0][0], reverse=True):
                 by_end.setdefault(("ends", values[-1]), []).append((values, predicate))
             groups = [alike for alike in by_end.values() if len(alike) > 1]
         for group in groups:
-            for values, predicate in group:
-                wider = [other for more, other in group if other is not predicate and is_subset(values, more)]
+            for place, (values, predicate) in enumerate(group):
+                near = group if len(group) <= _FEW else group[place : place + _NEAREST]
+                wider = [other for more, other in near if other is not predicate and is_subset(values, more)]
                 found.setdefault(predicate, []).extend(wider)
     return found
 
@@ -115,6 +120,7 @@ def _chosen(
     count: int | None,
     threshold: float | None,
 ) -> dict[Expression, Expression]:
+    texts = {predicate: str(predicate) for predicate in {*used, *kept}}
     rarest = {predicate: share(predicate) for predicate in {*used, *kept}}
     shares = dict(rarest)
     gone: dict[Expression, Expression] = {}
@@ -123,7 +129,7 @@ def _chosen(
         wider = [other for other in covering.get(predicate, ()) if other not in gone]
         if not wider:
             return None
-        other = min(wider, key=lambda each: (shares[each], str(each)))
+        other = min(wider, key=lambda each: (shares[each], texts[each]))
         return max(0.0, shares[other] - rarest[predicate]), other
 
     candidates = [predicate for predicate in used if predicate not in kept]

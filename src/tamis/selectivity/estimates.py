@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from tamis.language.expressions import And, AtLeast, Expression, Literal, Or
 from tamis.language.rewrites.monotone import fold_monotone
 from tamis.language.rewrites.negation import nnf
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 Share: TypeAlias = Callable[[Expression], float]
 """Says of a predicate, or of a negated one, which share of the events makes it true."""
+_FEW = 50
+"""Of so many parts and less, plain steps take less time than arrays."""
 
 
 class Estimate(NamedTuple):
@@ -107,16 +111,32 @@ def of_at_least(count: int, parts: Sequence[Estimate]) -> Estimate:
         return exactly(1.0)
     if count > len(parts):
         return exactly(0.0)
-    exact = [1.0]  # exact[j]: how often just j of those seen so far hold
-    for part in parts:
-        exact.append(0.0)
-        for held in range(len(exact) - 1, 0, -1):
-            exact[held] = exact[held] * (1.0 - part.average) + exact[held - 1] * part.average
-        exact[0] *= 1.0 - part.average
+    exact = (_numbers_held if len(parts) <= _FEW else _many_held)([part.average for part in parts])
     average = min(1.0, _total(exact[count:]))
     most = _most_often(count, [part.most for part in parts])
     least = 1.0 - _most_often(len(parts) - count + 1, [1.0 - part.least for part in parts])
     return Estimate(max(0.0, least), average, most)
+
+
+def _numbers_held(shares: list[float]) -> list[float]:
+    """Return how often just so many of some hold, for none, one, two and so on."""
+    exact = [1.0]
+    for share in shares:
+        exact.append(0.0)
+        for held in range(len(exact) - 1, 0, -1):
+            exact[held] = exact[held] * (1.0 - share) + exact[held - 1] * share
+        exact[0] *= 1.0 - share
+    return exact
+
+
+def _many_held(shares: list[float]) -> list[float]:
+    """Return the same, to the last bit, of thousands: the steps are as many as the square of the shares."""
+    exact = np.zeros(len(shares) + 1)
+    exact[0] = 1.0
+    for seen, share in enumerate(shares, start=1):
+        exact[1 : seen + 1] = exact[1 : seen + 1] * (1.0 - share) + exact[:seen] * share
+        exact[0] *= 1.0 - share
+    return exact.tolist()
 
 
 def _most_often(count: int, shares: list[float]) -> float:

@@ -35,7 +35,7 @@ from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
 from tamis.relations.value_sets import is_disjoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Set
+    from collections.abc import Callable, Iterable, Mapping, Set
 
     from tamis.language.schema import Schema
     from tamis.relations.relations import Filter
@@ -45,8 +45,19 @@ _MOST_PREDICATES = 4_096
 """A filter with more alternatives than this, or with more predicates in them, is taken as one alternative."""
 MOST_LEAVES = 20_000
 """A filter with more predicates, as a tree, overlaps whatever there is, as far as predicates tell."""
+_MOST_COMPARED = 200_000
+"""So many pairs of predicates are compared for two filters."""
 
 T = TypeVar("T")
+
+
+class Effort:
+    """How many predicates may still be compared for one question; what is not compared counts as not disjoint."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, most: int) -> None:
+        self.left = most
 
 
 def predicate_formula(predicate: Expression, context: Context) -> Formula:
@@ -121,11 +132,23 @@ def disjoint_sets(
     given = [monotone(context.form(each).expression) for each in predicates]
     formulas = {each: predicate_formula(each, context) for each in given}
 
-    def disjoint(predicate: Expression) -> set[Expression]:
-        asked = predicate_formula(predicate, context)
-        return {each for each, formula in formulas.items() if are_disjoint(asked, formula)}
+    return set(alternatives(monotone(context.form(query).expression), _comparison(formulas, context)))
 
-    return set(alternatives(monotone(context.form(query).expression), disjoint))
+
+def _comparison(
+    formulas: Mapping[Expression, Formula], context: Context
+) -> Callable[[Expression], frozenset[Expression]]:
+    """Return what says which of some predicates are disjoint to another, as long as its effort lasts."""
+    effort = Effort(_MOST_COMPARED)
+
+    def disjoint(predicate: Expression) -> frozenset[Expression]:
+        if effort.left <= 0:
+            return frozenset()
+        effort.left -= len(formulas)
+        asked = predicate_formula(predicate, context)
+        return frozenset(each for each, formula in formulas.items() if are_disjoint(asked, formula))
+
+    return disjoint
 
 
 def overlaps_by_predicates(one: Filter, two: Filter, schema: Schema | None = None) -> bool:
@@ -146,13 +169,8 @@ def overlaps_by_predicates(one: Filter, two: Filter, schema: Schema | None = Non
     leaves = [leaf for leaf in leaves_of(target) if not isinstance(leaf, Literal)]
     formulas = {leaf: predicate_formula(leaf, context) for leaf in leaves}
     never = frozenset(leaf for leaf, formula in formulas.items() if formula is NEVER)
-
-    def disjoint(predicate: Expression) -> set[Expression]:
-        asked = predicate_formula(predicate, context)
-        return {leaf for leaf, formula in formulas.items() if are_disjoint(asked, formula)}
-
     least = least_hits(target)
-    for false in alternatives(query, disjoint):
+    for false in alternatives(query, _comparison(formulas, context)):
         without = false | never
         left = sum(leaf not in without for leaf in leaves)
         if left >= least and _can_hold(target, without):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from tamis.relations.advertisements.disjoint import are_disjoint, predicate_formula
+from tamis.relations.advertisements.disjoint import Effort, are_disjoint, predicate_formula
 from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
 from tamis.relations.value_sets import is_disjoint
 
@@ -67,30 +67,35 @@ class Predicates:
         for line in self._lines.values():
             line.sort()
 
-    def disjoint(self, predicate: Expression) -> frozenset[int]:
-        """Return the numbers of the predicates that are disjoint to another."""
+    def disjoint(self, predicate: Expression, effort: Effort | None = None) -> frozenset[int]:
+        """Return the numbers of the predicates that are disjoint to another; none once the effort is spent."""
+        effort = effort or Effort(len(self._numbers))
+        if effort.left <= 0:
+            return frozenset()
         formula = predicate_formula(predicate, self._context)
         found = self._known.get(formula)
         if found is None:
-            found = self._disjoint(formula)
+            found = self._disjoint(formula, effort)
             self._known_count += len(found) + 1
             if self._known_count > _MOST_REMEMBERED:
                 self._known.clear()
                 self._known_count = len(found) + 1
             self._known[formula] = found
+        effort.left -= len(found) + 1
         return found
 
-    def _disjoint(self, formula: Formula) -> frozenset[int]:
+    def _disjoint(self, formula: Formula, effort: Effort) -> frozenset[int]:
         if formula is NEVER:
             return frozenset(range(len(self._numbers)))
         if isinstance(formula, Within):
             line = self._lines.get(formula.axis)
-            return line.disjoint(formula.values) if line is not None else frozenset()
+            return line.disjoint(formula.values, effort) if line is not None else frozenset()
         if isinstance(formula, Fact):
             rivals = self._facts.get(formula.predicate, ())
+            effort.left -= len(rivals)
             return frozenset(number for number, fact in rivals if are_disjoint(formula, fact))
         if isinstance(formula, Conjunction):
-            return frozenset[int]().union(*map(self._disjoint, formula.children))
+            return frozenset[int]().union(*(self._disjoint(part, effort) for part in formula.children))
         return frozenset()
 
 
@@ -108,12 +113,13 @@ class _Line:
         self._by_end = sorted(self.members, key=lambda each: each[0][-1])
         self._gappy = [each for each in self.members if len(each[0]) > 2]
 
-    def disjoint(self, values: Values) -> frozenset[int]:
+    def disjoint(self, values: Values, effort: Effort) -> frozenset[int]:
         """Return the numbers of the sets that have no value in common with another."""
         beyond = bisect_left(self._by_start, values[-1], key=lambda each: each[0][0])
         before = bisect_right(self._by_end, values[0], key=lambda each: each[0][-1])
         found = {number for _, number in self._by_start[beyond:]}
         found.update(number for _, number in self._by_end[:before])
         suspects = self.members if len(values) > 2 else self._gappy
+        effort.left -= len(suspects)
         found.update(number for other, number in suspects if number not in found and is_disjoint(other, values))
         return frozenset(found)

@@ -16,7 +16,7 @@ from tamis.language.expressions import FALSE, TRUE, And, AtLeast, Expression, Li
 from tamis.language.measures import least_hits
 from tamis.language.rewrites.monotone import leaf_count, leaves_of, monotone
 from tamis.relations.advertisements import kernels
-from tamis.relations.advertisements.disjoint import MOST_LEAVES, alternatives
+from tamis.relations.advertisements.disjoint import MOST_LEAVES, Effort, alternatives
 from tamis.relations.advertisements.predicates import Predicates
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tamis.relations.forms import Context
 
 
+_MOST_COMPARED = 1_000_000
+_MOST_TIMES = 50
+"""So many predicates are compared with those of one query, or all of them so many times."""
 _GROWTH = 8
 """Each portion is so many times as large as the one before: what is handed out again and again is counted anew."""
 
@@ -117,7 +120,8 @@ class Segment:
             return
         found = np.zeros(len(self._keys), np.bool_)
         most = first
-        for disjoint in alternatives(query, self._predicates.disjoint):
+        effort = Effort(max(_MOST_COMPARED, _MOST_TIMES * len(self._predicates)))
+        for disjoint in alternatives(query, lambda each: self._predicates.disjoint(each, effort)):
             false = np.array(sorted(disjoint | self._predicates.never), np.int32)
             is_false = np.zeros(len(self._predicates), np.bool_)
             is_false[false] = True
