@@ -37,7 +37,7 @@ from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
 from benchmarks.registration import churn, registration
-from benchmarks.relations import covering, hard_relations, relations, solvers
+from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
 from benchmarks.routing import routing_events, routing_tables
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
@@ -70,6 +70,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "relations": relations,
     "solvers": solvers,
     "hard_relations": hard_relations,
+    "worst_texts": worst_texts,
     "covering": covering,
     "bulk_pruning": bulk_pruning,
     "pruning_on_spark": pruning_on_spark,

@@ -3,6 +3,7 @@
     relations         verdicts per second by kind of filter, and which stage decides
     solvers           the same questions to several solvers, without the quick tests before them
     hard_relations    questions made to be hard: what they cost, and that the budget ends them
+    worst_texts       what short texts cost that are far larger as trees, in each operation on filters
     covering          adding one filter to many under covering, beside comparing it with each of them
 
 Random filters have little to do with one another. So the second filter of a pair is made of the first: a condition
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -22,8 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.cases import CASES, parsed, percentile_us
+from tamis import Matcher, holds, parse
 from tamis.language.expressions import And, AtLeast, Attribute, Between, Compare, Expression, In, Literal, Not, Or, Xor
-from tamis.relations import CoveringIndex, covers, example, overlaps
+from tamis.pruning import Pruner
+from tamis.relations import CoveringIndex, covers, example, merge, overlaps
+from tamis.relations.advertisements import OverlapIndex
 from tamis.relations.base import STAGES
 from tamis.relations.deciding import DEFAULT_BUDGET
 from tamis.relations.forms import Context, Form, context_of
@@ -317,6 +322,125 @@ def pigeons(pigeon_count: int, hole_count: int) -> tuple[Expression, Expression]
     ]
     housed = [Or(tuple(sits(pigeon, hole) for hole in range(hole_count))) for pigeon in range(pigeon_count)]
     return Or(tuple(shared)), And(tuple(housed))
+
+
+# -- Texts that are far larger as trees
+
+_PLAIN = "p0 AND x > 3"
+
+
+def worst_texts(
+    xor_depth: int = 19,
+    count_depth: int = 50,
+    xor_count: int = 12,
+    operand_count: int = 20_000,
+    list_count: int = 100_000,
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How many seconds of the processor does a text take that would stall whoever takes its tree for granted?"""
+    flags = [f"p{number}" for number in range(max(xor_depth, count_depth + 1, xor_count + 9) + 1)]
+    texts = {
+        f"nested XOR of {xor_depth} levels": f"{''.join(f'({flag} XOR ' for flag in flags[:xor_depth])}"
+        f"{flags[xor_depth]}{')' * xor_depth}",
+        f"{count_depth} nested at_least": "".join(f"at_least(2, p{n}, p{n + 1}, " for n in range(count_depth))
+        + f"p{count_depth}{')' * count_depth}",
+        f"XOR of {xor_count} at_least": " XOR ".join(
+            f"at_least(5, {', '.join(flags[n : n + 10])})" for n in range(xor_count)
+        ),
+        f"at_least {operand_count // 2} of {operand_count}": f"at_least({operand_count // 2}, "
+        + ", ".join(f"x > {number}" for number in range(operand_count))
+        + ")",
+    }
+    chance = Random(seed)
+    event = {**{flag: chance.random() < 0.5 for flag in flags}, "x": operand_count * 2 // 3, "z": 1}
+    for operation in _OPERATIONS.values():
+        operation(_PLAIN, event)  # loads and compiles what there is to load and to compile
+    for name, text in texts.items():
+        for label, operation in _OPERATIONS.items():
+            start = process_time()
+            is_wrong = operation(text, event)
+            taken_s = process_time() - start
+            yield {"operation": label, "text": name, "cpu_s": taken_s, "wrong": int(is_wrong())}
+    even, odd = (", ".join(map(str, range(first, 2 * list_count, 2))) for first in (0, 1))
+    start = process_time()
+    merger = merge([f"x IN ({even})", f"x IN ({odd})"])
+    taken_s = process_time() - start
+    is_one = isinstance(merger.expression, In) and merger.expression.values == tuple(range(2 * list_count))
+    yield {
+        "operation": "merge",
+        "text": f"two IN lists of {list_count}",
+        "cpu_s": taken_s,
+        "wrong": int(not (merger.perfect and is_one)),
+    }
+
+
+def _registered(text: str, _: dict[str, Any]) -> Callable[[], bool]:
+    matcher = Matcher()
+    matcher.add("worst", text)
+    return lambda: len(matcher) != 1
+
+
+def _matched(text: str, event: dict[str, Any]) -> Callable[[], bool]:
+    matcher = Matcher()
+    matcher.add("worst", text)
+    matches = matcher.match(event)
+    return lambda: bool(matches) is not _holds(text, event)
+
+
+def _covered(text: str, _: dict[str, Any]) -> Callable[[], bool]:
+    verdict = covers(text, f"({text}) AND z = 1")
+    return lambda: verdict.proven and not verdict.holds
+
+
+def _overlapped(text: str, event: dict[str, Any]) -> Callable[[], bool]:
+    verdict = overlaps(text, "z = 1")
+    return lambda: not verdict and _holds(text, event)
+
+
+def _merged(text: str, event: dict[str, Any]) -> Callable[[], bool]:
+    merger = merge([text, _PLAIN])
+    return lambda: _holds(text, event) and not holds(merger.expression, event)
+
+
+def _indexed_by_covering(text: str, _: dict[str, Any]) -> Callable[[], bool]:
+    index = CoveringIndex()
+    for key, each in enumerate((text, _PLAIN)):
+        index.add(key, each)
+    covering = index.covering(text)
+    return lambda: 0 not in covering
+
+
+def _indexed_by_overlap(text: str, event: dict[str, Any], *, is_exact: bool = False) -> Callable[[], bool]:
+    index = OverlapIndex(is_exact=is_exact)
+    for key, each in enumerate((text, _PLAIN, "z = 1")):
+        index.add(key, each)
+    overlapping = index.overlapping(text)
+    return lambda: _holds(text, event) and not {0, 2} <= {*overlapping}
+
+
+def _pruned(text: str, event: dict[str, Any]) -> Callable[[], bool]:
+    pruner = Pruner(lambda _: 0.5, "accuracy")
+    pruner.add("worst", text)
+    pruner.prune(share=0.5)
+    return lambda: _holds(text, event) and not holds(pruner.expression("worst"), event)
+
+
+def _holds(text: str, event: dict[str, Any]) -> bool:
+    return holds(parse(text), event)
+
+
+_OPERATIONS: dict[str, Callable[[str, dict[str, Any]], Callable[[], bool]]] = {
+    "register": _registered,
+    "register and match": _matched,
+    "covers": _covered,
+    "overlaps": _overlapped,
+    "merge": _merged,
+    "CoveringIndex": _indexed_by_covering,
+    "OverlapIndex": _indexed_by_overlap,
+    "exact OverlapIndex": partial(_indexed_by_overlap, is_exact=True),
+    "prune": _pruned,
+}
+"""What is done with a text; each returns what says, afterwards, whether it was done wrongly."""
 
 
 # -- Many filters

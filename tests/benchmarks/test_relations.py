@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.relations import covering, hard_relations, pairs, relations, solvers
+from benchmarks.relations import covering, hard_relations, pairs, relations, solvers, worst_texts
 
 import tamis
 from benchmarks import relations as module
@@ -49,6 +49,24 @@ def test_hard_questions_end_with_their_budget():
     rows = list(hard_relations(budget=50))
     assert [row["wrong"] for row in rows] == [0] * len(rows)
     assert "budget" in {row["by"] for row in rows} and any(row["proven"] for row in rows)
+
+
+SMALL = {"xor_depth": 4, "count_depth": 3, "xor_count": 2, "operand_count": 12, "list_count": 20}
+
+
+def test_the_worst_texts_go_through_every_operation():
+    rows = list(worst_texts(**SMALL))
+    operations = {row["operation"] for row in rows}
+    assert {"register and match", "covers", "merge", "exact OverlapIndex", "prune"} <= operations
+    assert len(rows) == 4 * len(operations) + 1 and rows[-1]["text"] == "two IN lists of 20"
+    assert [row["wrong"] for row in rows] == [0] * len(rows)
+
+
+def test_an_operation_that_gives_a_wrong_answer_to_a_worst_text_is_caught(monkeypatch):
+    monkeypatch.setattr(module, "covers", lambda *_: Verdict(False, True, "search"))
+    monkeypatch.setattr(module, "merge", lambda filters: tamis.relations.merge(filters[1:]))
+    wrong = {row["operation"] for row in worst_texts(**SMALL) if row["wrong"]}
+    assert wrong == {"covers", "merge"}
 
 
 def test_covering_finds_what_pairs_find_as_filters_become_more():

@@ -59,6 +59,8 @@ class Question:
         from pysat.solvers import Minisat22
 
         formulas = list(formulas)
+        for formula in formulas:
+            fold(formula, _check_table)  # before a thousand operands are written down for nothing
         self._count = 0
         self._literal_count = 0
         self._is_impossible = False
@@ -216,8 +218,6 @@ class Question:
 
     def _counted(self, count: int, operands: list[int | None]) -> int | None:
         """Return a literal that implies that so many operands hold: a table of "so many of the first so many"."""
-        if len(operands) * count > MOST_LITERALS // 6:  # each place of the table is two clauses
-            raise TooLargeError
         row: list[int | None] = [_TRUE] + [_FALSE] * count
         for operand in operands:
             next_row: list[int | None] = [_TRUE]
@@ -242,6 +242,11 @@ class Question:
             self._clauses.append(literals)
         else:
             self._is_impossible = True
+
+
+def _check_table(node: Formula, _: list[None]) -> None:
+    if isinstance(node, Threshold) and len(node.children) * node.count > MOST_LITERALS // 6:
+        raise TooLargeError  # each place of its table is two clauses
 
 
 def _opposite(literal: int | None) -> int | None:
