@@ -44,9 +44,9 @@ def replaced_rules(changes: int = 2_000) -> Iterator[dict[str, Any]]:
             is_over.set()
 
         thread = threading.Thread(target=change)
-        thread.start()
         match_count = missed = 0
-        while not is_over.is_set():
+        thread.start()
+        while not is_over.is_set() or not match_count:  # the other thread may be done before we begin
             missed += matcher.match({"price": 5}) != ["rule"]
             match_count += 1
         thread.join()

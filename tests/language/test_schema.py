@@ -199,7 +199,7 @@ FITTING = {"type": "News", "price": 1.0}
         ({"tags": "x"}, "no array"),
         ({"tags": ["a", 5]}, "tags is array<string>, and 5 is no string"),
         ({"position": 5}, "position is a record, not int"),
-        ({"position": {"x": "here"}}, "position.x is double, and here is not"),
+        ({"position": {"x": "here"}}, "position.x is double, and 'here' is not"),
         ({"position": {"z": 1.0}}, "no attribute position.z"),
         ({"prize": 5}, "no attribute prize. Did you mean price?"),
         ({5: 5}, "no attribute 5"),

@@ -98,8 +98,12 @@ class SaysThatItIsPerfect(ImperfectMerging):
 class PrunesToLess(Pruned):
     """Adds a condition instead of leaving one out."""
 
-    def _prune(self, expression):
-        return And((expression, parse("z > 0")))
+    def _pruning(self, inner, goal, known):
+        summary = super()._pruning(inner, goal, known)
+        summary._table.prune_new = lambda goal: [
+            (number, And((summary._table.original(number), parse("z > 0")))) for number in summary._numbers.values()
+        ]
+        return summary
 
 
 # -- Subscriptions

@@ -19,7 +19,7 @@ from tamis.sources.fitting import json_as
 from tamis.sources.inferring import json_table
 from tamis.sources.jetstream import JetStream
 from tamis.sources.nats_address import is_nats
-from tamis.sources.nats_reading import SOURCE_OPTIONS, NatsReading
+from tamis.sources.nats_reading import MESSAGES, SOURCE_OPTIONS, NatsReading, arrow_batch
 from tamis.sources.options import Options
 from tamis.sources.tables import json_object, read_table, require, written_table
 
@@ -49,24 +49,34 @@ class Rules:
         self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
 
 
-def read_events(events: str, options: Mapping[str, str], schema: str | None = None) -> pa.Table:
-    """Return the events of files, or of what a stream of NATS holds now."""
+def read_events(
+    events: str, options: Mapping[str, str], schema: str | None = None, keep: Sequence[str] | None = None
+) -> pa.Table:
+    """Return the events of files, or of what a stream of NATS holds now.
+
+    Columns to `keep` that only messages have (sequence, subject, ...) are added to the events of NATS.
+    """
     if not is_nats(events):
         return read_table(events, options, schema)
     columns = None if schema is None else columns_of(schema)
-    rows = [json_object(body) for body in nats_messages(events, options)]
+    messages = pa.Table.from_batches(nats_messages(events, options), MESSAGES)
+    rows = [json_object(body) for body in messages["body"].to_pylist()]
     # What is no JSON is an event in which everything is NULL.
-    return json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
+    table = json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
+    for name in dict.fromkeys(keep or ()):
+        if name in MESSAGES.names and name not in table.schema.names:
+            table = table.append_column(name, messages[name])
+    return table
 
 
-def nats_messages(events: str, options: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield the bodies of the messages that a stream holds now, in order."""
+def nats_messages(events: str, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Yield the messages that a stream holds now, in order."""
     reading = NatsReading.asked(Options("nats", {**options, "url": events}, SOURCE_OPTIONS))
     with JetStream(reading.address, reading.timeout_s) as connection:
         state = connection.state()
         start = max(reading.first(state), state.first)
         for messages in connection.messages(start, reading.behind(state)):
-            yield from (message.body for message in messages)
+            yield arrow_batch(messages)
 
 
 def rules_for(events: pa.Table, subscriptions: str, id: str, where: str) -> Rules:

@@ -229,7 +229,7 @@ def _matched_here(
 
     start = perf_counter()
     with to_complain().status("Matching"):
-        table = read_events(events, source, schema)
+        table = read_events(events, source, schema, keep)
         rules = rules_for(table, subscriptions, **naming)
         if rules.rejected and strict:
             return None, rules.rejected

@@ -156,7 +156,8 @@ def _events(events: str, options: dict[str, str], bad: _Bad) -> Iterator[list[Ev
     elif is_nats(events):
         from tamis.cli.local import nats_messages
 
-        yield from _batches(_parsed(nats_messages(events, options), bad))
+        for messages in nats_messages(events, options):
+            yield from _batches(_parsed(messages.column("body").to_pylist(), bad))
     else:
         from tamis.sources.tables import read_table
 

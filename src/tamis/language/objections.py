@@ -59,7 +59,7 @@ def _record_misfit(found: Any, record: RecordType, prefix: str) -> str | None:
         kind = attributes.get(name) if isinstance(name, str) else None
         if kind is None:
             near = did_you_mean(name, attributes) if isinstance(name, str) else ""
-            return f"the schema has no attribute {prefix}{shown(name)}{f'. {near}' if near else ''}"
+            return f"the schema has no attribute {prefix}{_plain(name)}{f'. {near}' if near else ''}"
         if value is None or (type(value) is float and type(kind) is ScalarType and kind.name == "double"):
             continue
         reason = _value_misfit(value, kind, f"{prefix}{name}")
@@ -97,9 +97,14 @@ def _lacks(event: Mapping[str, Any], path: Path) -> bool:
     return found is None
 
 
+def _plain(name: Any) -> str:
+    """Return a name as a message shows it: as it is written in a condition, if it can be."""
+    return name if isinstance(name, str) and name.isidentifier() else shown(name)
+
+
 def shown(value: Any) -> str:
     """Return a value as a message may show it, whatever it is."""
     try:
-        return value if isinstance(value, str) and value.isidentifier() else f"{value!r:.60}"
+        return f"{value!r:.60}"
     except Exception:
         return f"a {type(value).__name__}"

@@ -7,6 +7,9 @@ does not have. (A child of `multiprocessing` with the method "spawn" shares noth
 
 Locks are taken in one order, those of matchers before those of their algorithms, because that is how everybody else
 takes them. The compiler's lock comes last: a merge in the background may be compiling.
+
+A module that another thread was importing cannot be imported in the child either. numba asks numpy for `numpy.ma` at
+its first call, outside of its lock, and numpy imports it only then; so it is imported here.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
+import numpy.ma  # noqa: F401 (see above)
 from numba.core.compiler_lock import global_compiler_lock
 
 if TYPE_CHECKING:

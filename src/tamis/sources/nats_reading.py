@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.sources.options import Options
 
 SCHEMA = "subject string, sequence bigint, published timestamp, headers map<string,string>, body binary"
-_ARROW = pa.schema(
+MESSAGES = pa.schema(
     [
         ("subject", pa.string()),
         ("sequence", pa.int64()),
@@ -32,7 +32,8 @@ _ARROW = pa.schema(
         ("body", pa.binary()),
     ]
 )
-COLUMNS = tuple(_ARROW.names)
+"""What a message has, as columns."""
+COLUMNS = tuple(MESSAGES.names)
 SOURCE_OPTIONS = (
     "url", "stream", "subject", "credentials", "timeout_s", "start", "end", "max_messages", "partitions",
     "partition_messages", "on_loss",
@@ -106,8 +107,8 @@ def arrow_batch(messages: list[Message]) -> pa.RecordBatch:
     """Return messages as rows."""
     subjects, sequences, times, headers, bodies = zip(*messages, strict=True) if messages else ((),) * 5
     columns = [subjects, sequences, times, [list(each.items()) for each in headers], bodies]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, MESSAGES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=MESSAGES)
 
 
 def lost(address: NatsAddress, wanted: int, first: int) -> LostMessagesError:
