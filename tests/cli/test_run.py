@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from contextlib import closing
 
 import pyarrow as pa
@@ -124,3 +125,122 @@ def test_file_addresses_are_paths_and_what_spark_reaches_is_refused(rules):
         assert result.exit_code == 2
         assert "is reached by Spark" in result.stderr
     assert sorted(path.name for path in rules.iterdir()) == before
+
+
+# -- Killed, and run again
+
+
+@pytest.fixture
+def nats(rules):
+    pytest.importorskip("nats")
+    from tests.spark.nats_server import NatsServer
+
+    (rules / "rules.csv").write_text("subscription_id,condition\nall,number >= 0\neven,number % 2 = 0\n")
+    server = NatsServer(rules / "nats")
+    server.make("IN", subjects=["in.a"])
+    server.publish("IN", [b'{"number": %d}' % number for number in range(COUNT)], subject="in.a")
+    yield server
+    server.stop()
+
+
+COUNT = 400
+EXPECTED = {("all", number) for number in range(COUNT)} | {("even", number) for number in range(0, COUNT, 2)}
+
+
+def started(rules, nats, out, *more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tamis", "run", "--subscriptions", "rules.csv", "--events", nats.url("IN"), "--events-option",
+         "max_messages=10", "--out", out, "--durable", "d1", "--ack-wait", "2", "--match-id", "match", *more],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=rules, env=environment({}),
+    )  # fmt: skip
+
+
+def ended(process):
+    told = process.communicate(timeout=120)[1].decode()
+    assert process.returncode == 0, told
+    return told
+
+
+def test_a_run_that_was_killed_and_started_again_loses_nothing_and_repeats_have_the_ids_they_had(rules, nats):
+    from tests.spark.webhook_receiver import Receiver
+
+    class Killing(Receiver):
+        """Take the tenth request, and kill who sent it before it hears of that."""
+
+        victim = None
+
+        def next_answer(self):
+            if self.victim is None or len(self.taken) < 10:
+                return 200
+            self.victim.kill()
+            self.victim = None
+            return "take and hang up"
+
+    with closing(Killing()) as receiver:
+        first = receiver.victim = started(rules, nats, receiver.url)
+        assert first.wait(120) == -9
+        first.stderr.close()
+        ended(started(rules, nats, receiver.url))
+        rows = [row for _, body in receiver.taken for row in json.loads(body)]
+    assert {(row["subscription_id"], row["number"]) for row in rows} == EXPECTED, "nothing is lost"
+    assert len(rows) > len(EXPECTED), "what was under way came again"
+    assert len(rows) < 2 * len(EXPECTED), "what was done did not"
+    names = {(row["subscription_id"], row["number"], row["match"]) for row in rows}
+    assert len(names) == len({row["match"] for row in rows}) == len(EXPECTED), "one id for one match"
+
+
+def test_a_run_from_nats_to_nats_that_was_killed_and_started_again_gives_every_match_once(rules, nats):
+    out = nats.make("OUT", subjects=["out"])
+    first = started(rules, nats, out)
+    for _ in range(12_000):
+        if first.poll() is not None or nats.state("OUT").next >= 100:
+            break
+        time.sleep(0.01)
+    first.kill()
+    first.communicate()
+    before = nats.state("OUT").next - 1
+    assert 0 < before < len(EXPECTED), "killed in the middle"
+    ended(started(rules, nats, out))
+    rows = [json.loads(message.body) for message in nats.messages("OUT")]
+    assert len(rows) == len(EXPECTED), "the stream has dropped what came twice"
+    assert {(row["subscription_id"], row["number"]) for row in rows} == EXPECTED
+    assert "0 events, 0 matches" in ended(started(rules, nats, out)), "all is done"
+
+
+def test_a_second_run_of_a_table_or_a_stream_gives_the_same_ids(rules, nats):
+    (rules / "events.jsonl").write_text(LINES)
+    (rules / "rules.csv").write_text("subscription_id,condition\ncheap,price < 3\n")
+    nats.make("OUT", subjects=["out"])
+    for events in ("events.jsonl", "-"):
+        more = ("--event-id", "number") if events == "-" else ()
+        for _ in range(2):
+            result = tamis(
+                "run", "--subscriptions", "rules.csv", "--events", events, "--out", nats.url("OUT"), *more, input=LINES
+            )
+            assert result.exit_code == 0, result.stderr
+    assert len(nats.messages("OUT")) == 6, "each of three matches once by its place and once by its attribute"
+    (rules / "rules.csv").write_text("subscription_id,condition\ncheap,price < 2\n")
+    tamis("run", "--subscriptions", "rules.csv", "--events", "events.jsonl", "--out", nats.url("OUT"))
+    assert len(nats.messages("OUT")) == 8, "another rule gives other matches"
+
+
+def test_matches_are_written_to_a_folder_in_parts(rules, monkeypatch):
+    from tamis.cli import arrivals
+
+    monkeypatch.setattr(arrivals, "_BATCH", 4)
+    (rules / "events.jsonl").write_text(LINES)
+    (rules / "rules.csv").write_text("subscription_id,condition\nall,number >= 0\n")
+    for ending in ("jsonl", "parquet", "csv"):
+        arguments = ("--subscriptions", "rules.csv", "--events", "events.jsonl", "--out", f"out.{ending}")
+        assert tamis("run", *arguments).exit_code == 0
+        assert (rules / f"out.{ending}" / "_SUCCESS").exists()
+    parts = list((rules / "out.jsonl").glob("part*"))
+    assert len(parts) == 3
+    rows = [json.loads(line) for part in parts for line in part.read_text().splitlines()]
+    assert sorted(row["number"] for row in rows) == list(range(10))
+    assert parquet.read_table("out.parquet").num_rows == 10
+    assert [path.name for path in rules.iterdir() if path.name.startswith(".")] == []
+
+
+def test_durable_is_refused_where_it_cannot_be_kept(rules):
+    assert "events of NATS" in tamis("run", "--subscriptions", "rules.csv", "--durable", "d").stderr

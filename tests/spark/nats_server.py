@@ -60,7 +60,7 @@ class NatsServer:
 
     def api(self, stream, what, **request):
         with self.connected(stream) as connection:
-            return connection._persistently(lambda client: connection._asked(client, f"{what}.{stream}", request))
+            return connection.ask(f"{what}.{stream}", request)
 
     def make(self, stream, subjects=None, **config):
         """Make a stream, and return its URL."""

@@ -7,6 +7,7 @@ so that the pairs of millions of events need not be in memory at once.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from tamis.matching import Matcher
     from tamis.matching.admission import Rejection
+    from tamis.sources.jetstream import Message, StreamState
+    from tamis.sources.nats_address import NatsAddress
 
 _PORTION = 16_384
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -59,7 +62,8 @@ def read_events(
     if not is_nats(events):
         return read_table(events, options, schema)
     columns = None if schema is None else columns_of(schema)
-    messages = pa.Table.from_batches(nats_messages(events, options), MESSAGES)
+    with nats_stream(events, options) as (_, parts):
+        messages = pa.Table.from_batches(map(arrow_batch, parts), MESSAGES)
     rows = [json_object(body) for body in messages["body"].to_pylist()]
     # What is no JSON is an event in which everything is NULL.
     table = json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
@@ -69,14 +73,24 @@ def read_events(
     return table
 
 
-def nats_messages(events: str, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Yield the messages that a stream holds now, in order."""
-    reading = NatsReading.asked(Options("nats", {**options, "url": events}, SOURCE_OPTIONS))
+def nats_reading(events: str, options: Mapping[str, str]) -> NatsReading:
+    """Return what is to be read of a stream."""
+    return NatsReading.asked(Options("nats", {**options, "url": events}, SOURCE_OPTIONS))
+
+
+def stream_name(address: NatsAddress, state: StreamState) -> str:
+    """Return a name for a stream that no other has, not even one that is made anew under the same name."""
+    return f"{address.stream} {state.created}"
+
+
+@contextmanager
+def nats_stream(events: str, options: Mapping[str, str]) -> Iterator[tuple[str, Iterator[list[Message]]]]:
+    """Give the name of a stream, and the messages that it holds now, in order, some at a time."""
+    reading = nats_reading(events, options)
     with JetStream(reading.address, reading.timeout_s) as connection:
         state = connection.state()
-        start = max(reading.first(state), state.first)
-        for messages in connection.messages(start, reading.behind(state)):
-            yield arrow_batch(messages)
+        parts = connection.messages(max(reading.first(state), state.first), reading.behind(state))
+        yield stream_name(reading.address, state), parts
 
 
 def rules_for(events: pa.Table, subscriptions: str, id: str, where: str) -> Rules:

@@ -1,19 +1,15 @@
 """Which subscriptions match the events that come in a pipe?
 
 A small pipeline in one process, without Spark and without Java: events come as JSON lines from standard input, from
-files or from a stream of NATS, and matches go as JSON lines to standard output, to a folder of files, to NATS or to a
-webhook. A batch of events is taken from the input when the matches of the one before have arrived, so every match comes
-at least once; it ends when the input does.
+files or from a stream of NATS (`arrivals`), and matches go as JSON lines to standard output, to a folder of files, to
+NATS or to a webhook (`deliveries`). A batch of events is done when its matches have arrived, so every match comes at
+least once, whenever the process dies; and a match has the same name in every run. It ends when the input does.
 """
 
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from uuid import uuid4
 
 import typer
 from rich.text import Text
@@ -21,7 +17,7 @@ from rich.text import Text
 from tamis.cli.addresses import EventsOption, OutOption, look_at_events, look_at_out, read_options
 from tamis.cli.inputs import InputError
 from tamis.cli.lessons import Example
-from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, visible
+from tamis.cli.output import AsJson, mistakes_shown, show, to_complain
 from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
@@ -35,6 +31,7 @@ from tamis.sources.disk import as_path, on_disk
 from tamis.sources.nats_address import is_nats, scheme_of
 
 if TYPE_CHECKING:
+    from tamis.cli.arrivals import Batch
     from tamis.cli.local import Rules
 
 EXAMPLES = (
@@ -47,15 +44,14 @@ EXAMPLES = (
 NOTES = (
     "[cyan]--events[/cyan] is standard input (-), files (.jsonl, .csv, .parquet) or "
     "[cyan]nats://host:4222/STREAM[/cyan]; [cyan]--out[/cyan] is standard output (-), a folder of files (.jsonl, .csv, "
-    ".parquet), [cyan]nats://...[/cyan] or [cyan]https://host/hook[/cyan]. It ends when the input does. Every match "
-    "comes at least once. For what never ends, or is to go on after a crash, there is [cyan]tamis stream[/cyan].",
+    ".parquet), [cyan]nats://...[/cyan] or [cyan]https://host/hook[/cyan]. It ends when the input does.",
+    "[bold]Every match comes at least once.[/bold] A run that was killed is run again; a match then has the id that it "
+    "had ([cyan]Nats-Msg-Id[/cyan], and what [cyan]--match-id[/cyan] adds), so who receives it can pass over it. With "
+    "[cyan]--durable[/cyan] NATS remembers what was done. Lines of a pipe have ids that last if "
+    "[cyan]--event-id[/cyan] names an attribute. For what never ends there is [cyan]tamis stream[/cyan].",
     "Lines that are no JSON object are left out and counted. With [cyan]--json[/cyan] the summary, on standard error, "
     "is JSON.",
 )
-_BATCH = 4_096
-_SHOWN = 3
-
-Event = dict[str, Any]
 
 
 def run(
@@ -69,6 +65,18 @@ def run(
     ] = None,
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
+    event_id: Annotated[
+        str | None, typer.Option(metavar="ATTRIBUTE", help="What names an event; if nobody says, its place does.")
+    ] = None,
+    match_id: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Add the name of each match, the same in every run.")
+    ] = None,
+    durable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Go on where a run of this name was (events of NATS).")
+    ] = None,
+    ack_wait: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="When NATS gives up on a run that does not answer.")
+    ] = 30.0,
     rejected: RejectedOption = None,
     strict: StrictOption = False,
     as_json: AsJson = False,
@@ -77,7 +85,9 @@ def run(
     with mistakes_shown(as_json):
         source, sink = read_options(events_option, "--events-option"), read_options(out_option, "--out-option")
         events, subscriptions, out = as_path(events), as_path(subscriptions), as_path(out)
-        _look_first(events, source, subscriptions, out, sink, rejected)
+        _look_first(events, source, subscriptions, out, sink, rejected, durable)
+        from tamis.cli.arrivals import BadLines, arriving
+        from tamis.cli.deliveries import delivering
         from tamis.cli.local import Rules
         from tamis.sources.tables import read_table
 
@@ -88,9 +98,10 @@ def run(
         write_rejected(rules.rejected, kept, id_column, where)
         if not as_json:
             show_rejected(rules.rejected, kept)
-        bad_lines = _Bad()
-        with _taking(out, sink) as take:
-            counts = _matched(_events(events, source, bad_lines), rules, keep, take)
+        bad_lines = BadLines()
+        with delivering(out, sink) as take:
+            batches = arriving(events, source, bad_lines, event_id, durable, ack_wait)
+            counts = _matched(batches, rules, keep, match_id, take)
     unmet = [str(each) for each in rules.matcher.unmet()]
     if as_json:
         document = {**counts, "bad_lines": bad_lines.count, "unmet": unmet, **told_in_json(rules.rejected, kept)}
@@ -103,7 +114,13 @@ def run(
 
 
 def _look_first(
-    events: str, source: dict[str, str], subscriptions: str, out: str, sink: dict[str, str], rejected: str | None
+    events: str,
+    source: dict[str, str],
+    subscriptions: str,
+    out: str,
+    sink: dict[str, str],
+    rejected: str | None,
+    durable: str | None,
 ) -> None:
     from tamis.sources.places import is_url
     from tamis.sources.tables import format_of
@@ -111,6 +128,12 @@ def _look_first(
     for place in (events, subscriptions, out, rejected):
         if place and on_disk(place) is None and not is_url(place) and scheme_of(place) != "kafka":
             raise InputError(f"{place} is reached by Spark", hint="tamis stream and tamis match take it.")
+    if durable is not None and not is_nats(events):
+        raise InputError("--durable is for events of NATS, which remembers what was done", hint="nats://host/STREAM")
+    if durable is not None and out != "-" and not scheme_of(out) and format_of(out) != "json":
+        raise InputError(
+            f"--durable cannot go on with {out}: its columns are known when all matches are", hint="Name .jsonl."
+        )
     for path in (events, subscriptions):
         if path != "-" and not scheme_of(path) and not Path(path).exists():
             raise InputError(f"there is nothing at {path}")
@@ -124,134 +147,34 @@ def _look_first(
     if out != "-":
         if not scheme_of(out):
             format_of(out)
-            if Path(out).exists():
+            if Path(out).exists() and durable is None:
                 raise InputError(f"{out} is there already", hint="Name another.")
         look_at_out(out, sink)
 
 
-class _Bad:
-    """Lines that are no events: how many, and the first of them."""
-
-    def __init__(self) -> None:
-        self.count, self.first = 0, list[str]()
-
-    def note(self, line: bytes) -> None:
-        self.count += 1
-        if self.count <= _SHOWN:
-            self.first.append(line[:80].decode(errors="replace").strip())
-
-    def show(self) -> None:
-        if self.count:
-            lines = "1 line is no JSON object" if self.count == 1 else f"{self.count:,} lines are no JSON objects"
-            show(to_complain(), Text.assemble(("✗ ", "bold red"), (f"{lines}, and left out:", "bold")), below="  ")
-            for line in self.first:
-                show(to_complain(), Text(f"  {visible(line)}"), below="    ")
-
-
-def _events(events: str, options: dict[str, str], bad: _Bad) -> Iterator[list[Event]]:
-    """Yield events in batches: of a pipe, what is there of it."""
-    if events == "-":
-        for lines in _arriving(sys.stdin.buffer):
-            yield from _batches(_parsed(lines, bad))
-    elif is_nats(events):
-        from tamis.cli.local import nats_messages
-
-        for messages in nats_messages(events, options):
-            yield from _batches(_parsed(messages.column("body").to_pylist(), bad))
-    else:
-        from tamis.sources.tables import read_table
-
-        for batch in read_table(events, options).to_batches(_BATCH):
-            yield [{name: value for name, value in row.items() if value is not None} for row in batch.to_pylist()]
-
-
-def _arriving(stream: Any) -> Iterator[list[bytes]]:
-    """Yield the lines of a pipe as they come, as many as are there: whoever writes slowly is answered at once."""
-    rest = b""
-    while chunk := stream.read1(1 << 20):
-        *lines, rest = (rest + chunk).split(b"\n")
-        if lines:
-            yield lines
-    if rest:
-        yield [rest]
-
-
-def _parsed(lines: Iterable[bytes], bad: _Bad) -> Iterator[Event]:
-    for line in lines:
-        if not line.strip():
-            continue
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            event = None
-        if isinstance(event, dict):
-            yield event
-        else:
-            bad.note(line)
-
-
-def _batches(events: Iterator[Event]) -> Iterator[list[Event]]:
-    while batch := list(islice(events, _BATCH)):
-        yield batch
-
-
 def _matched(
-    batches: Iterator[list[Event]], rules: "Rules", keep: list[str] | None, take: Callable[[list[Event], int], None]
+    batches: Iterator["Batch"],
+    rules: "Rules",
+    keep: list[str] | None,
+    match_id: str | None,
+    take: Callable[[list[dict[str, Any]], list[str]], None],
 ) -> dict[str, int]:
-    """Match batch after batch; the next one is asked for when the matches of the last have been taken."""
+    """Match batch after batch; one is done, and the next one asked for, when its matches have been taken."""
+    from tamis.sources.match_names import match_name
+
     counts = {"events": 0, "matches": 0}
-    for number, batch in enumerate(batches):
-        pairs = rules.matcher.match_batch(batch)
-        rows = []
-        for index, each in zip(pairs["event"].to_pylist(), pairs["subscription"].to_pylist(), strict=True):
-            event = batch[index]
-            shown = event if keep is None else {name: event[name] for name in keep if name in event}
-            rows.append({**shown, rules.id: each})
+    for batch in batches:
+        pairs = rules.matcher.match_batch(batch.events)
+        rows, names = [], []
+        for index, subscription_id in zip(pairs["event"].to_pylist(), pairs["subscription"].to_pylist(), strict=True):
+            event = batch.events[index]
+            name = match_name(batch.names[index], subscription_id, rules.matcher.text(subscription_id))
+            shown = event if keep is None else {each: event[each] for each in keep if each in event}
+            rows.append({**shown, rules.id: subscription_id, **({match_id: name} if match_id else {})})
+            names.append(name)
         if rows:
-            take(rows, number)
-        counts["events"] += len(batch)
+            take(rows, names)
+        batch.done()
+        counts["events"] += len(batch.events)
         counts["matches"] += len(rows)
     return counts
-
-
-@contextmanager
-def _taking(out: str, options: dict[str, str]) -> Iterator[Callable[[list[Event], int], None]]:
-    """Give what takes the matches of a batch, and returns when they have arrived."""
-    if out == "-":
-        yield _to_pipe
-    elif scheme_of(out):
-        yield _to_address(out, options)
-    else:
-        from tamis.sources.inferring import json_table
-        from tamis.sources.tables import written_table
-
-        rows: list[Event] = []
-        yield lambda more, _: rows.extend(more)
-        with written_table(out) as add:
-            add(json_table(_plain(rows)))
-
-
-def _plain(rows: list[Event]) -> list[Event]:
-    """Return rows as JSON has them: dates and exact numbers of files are texts there."""
-    plain: list[Event] = json.loads(json.dumps(rows, default=str))
-    return plain
-
-
-def _to_pipe(rows: list[Event], _: int) -> None:
-    lines = (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-    sys.stdout.buffer.write("".join(lines).encode(errors="backslashreplace"))
-    sys.stdout.buffer.flush()
-
-
-def _to_address(out: str, options: dict[str, str]) -> Callable[[list[Event], int], None]:
-    from tamis.sources.inferring import json_table
-    from tamis.sources.place import Place
-    from tamis.sources.places import writing_to
-
-    query = str(uuid4())
-
-    def take(rows: list[Event], number: int) -> None:
-        table = json_table(_plain(rows))
-        writing_to(out, options, table.schema.names).write(table.to_batches(), Place(query, number, 0))
-
-    return take

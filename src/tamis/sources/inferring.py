@@ -80,15 +80,31 @@ def json_table(rows: list[dict[str, Any]]) -> pa.Table:
     >>> json_table([{"b": 1, "a": "x"}, {"b": 2.5}]).schema.types
     [DataType(string), DataType(double)]
     """
-    kind = _together(rows)
-    if not isinstance(kind, dict) or not kind:
-        return pa.table({})
-    columns = {}
-    for name, each in sorted(kind.items()):
-        arrow = _arrow(each)
-        if arrow is not None:
-            columns[name] = pa.array([_fitted(row.get(name), each) for row in rows], arrow)
-    return pa.table(columns)
+    columns = Columns()
+    columns.note(rows)
+    return columns.table(rows)
+
+
+class Columns:
+    """The columns of JSON objects that come one after the other."""
+
+    def __init__(self) -> None:
+        self._kind: Kind = None
+
+    def note(self, rows: list[dict[str, Any]]) -> None:
+        """Take note of the types of some of them."""
+        self._kind = _common(self._kind, _together(rows))
+
+    def table(self, rows: list[dict[str, Any]]) -> pa.Table:
+        """Return objects, all of which were noted, with the columns of all that were."""
+        if not isinstance(self._kind, dict) or not self._kind:
+            return pa.table({})
+        columns = {}
+        for name, kind in sorted(self._kind.items()):
+            arrow = _arrow(kind)
+            if arrow is not None:
+                columns[name] = pa.array([_fitted(row.get(name), kind) for row in rows], arrow)
+        return pa.table(columns)
 
 
 Kind = Any

@@ -81,7 +81,7 @@ class JetStream:
     def __init__(self, address: NatsAddress, timeout_s: float = 10.0) -> None:
         if find_spec("nats") is None:
             raise NatsError("the client of NATS is not installed; install it with tamis: pip install 'tamis[nats]'")
-        self._address, self._timeout_s = address, timeout_s
+        self.address, self.timeout_s = address, timeout_s
         self._loop = asyncio.new_event_loop()
         self._client: Client | None = None
         self._is_closed = asyncio.Event()
@@ -95,7 +95,7 @@ class JetStream:
 
     def state(self) -> StreamState:
         """Look at the stream."""
-        answer = self._persistently(lambda client: self._asked(client, f"STREAM.INFO.{self._address.stream}", {}))
+        answer = self.persistently(lambda client: self._asked(client, f"STREAM.INFO.{self.address.stream}", {}))
         state, config = answer["state"], answer["config"]
         return StreamState(
             first=max(state["first_seq"], 1),  # an empty stream that never had a message says 0
@@ -114,7 +114,7 @@ class JetStream:
         position, in_vain = start, 0
         while position < end:
             # A new reading where the last one broke off.
-            reading = self._persistently(partial(_Reading.started, owner=self, start=position))
+            reading = self.persistently(partial(_Reading.started, owner=self, start=position))
             try:
                 while position < end and not reading.is_done:
                     found = self._run(self._while_connected(reading.pulled(end - position)))
@@ -137,14 +137,18 @@ class JetStream:
         known = 0
         for first in range(0, len(messages), _IN_FLIGHT):
             part = messages[first : first + _IN_FLIGHT]
-            known += self._persistently(partial(self._published, messages=part))
+            known += self.persistently(partial(self._published, messages=part))
         return known
 
     # -- Asking
 
-    def _persistently(self, asking: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
+    def ask(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask the API of JetStream."""
+        return self.persistently(lambda client: self._asked(client, what, request))
+
+    def persistently(self, asking: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
         """Ask, and connect anew and ask again while there is time."""
-        deadline = monotonic() + self._timeout_s
+        deadline = monotonic() + self.timeout_s
         attempt = 0
         while True:
             try:
@@ -160,7 +164,7 @@ class JetStream:
     async def _connected_and(self, asking: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
         if self._client is None:
             self._client = await self._connected()
-        with _translated(self._address):
+        with translated(self.address):
             return await self._while_connected(asking(self._client))
 
     async def _while_connected(self, doing: Coroutine[Any, Any, T]) -> T:
@@ -171,7 +175,7 @@ class JetStream:
         if not task.done():
             task.cancel()
             await asyncio.wait((task,))
-            raise _BrokenError(f"no NATS server answers at {self._address}: the connection broke")
+            raise _BrokenError(f"no NATS server answers at {self.address}: the connection broke")
         return task.result()
 
     async def _connected(self) -> Client:
@@ -188,32 +192,32 @@ class JetStream:
             closed.set()
 
         client = Client()
-        with _translated(self._address, troubles):
+        with translated(self.address, troubles):
             await asyncio.wait_for(
                 client.connect(
-                    servers=list(self._address.servers),
+                    servers=list(self.address.servers),
                     name="tamis",
                     error_cb=noted,
                     disconnected_cb=ended,
                     closed_cb=ended,
                     allow_reconnect=False,
-                    connect_timeout=max(1, int(min(self._timeout_s, 5))),
+                    connect_timeout=max(1, int(min(self.timeout_s, 5))),
                     max_reconnect_attempts=1,
                     reconnect_time_wait=0,
-                    user_credentials=self._address.credentials,
+                    user_credentials=self.address.credentials,
                 ),
-                timeout=self._timeout_s,
+                timeout=self.timeout_s,
             )
         return client
 
     async def _asked(self, client: Client, what: str, request: dict[str, Any]) -> dict[str, Any]:
         """Ask the API of JetStream."""
-        answer = await client.request(f"$JS.API.{what}", json.dumps(request).encode(), timeout=self._timeout_s)
+        answer = await client.request(f"$JS.API.{what}", json.dumps(request).encode(), timeout=self.timeout_s)
         found: dict[str, Any] = json.loads(answer.data)
         if "error" in found:
             told = found["error"].get("description", "an error without a description")
             hint = "; make it first, or name another" if found["error"].get("err_code") == 10059 else ""
-            raise NatsError(f"{self._address}: {told}{hint}")
+            raise NatsError(f"{self.address}: {told}{hint}")
         return found
 
     async def _published(self, client: Client, messages: Sequence[Publication]) -> int:
@@ -222,11 +226,11 @@ class JetStream:
                 client.request(
                     message.subject,
                     message.body,
-                    timeout=self._timeout_s,
+                    timeout=self.timeout_s,
                     headers={
                         **message.headers,
                         "Nats-Msg-Id": message.id,
-                        "Nats-Expected-Stream": self._address.stream,
+                        "Nats-Expected-Stream": self.address.stream,
                     },
                 )
                 for message in messages
@@ -237,17 +241,17 @@ class JetStream:
         for message, answer in zip(messages, answers, strict=True):
             if isinstance(answer, BaseException):
                 if type(answer).__name__ == "NoRespondersError":
-                    raise NatsError(f"{self._address}: no stream takes the subject {message.subject!r}") from None
+                    raise NatsError(f"{self.address}: no stream takes the subject {message.subject!r}") from None
                 if type(answer).__name__ == "MaxPayloadError":
                     size = len(message.body)
                     raise NatsError(
-                        f"{self._address}: a message of {size:,} bytes is more than the server takes "
+                        f"{self.address}: a message of {size:,} bytes is more than the server takes "
                         f"({client.max_payload:,}); keep fewer columns, or raise its max_payload"
                     ) from None
                 raise answer
             told = json.loads(answer.data)
             if "error" in told:
-                raise NatsError(f"{self._address}: {told['error'].get('description')} ({message.subject})")
+                raise NatsError(f"{self.address}: {told['error'].get('description')} ({message.subject})")
             known += bool(told.get("duplicate"))
         return known
 
@@ -271,7 +275,7 @@ class _Reading:
 
     @classmethod
     async def started(cls, client: Client, owner: JetStream, start: int) -> _Reading:
-        address = owner._address
+        address = owner.address
         config: dict[str, Any] = {
             "deliver_policy": "by_start_sequence",
             "opt_start_seq": start,
@@ -293,14 +297,14 @@ class _Reading:
 
     async def pulled(self, most: int) -> list[Message]:
         """Return the next messages; none, and `is_done`, when nothing is left."""
-        address, timeout_s = self._owner._address, self._owner._timeout_s
+        address, timeout_s = self._owner.address, self._owner.timeout_s
         asked = {
             "batch": min(most, _PULLED),
             "max_bytes": max(_PULLED_BYTES, self._client.max_payload + (1 << 16)),
             "no_wait": True,
         }
         found: list[Message] = []
-        with _translated(address):
+        with translated(address):
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{address.stream}.{self._name}"
             await self._client.publish(subject, json.dumps(asked).encode(), reply=self._inbox)
             while len(found) < asked["batch"]:
@@ -328,13 +332,13 @@ class _Reading:
         if status == "404":
             self.is_done = not is_any
         elif status == "409" and "Deleted" in told:
-            raise _BrokenError(f"{self._owner._address}: the consumer was deleted")
+            raise _BrokenError(f"{self._owner.address}: the consumer was deleted")
         elif status not in ("408", "409"):
-            raise NatsError(f"{self._owner._address}: {status} {told}")
+            raise NatsError(f"{self._owner.address}: {status} {told}")
 
     async def ended(self) -> None:
         await self._arrived.unsubscribe()
-        await self._owner._asked(self._client, f"CONSUMER.DELETE.{self._owner._address.stream}.{self._name}", {})
+        await self._owner._asked(self._client, f"CONSUMER.DELETE.{self._owner.address.stream}.{self._name}", {})
 
 
 def told_by(reply: str) -> tuple[int, int, int, int]:
@@ -352,7 +356,7 @@ class _BrokenError(Exception):
     """The connection is of no use any more; another one may be."""
 
 
-class _translated:  # noqa: N801 - reads as a verb
+class translated:  # noqa: N801 - reads as a verb
     """Turn what the client raises into what a reader understands."""
 
     def __init__(self, address: NatsAddress, troubles: Sequence[Exception] = ()) -> None:

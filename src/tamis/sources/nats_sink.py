@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tamis.sources.jetstream import StreamState
     from tamis.sources.nats_address import NatsAddress
     from tamis.sources.options import Options
-    from tamis.sources.place import Place
+    from tamis.sources.place import Names
 
 SINK_OPTIONS = ("url", "stream", "subject", "credentials", "timeout_s", "id")
 _PUBLISHED_BYTES = 8 << 20
@@ -69,7 +69,7 @@ class NatsWriting:
         """Return a connection; `with` closes it."""
         return JetStream(self.address, self.timeout_s)
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: Place) -> Published:
+    def write(self, batches: Iterable[pa.RecordBatch], place: Names) -> Published:
         """Publish rows; return when all of them are acknowledged."""
         count = known = 0
         with self.connected() as connection:
@@ -83,14 +83,14 @@ class NatsWriting:
         return Published(count, known)
 
     def _publications(
-        self, batch: pa.RecordBatch, subject: str, place: Place, count: int
+        self, batch: pa.RecordBatch, subject: str, place: Names, count: int
     ) -> Iterator[Sequence[Publication]]:
         """Yield messages in portions of moderate size."""
         subjects = _filled(subject, batch)
         named = [batch.column(name).to_pylist() for name in self.id_columns]
         part: list[Publication] = []
         size = 0
-        headers = {"Content-Type": "application/json", "Tamis-Batch": f"{place.query}-{place.batch}"}
+        headers = {"Content-Type": "application/json", "Tamis-Batch": place.batch_name}
         for number, row in enumerate(json_rows(batch)):
             body = row.encode()
             where = subjects[number]

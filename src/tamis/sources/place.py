@@ -11,6 +11,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Protocol
+
+
+class Names(Protocol):
+    """Who knows what rows are called."""
+
+    @property
+    def batch_name(self) -> str: ...
+
+    def name(self, number: int, *content: bytes) -> str: ...
+
+    def portion(self, number: int, rows: range, body: bytes) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -34,3 +46,12 @@ class Place:
         for part in content:
             digest.update(len(part).to_bytes(8, "little") + part)
         return f"{self.query}-{self.batch}-{self.partition}-{number}-{digest.hexdigest()}"
+
+    def portion(self, number: int, rows: range, body: bytes) -> str:
+        """Return the name of several rows that are sent at once."""
+        return self.name(number, body)
+
+    @property
+    def batch_name(self) -> str:
+        """Return the name of the batch, which all of its partitions share."""
+        return f"{self.query}-{self.batch}"

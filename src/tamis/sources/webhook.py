@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tamis.sources.place import Place
+    from tamis.sources.place import Names
 
 OPTIONS = ("url", "batch_rows", "batch_bytes", "timeout_s", "patience_s", "header.<name>")
 
@@ -62,13 +62,14 @@ class WebhookWriting:
             run=str(uuid4()),
         )
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: Place) -> Posted:
+    def write(self, batches: Iterable[pa.RecordBatch], place: Names) -> Posted:
         """Post rows; return when all of them are taken."""
         posting = Posting(self.url, self.headers, self.timeout_s, self.patience_s)
         done = Posted(0, 0, 0)
         for part in portions((row for batch in batches for row in json_rows(batch)), self.batch_rows, self.batch_bytes):
             body = b"[" + b",".join(part) + b"]"
-            attempts = posting.post(body, place.name(done.requests, body))
+            rows = range(done.rows, done.rows + len(part))
+            attempts = posting.post(body, place.portion(done.requests, rows, body))
             done = Posted(done.rows + len(part), done.requests + 1, done.failures + attempts - 1)
         return done
 
