@@ -1,4 +1,4 @@
-"""`tamis stream` as a process of its own that is killed, with all that it started, at moments that chance chooses."""
+"""A stream as a process of its own that is killed, with all that it started, at moments that chance chooses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ def environment():
 
 
 class MortalStream:
-    """A command that matches all that is there, and where it writes down which batches are done."""
+    """A module that matches all that is there, and where it writes down what is done; `tamis stream`, if none is named."""
 
-    def __init__(self, *arguments, commits):
-        self._command = [sys.executable, "-m", "tamis.cli", "stream", "--once", *map(str, arguments)]
-        self._commits = Path(commits)
+    def __init__(self, *arguments, commits, module=("tamis.cli", "stream", "--once"), env=None):
+        self._command = [sys.executable, "-m", *module, *map(str, arguments)]
+        self._commits = [Path(folder) for folder in (commits if isinstance(commits, tuple) else (commits,))]
+        self._environment = environment() | (env or {})
 
     def run(self):
         """Let it come to its end."""
@@ -50,10 +51,11 @@ class MortalStream:
         return status is None
 
     def _started(self):
-        return subprocess.Popen(self._command, start_new_session=True, env=environment())
+        return subprocess.Popen(self._command, start_new_session=True, env=self._environment)
 
     def _committed(self):
-        return len([name for name in os.listdir(self._commits) if name[0] != "."]) if self._commits.exists() else 0
+        folders = [folder for folder in self._commits if folder.exists()]
+        return sum(name[0] != "." for folder in folders for name in os.listdir(folder))
 
 
 def _kill(process):

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 
 pipeline = pytest.importorskip("tamis.spark")
 
@@ -18,7 +17,7 @@ from tamis.spark import changes as module  # noqa: E402
 from tamis.spark import streaming  # noqa: E402
 from tamis.spark.changes import Change, applied  # noqa: E402
 from tests.spark.test_folders import KINDS, address  # noqa: E402
-from tests.spark.worlds import ONCE, World  # noqa: E402
+from tests.spark.worlds import ONCE, ChangingWorld  # noqa: E402
 
 TEXTS = st.sampled_from(["price < 3", "TRUE", "price <", "", "nobody = 3", "title = '☃'", None])
 ROWS = st.builds(
@@ -102,36 +101,6 @@ def test_what_is_told_again_is_no_mistake_and_what_is_late_is_one():
 
 
 # -- In streams
-
-
-class ChangingWorld(World):
-    """A world whose rules come as a stream."""
-
-    kind = "operation string, subscription_id string, condition string, sequence bigint"
-
-    def __init__(self, spark, folder):
-        super().__init__(spark, folder)
-        self.changes = folder / "changes"
-        self.changes.mkdir()
-        self.told = 0
-
-    def say(self, *rows):
-        """Let changes arrive, each in a file of its own: Spark reads files in an order of its own."""
-        for row in rows:
-            names = ("operation", "subscription_id", "condition", "sequence")
-            types = (pa.string(), pa.string(), pa.string(), pa.int64())
-            columns = {
-                name: pa.array([value], kind) for name, value, kind in zip(names, (*row, None)[:4], types, strict=True)
-            }
-            parquet.write_table(pa.table(columns), self.changes / f"{self.told:04}.parquet")
-            self.told += 1
-
-    def begin(self, **options):
-        stream = self.spark.readStream.schema(self.kind).parquet(str(self.changes))
-        return self.start(stream, **options)
-
-    def pairs(self):
-        return {(number, each) for number, _, each, _, _ in self.rows()}
 
 
 @pytest.fixture

@@ -12,15 +12,21 @@ pipeline = pytest.importorskip("tamis.spark")
 from tamis.matching import Matcher  # noqa: E402
 from tests.spark.killing import MortalStream  # noqa: E402
 from tests.spark.nats_server import NatsServer  # noqa: E402
+from tests.spark.test_folders import address  # noqa: E402
 from tests.spark.webhook_receiver import Receiver  # noqa: E402
-from tests.spark.worlds import NatsWorld, World  # noqa: E402
+from tests.spark.worlds import ChangingWorld, NatsWorld, World  # noqa: E402
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SUBSCRIPTIONS = {number: f"price < {number % 8} OR number = {number}" for number in range(40)}
 
 
-def killed(world, stream, kills, chance, every=5, meanwhile=None):
+def change(world, done):
+    """Change the log of a world."""
+    world.log.change(add={1000 + done: f"price = {done % 7}"}, remove=[done])
+
+
+def killed(world, stream, kills, chance, every=5, meanwhile=None, change=change):
     """Kill a stream so often, then let it come to its end; the world goes on while it is dead."""
     done = 0
     while done < kills:
@@ -29,7 +35,7 @@ def killed(world, stream, kills, chance, every=5, meanwhile=None):
             continue
         done += 1
         if done % every == 0:
-            world.log.change(add={1000 + done: f"price = {done % 7}"}, remove=[done])
+            change(world, done)
             if meanwhile is not None:
                 meanwhile()
     stream.run()
@@ -54,6 +60,50 @@ def test_kills_at_random_moments_change_nothing_in_the_result(spark, tmp_path, f
     killed(world, stream, kills, Random(5), every=5 if kills > 10 else 3)
     assert len(world.check()) > 1_000
     assert len({commit["version"] for commit in pipeline.commits(world.out)}) > 1
+
+
+def test_kills_change_nothing_where_checkpoint_matches_and_log_are_not_on_the_disk(spark, tmp_path):
+    world = World(spark, tmp_path)
+    place = address(spark, tmp_path, "viewfs")
+    world.log = pipeline.SubscriptionLog(f"{place}/log")
+    world.out, world.checkpoint = f"{place}/out", f"{place}/checkpoint"
+    world.log.add(SUBSCRIPTIONS)
+    world.arrive(files=20)
+    mount = place.removeprefix("viewfs://").partition("/")[0]
+    (tmp_path / "conf").mkdir()
+    settings = f"spark.hadoop.fs.viewfs.mounttable.{mount}.link./data file://{tmp_path}\n"
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(settings)
+    commits = tmp_path / "out" / "_tamis" / "commits"
+    stream = MortalStream(*arguments(world), commits=commits, env={"SPARK_CONF_DIR": str(tmp_path / "conf")})
+    killed(world, stream, kills=5, chance=Random(11), every=2)
+    assert len(world.check()) > 1_000
+    assert len({commit["version"] for commit in pipeline.commits(world.out)}) > 1
+
+
+def test_kills_change_nothing_where_rules_come_as_a_stream(spark, tmp_path):
+    world = ChangingWorld(spark, tmp_path)
+    world.log = pipeline.SubscriptionLog(world.checkpoint / "tamis" / "subscriptions")
+    spoken, broken = {}, []
+
+    def say(world, done):
+        """Two texts that are new, one that replaces another, one that goes, and one that is none."""
+        texts = {f"a{done}": f"price = {done % 7}", f"b{done}": f"number % {done + 2} = 0", "all": f"price < {done}"}
+        texts |= {f"a{done - 1}": None} if done else {}
+        broken.append(f"broken{done}")
+        rows = [("remove" if text is None else "add", each, text) for each, text in texts.items()]
+        world.say(*((*row, world.told + number) for number, row in enumerate([*rows, ("add", broken[-1], "price <")])))
+        spoken.update(texts)
+
+    say(world, 0)
+    world.arrive(files=10)
+    steps = world.log.path, world.out / "_tamis" / "commits"
+    stream = MortalStream(tmp_path, commits=steps, module=("tests.spark.feeding_program",))
+    killed(world, stream, kills=5, chance=Random(12), every=1, change=say)
+    assert len(world.check()) > 100
+    assert len({commit["version"] for commit in pipeline.commits(world.out)}) > 1
+    assert world.log.at(world.log.version) == {each: text for each, text in spoken.items() if text is not None}
+    aside = pipeline.read_rejected(spark, world.checkpoint / "tamis" / "rejected").collect()
+    assert sorted(row.id for row in aside if row.error != "LateChangeError") == sorted(broken)
 
 
 def expected(world):

@@ -110,6 +110,36 @@ class NatsWorld(World):
         return messages.transform(pipeline.json_events(SCHEMA))
 
 
+class ChangingWorld(World):
+    """A world whose rules come as a stream."""
+
+    kind = "operation string, subscription_id string, condition string, sequence bigint"
+
+    def __init__(self, spark, folder):
+        super().__init__(spark, folder)
+        self.changes = folder / "changes"
+        self.changes.mkdir()
+        self.told = 0
+
+    def say(self, *rows):
+        """Let changes arrive, each in a file of its own: Spark reads files in an order of its own."""
+        for row in rows:
+            names = ("operation", "subscription_id", "condition", "sequence")
+            types = (pa.string(), pa.string(), pa.string(), pa.int64())
+            columns = {
+                name: pa.array([value], kind) for name, value, kind in zip(names, (*row, None)[:4], types, strict=True)
+            }
+            parquet.write_table(pa.table(columns), self.changes / f"{self.told:04}.parquet")
+            self.told += 1
+
+    def begin(self, **options):
+        stream = self.spark.readStream.schema(self.kind).parquet(str(self.changes))
+        return self.start(stream, **options)
+
+    def pairs(self):
+        return {(number, each) for number, _, each, _, _ in self.rows()}
+
+
 def crash_at_random_steps(world, monkeypatch, crashes, files=12, more=()):
     """Let a stream fail at random steps of the driver, start it again each time, and look at all that came out."""
     chance = Random(7)
