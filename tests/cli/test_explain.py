@@ -143,3 +143,34 @@ def test_an_escape_sequence_in_an_event_never_reaches_the_terminal():
     shown = tamis("explain", "title = 'x' OR `\x1b` = 2", "--event", event)
     assert "\x1b" not in shown.stdout
     assert r"\u001b[2J" in shown.stdout
+
+
+def test_a_plan_shows_how_a_text_is_found_and_needs_no_event():
+    result = tamis("explain", "price < 20 AND (signed OR bids > 3)", "--plan")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "subscription 'this text': price < 20 AND (signed OR bids > 3)\n"
+        "segment 0: 1 subscription, laid out by operands alone\n"
+        "clause 1 of 1: by bitmap, 25 % of events\n"
+        "    key   price < 20   (price as number, 25 %)\n"
+        "    tree 1: signed = TRUE   true: holds, false: go to 2\n"
+        "    tree 2: bids > 3   true: holds, false: fails\n"
+    )
+
+
+def test_a_plan_follows_other_rules_and_past_events(tmp_path: Path):
+    rules, past = tmp_path / "rules.csv", tmp_path / "past.jsonl"
+    rules.write_text("subscription_id,condition\n1,price < 20\n2,title = 'a'\n", encoding="utf-8")
+    past.write_text("".join(json.dumps({"price": 5, "title": f"t{n}"}) + "\n" for n in range(600)), encoding="utf-8")
+    arguments = ("--plan", "--among", str(rules), "--events", str(past), "--json")
+    plan = json.loads(tamis("explain", "price < 20 AND title = 'b'", *arguments).stdout)
+    assert (plan["segment_size"], plan["is_informed"]) == (3, True)
+    (clause,) = plan["clauses"]
+    assert (clause["path"], clause["leaves"][0]["text"]) == ("key", "title = 'b'")
+    plan = json.loads(tamis("explain", "price < 20", *arguments).stdout)
+    assert plan["twin_count"] == 2
+
+
+def test_tables_without_a_plan_and_bad_texts_are_mistakes():
+    assert tamis("explain", "price < 20", "--event", "{}", "--among", "rules.csv").exit_code == 2
+    assert tamis("explain", "price <", "--plan").exit_code == 2

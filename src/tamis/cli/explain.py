@@ -1,4 +1,4 @@
-"""Does this event match, and why?"""
+"""Does this event match, and why? How would the matcher find that out?"""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +8,13 @@ from rich.text import Text
 
 from tamis.cli.inputs import SCHEMA_HELP, InputError, event_file, event_from, schema_file
 from tamis.cli.lessons import Example
+from tamis.cli.local import Rules
 from tamis.cli.output import COLOURS, NO, YES, AsJson, mistakes_shown, show, show_explanation, to_people, to_programs
+from tamis.language import Schema, parse
 from tamis.language import explain as explained
-from tamis.language import parse
 from tamis.language.explanation import TRUTHS
+from tamis.matching import AccessPlan, Matcher
+from tamis.sources.tables import read_table
 
 EXAMPLES = (
     Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "One true part is enough for OR."),
@@ -26,11 +29,17 @@ EXAMPLES = (
         """tamis explain "ends < DATE '2024-03-01'" --event-file event.json \\\n      --schema schema.json""",
         "So this event matches.",
     ),
+    Example(
+        """tamis explain "price < 20 AND (signed OR bids > 3)" --plan""",
+        "How the matcher would find it: clauses, their keys, what is checked behind them.",
+    ),
 )
 NOTES = (
     "[green]✓[/green] is true, [red]✗[/red] is false, [yellow]?[/yellow] is unknown; an event matches only if "
     "the whole is true. The exit code is 0 if it matches, 1 if it does not, and 2 if the text, the event or the "
     "schema is bad.",
+    "--plan needs no event. Which key is best depends on what else is registered and on the events, so --among FILE "
+    "and --events FILE take tables of rules and of past events, as `tamis match` does.",
     SCHEMA_HELP,
 )
 
@@ -56,10 +65,31 @@ def explain(
         Path | None,
         typer.Option(metavar="FILE", help="Check names and types, and read the event by them.", show_default=False),
     ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show how the matcher finds the events that match, as a database's EXPLAIN.")
+    ] = False,
+    among: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="With --plan: the subscriptions it stands among.", show_default=False),
+    ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="With --plan: events that show what is rare.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the truth of every condition of a text for one event, and the values that decided."""
+    if plan:
+        with mistakes_shown(as_json):
+            access = _access_plan(text, among, events, schema_file(schema) if schema else None)
+        if as_json:
+            to_programs(access.as_dict())
+        else:
+            print(access)
+        return
     with mistakes_shown(as_json):
+        if among or events:
+            raise InputError("--among and --events are about a plan", hint="Add --plan, or leave them out.")
         known = schema_file(schema) if schema else None
         expression = parse(text, known)
         found = _event(event, event_file_)
@@ -78,6 +108,19 @@ def explain(
         console.print()
         show_explanation(console, explanation)
     raise typer.Exit(YES if explanation.truth is True else NO)
+
+
+def _access_plan(text: str, among: str | None, events: str | None, schema: Schema | None) -> AccessPlan:
+    """Return how a matcher finds a text that is registered among others, and laid out by what events show."""
+    matcher = Matcher(schema=schema)
+    matcher.add("this text", text)
+    if among:
+        rules = Rules(read_table(among), "subscription_id", "condition", schema).matcher
+        matcher.add_many((("rule", each), rules.expression(each)) for each in rules)
+    if events:
+        matcher.learn(read_table(events))
+    matcher.match_batch([])
+    return matcher.plan("this text")
 
 
 def _event(written: str | None, path: Path | None) -> dict[str, object]:

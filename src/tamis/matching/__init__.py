@@ -6,6 +6,7 @@ against.
 """
 
 import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
+from tamis.matching.block.access import AccessPlan
 from tamis.matching.errors import (
     BadTableError,
     DuplicateIdError,
@@ -22,6 +23,7 @@ from tamis.matching.rejections import Rejected
 from tamis.matching.sightings import Unmet
 
 __all__ = [
+    "AccessPlan",
     "BadTableError",
     "DuplicateIdError",
     "Matcher",

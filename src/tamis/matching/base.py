@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis
+    from tamis.matching.block.access import HandlePlan
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
@@ -159,6 +160,10 @@ class Algorithm(ABC):
 
     def learn(self, events: Events) -> None:  # noqa: B027 - most algorithms have nothing to learn
         """Look at some events to see how often predicates are true."""
+
+    def plan(self, handle: int) -> HandlePlan | None:
+        """Return how a subscription is found; None if the algorithm has no plans to show."""
+        return None
 
     def statistics(self) -> dict[str, Any]:
         """Return what an operator may want to see."""

@@ -17,9 +17,10 @@ import pyarrow as pa
 from tamis.errors import EventError, TamisError
 from tamis.language.explanation import Explanation, explain
 from tamis.matching import storage
+from tamis.matching.block.access import AccessPlan
 from tamis.matching.columns import Events
 from tamis.matching.destinations import Destinations
-from tamis.matching.errors import SavedMatcherError, UnknownIdError
+from tamis.matching.errors import OptionError, SavedMatcherError, UnknownIdError
 from tamis.matching.register import Register, column_of
 from tamis.matching.registering import Registering
 from tamis.matching.sightings import Sightings, Unmet
@@ -304,6 +305,35 @@ class Matcher(Registering):
     def explain(self, subscription_id: Hashable, event: Mapping[str, Any]) -> Explanation:
         """Say why a subscription matches an event, or does not."""
         return explain(self.expression(subscription_id), event, self.schema)
+
+    def plan(self, subscription_id: Hashable) -> AccessPlan:
+        """Return how a subscription is found: its clauses, their keys or bitmaps, and the share of events they pass.
+
+        It prints as text, and `as_dict` gives it as data. What is still open is laid out by the next batch, or by
+        `match_batch([])`.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({"cheap": "price < 20 AND category = 'Thriller'", "dear": "price > 90"})
+        >>> _ = matcher.match_batch([])
+        >>> print(matcher.plan("cheap"))
+        subscription 'cheap': price < 20 AND category = 'Thriller'
+        segment 0: 2 subscriptions, laid out by operands alone
+        clause 1 of 1: by bitmap, 16.7 % of events
+            key   price < 20   (price as number, 16.7 %)
+            check category = 'Thriller'   (category as string, 50 %)
+        """
+        with self._lock:
+            handle = self._register.handles.get(subscription_id)
+            if handle is None:
+                raise UnknownIdError(subscription_id)
+            plan = self._engine.plan(handle)
+            if plan is None:
+                raise OptionError(f"the algorithm {self.algorithm!r} has no plans to show; 'block' has")
+            twin = None if plan.twin_of is None else self._register.ids[plan.twin_of]
+            return AccessPlan(
+                plan.segment, plan.segment_size, plan.is_informed, twin, plan.twin_count, plan.clauses,
+                subscription_id, self.text(subscription_id),
+            )  # fmt: skip
 
     def learn(self, events: Batch) -> None:
         """Look at a sample of events, so that what they rarely match is asked first.

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.matching.block import kernels
+from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
 from tamis.matching.block.joining import joined
@@ -348,6 +349,28 @@ class Block(Algorithm):
         self._parts = [Part.of(segment, alive) for segment, alive in parts]
 
     # -- Told to others
+
+    def plan(self, handle: int) -> HandlePlan:
+        with self._lock:
+            self._bury()
+            if handle in self._open:
+                return HandlePlan(None, len(self._open), False, None, 1, ())
+            for number, part in enumerate(self._parts):
+                places, _ = part.places(np.array([handle], np.int64))
+                if len(places):
+                    return self._plan_in(number, part, int(places[0]))
+            raise AssertionError("a handle that is in no segment")
+
+    def _plan_in(self, number: int, part: Part, place: int) -> HandlePlan:
+        segment, first, twin_count = part.segment, place, 1
+        if len(segment.twins):
+            first = int(segment.first_twins()[place])
+            twins = segment.twins[segment.twin_starts[first] : segment.twin_starts[first + 1]]
+            twin_count = int(np.count_nonzero(part.alive[twins]))
+        clauses = clause_plans(segment, first, self._sample, self.schema)
+        # The first of the twins may be gone: its clauses are still asked for the others.
+        twin_of = int(segment.draft.handles[first]) if first != place and part.alive[first] else None
+        return HandlePlan(number, part.living, segment.is_informed, twin_of, twin_count, clauses)
 
     def memory(self) -> int:
         with self._lock:

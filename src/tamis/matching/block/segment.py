@@ -276,7 +276,7 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     if len(segment.twins):
         draft = thinned(draft, np.diff(segment.twin_starts) > 0)
     segment.widest_axis = max((axis.code_count for axis in draft.axes), default=0)
-    kinds, firsts, spans, bitmaps = _leaf_codes(draft)
+    kinds, firsts, spans, bitmaps = leaf_codes(draft)
     sample_codes = None
     if sample is not None and sample.count:
         sample_codes = list(segment.codes(sample, schema)[: len(draft.axes)])
@@ -341,7 +341,7 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     return segment
 
 
-def _leaf_codes(
+def leaf_codes(
     draft: Draft,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
     """Return the kind, first code and span of every leaf, and the words of its sets."""
