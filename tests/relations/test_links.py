@@ -25,7 +25,7 @@ def test_every_event_obeys_every_link(condition, some_events):
     context = Context(None)
     form = context.form(condition)
     sample = Sample(some_events, None)
-    for link in links(form.axes, form.facts, None, context.axis):
+    for link in links(form.axes, form.facts, form.paths, None, context.axis):
         assert sample.matched(link).all(), link
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import Attribute
 from tamis.language.meaning import truth
-from tamis.relations.domains import paths_of
 from tamis.relations.formulas import NEVER, Fact, Formula, Within
 from tamis.relations.lines import ARRAY, RECORD, first_value, next_cut
 from tamis.relations.links import links
@@ -110,11 +109,11 @@ def _links(forms: Sequence[Form], context: Context) -> list[Formula]:
     axes = dict.fromkeys(axis for form in forms for axis in form.axes)
     facts = {fact for form in forms for fact in form.facts}
     schema = context.schema
-    if not facts and all(axis.is_plain for axis in axes) and not (schema is not None and schema.mandatory_by_type):
-        paths = [axis.term.path for axis in axes if isinstance(axis.term, Attribute)]
-        if all(len(path) == 1 for path in paths):
-            return []
-    return links(axes, facts, schema, context.axis)
+    has_types = schema is not None and bool(schema.mandatory_by_type)
+    if not facts and not has_types and all(axis.is_plain and not axis.is_nested for axis in axes):
+        return []
+    paths = frozenset[tuple[str, ...]]().union(*(form.paths for form in forms))
+    return links(axes, facts, paths, schema, context.axis)
 
 
 def _solved(
@@ -159,13 +158,13 @@ def _guessed(
 ) -> Event | None:
     """Return an event that the reference meaning accepts, with values of a box; None if no guess was right."""
     forms = (*matching, *missing)
-    axes = dict.fromkeys([*(axis for form in forms for axis in form.axes), *box])
-    for paths in [axis.paths for axis in axes] + [paths_of(fact.predicate) for form in forms for fact in form.facts]:
-        axes.update(dict.fromkeys(context.axis(Attribute(path)) for path in paths))
-    wanted, unwanted = [form.expression for form in matching], [form.expression for form in missing]
     nodes = sum(form.size for form in forms)
-    if not effort.allows(_AXIS_NODES * len(axes)):
+    paths = {path for axis in box for path in axis.paths}.union(*(form.paths for form in forms))
+    if not effort.allows(nodes + _AXIS_NODES * len(paths)):  # before anything is made for each of them
         return None
+    axes = dict.fromkeys([*(axis for form in forms for axis in form.axes), *box])
+    axes.update(dict.fromkeys(context.axis(Attribute(path)) for path in sorted(paths)))
+    wanted, unwanted = [form.expression for form in matching], [form.expression for form in missing]
     for event in guesses(box, facts, axes, context.schema):
         if not effort.allows(nodes):
             return None
@@ -195,7 +194,7 @@ def _learn(question: Question, model: Model, context: Context) -> bool:
         question.add([leaf for premise in premises for leaf in premise] + [Within(axis, question.around(axis, cut))])
         is_new = True
     for (predicate, wanted), is_so in model.facts.items():
-        paths = paths_of(predicate)
+        paths = context.paths_of(predicate)
         if paths <= fixed.keys():
             is_really_so = truth(predicate, event, context.schema) is wanted
             if is_really_so is not is_so:
@@ -205,16 +204,16 @@ def _learn(question: Question, model: Model, context: Context) -> bool:
     return is_new
 
 
-def _elsewhere(place: Within) -> list[Formula]:
+def _elsewhere(place: Within) -> list[Within | Fact]:
     """The value is not here: below, or above."""
     axis, (low, high) = place.axis, place.values
-    below: list[Formula] = [Within(axis, (axis.values[0], low))] if axis.values[0] < low else []
+    below: list[Within | Fact] = [Within(axis, (axis.values[0], low))] if axis.values[0] < low else []
     return below + ([Within(axis, (high, axis.values[-1]))] if high < axis.values[-1] else [])
 
 
 def _put_aside(question: Question, model: Model) -> None:
     """Look no more at this combination of functions and facts: neither shown nor refuted."""
-    leaves: list[Formula] = [Fact(*key, not is_so) for key, is_so in model.facts.items()]
+    leaves: list[Within | Fact] = [Fact(*key, not is_so) for key, is_so in model.facts.items()]
     for axis, (low, high) in model.stretches.items():
         if not axis.is_plain:
             leaves += _elsewhere(Within(axis, (low, high)))

@@ -15,7 +15,7 @@ from tamis.language.expressions import Attribute, Expression, is_condition
 from tamis.language.measures import size
 from tamis.language.parser import parse
 from tamis.relations.clauses import Clauses, around, clauses
-from tamis.relations.domains import ABSENT, Axis, axis_of
+from tamis.relations.domains import ABSENT, Axis, axis_of, paths_of
 from tamis.relations.errors import NotAFilterError
 from tamis.relations.formulas import (
     ALWAYS,
@@ -58,6 +58,7 @@ class Form:
         "_corners",
         "_hull",
         "_opposite",
+        "_paths",
         "_size",
         "axes",
         "box",
@@ -90,7 +91,22 @@ class Form:
         self._opposite: Formula | None = None
         self._clauses: Clauses | None = None
         self._corners: list[Corner] | None = None
+        self._paths: frozenset[tuple[str, ...]] | None = None
         self._size: int | None = None
+
+    @property
+    def paths(self) -> frozenset[tuple[str, ...]]:
+        """The attributes that its terms and facts mention.
+
+        >>> sorted(context_of(None).form("a > 5 AND (b LIKE '%x%y' OR length(c) = 2)").paths)
+        [('a',), ('b',), ('c',)]
+        """
+        if self._paths is None:
+            predicates = {fact.predicate for fact in self.facts}
+            self._paths = frozenset().union(
+                *(axis.paths for axis in self.axes), *map(self.context.paths_of, predicates)
+            )
+        return self._paths
 
     @property
     def size(self) -> int:
@@ -205,6 +221,7 @@ class Context:
         self._translate = Translator(schema, self.axis, self._order_axis)
         self._forms: dict[str | Expression, Form] = {}
         self._older: dict[str | Expression, Form] = {}
+        self._paths: dict[Expression, frozenset[tuple[str, ...]]] = {}
 
     def axis(self, term: Expression) -> Axis:
         """Return the axis of a term."""
@@ -214,6 +231,15 @@ class Context:
     def _order_axis(self, pair: Expression) -> Axis:
         found = self._orders.get(pair)
         return found if found is not None else self._orders.setdefault(pair, Axis.of_order(pair))
+
+    def paths_of(self, predicate: Expression) -> frozenset[tuple[str, ...]]:
+        """Return the attributes that a predicate mentions; a long one is not read again for every question."""
+        found = self._paths.get(predicate)
+        if found is None:
+            if len(self._paths) >= _MOST_FORMS:
+                self._paths.clear()
+            found = self._paths[predicate] = paths_of(predicate)
+        return found
 
     def form(self, given: str | Expression) -> Form:
         """Return the form of a filter, a text or an expression."""

@@ -34,7 +34,7 @@ from tamis.language.expressions import (
 )
 from tamis.language.functions import FUNCTIONS
 from tamis.language.values import kind_of
-from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, TEXTS, Axis, paths_of
+from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, TEXTS, Axis
 from tamis.relations.formulas import ALWAYS, Fact, Formula, any_of, within
 from tamis.relations.patterns import exclude, implies
 from tamis.relations.predicates import compared
@@ -51,9 +51,13 @@ _MOST_PATTERNS = 40
 
 
 def links(
-    axes: Collection[Axis], facts: Collection[Fact], schema: Schema | None, axis_of: Callable[[Expression], Axis]
+    axes: Collection[Axis],
+    facts: Collection[Fact],
+    paths: Collection[tuple[str, ...]],
+    schema: Schema | None,
+    axis_of: Callable[[Expression], Axis],
 ) -> list[Formula]:
-    """Return what holds for every event, about these axes and facts."""
+    """Return what holds for every event, about these axes and facts, and the attributes that they mention."""
     found: list[Formula] = []
     for axis in axes:
         if not axis.is_plain:
@@ -65,12 +69,12 @@ def links(
         found.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
     found += _between_patterns([each for each in predicates if isinstance(each, Like)])
     # The links so far may have brought in further attributes.
-    plain = dict.fromkeys(axis for axis in axes if axis.is_plain)
-    for paths in [axis.paths for axis in axes] + [paths_of(predicate) for predicate in predicates]:
-        plain.update(dict.fromkeys(axis_of(Attribute(path)) for path in paths))
-    found += _in_records(list(plain))
-    if schema is not None and schema.mandatory_by_type:
-        found += _by_event_type(list(plain), schema, axis_of)
+    has_types = schema is not None and bool(schema.mandatory_by_type)
+    if has_types or any(len(path) > 1 for path in paths):
+        plain = [axis_of(Attribute(path)) for path in sorted(paths)]
+        found += _in_records(plain)
+        if schema is not None and has_types:
+            found += _by_event_type(plain, schema, axis_of)
     return [link for link in found if link is not ALWAYS]
 
 

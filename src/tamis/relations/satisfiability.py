@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tamis.relations.formulas import Conjunction, Constant, Disjunction, Fact, Formula, Threshold, Within, fold, leaves
 
@@ -65,13 +65,16 @@ class Question:
         self._literal_count = 0
         self._is_impossible = False
         self._clauses: list[list[int]] = []
-        self._literals: dict[Formula, int | None] = {}
+        self._sets: dict[Within, int | None] = {}
+        self._junctions: dict[tuple[type[Formula], int, tuple[int | None, ...]], int | None] = {}
+        self._seen: dict[int, int | None] = {}  # by identity, while the formulas live
         self._facts: dict[tuple[Expression, bool], int] = {}
         self._cuts: dict[Axis, list[Cut]] = {}
         self._first: dict[Axis, int] = {}
         self._lay_out(formulas)
         for formula in formulas:
             self._assert(formula)
+        self._seen.clear()  # lemmas are new objects, which may lie where others were
         self._solver = Minisat22(bootstrap_with=self._clauses)
 
     def close(self) -> None:
@@ -103,10 +106,10 @@ class Question:
         counts = self._solver.accum_stats()
         return int(max(counts["conflicts"], counts["propagations"] // _PROPAGATIONS))
 
-    def add(self, any_of_these: Sequence[Formula]) -> None:
+    def add(self, any_of_these: Sequence[Within | Fact]) -> None:
         """Add a lemma: one of these leaves holds. Sets must have cuts that the question has already."""
         before = len(self._clauses)
-        self._add([self._literal(leaf) for leaf in any_of_these])
+        self._add([self._implying(leaf, []) for leaf in any_of_these])
         for clause in self._clauses[before:]:
             self._solver.add_clause(clause)
 
@@ -174,33 +177,55 @@ class Question:
                 self._add([self._literal(node)])
 
     def _literal(self, formula: Formula) -> int | None:
-        """Return a literal that implies a formula."""
-        found = self._literals.get(formula, ...)
-        if found is ...:
-            found = fold(formula, self._implying)
-        return found
+        """Return a literal that implies a formula, each node of which is written down once.
+
+        Nodes go by identity: conditions about conditions have many equal nodes that are not the same, and to compare
+        these would take the square of their number. They live as long as the question is being written down.
+        """
+        stack = [formula]
+        while stack:
+            node = stack[-1]
+            missing = (
+                [] if id(node) in self._seen else [child for child in node.children if id(child) not in self._seen]
+            )
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if id(node) not in self._seen:
+                self._seen[id(node)] = self._implying(node, [self._seen[id(child)] for child in node.children])
+        return self._seen[id(formula)]
 
     def _implying(self, node: Formula, below: list[int | None]) -> int | None:
-        found: Any = self._literals.get(node, ...)
-        if found is not ...:
-            return found  # type: ignore[no-any-return]
+        """Return a literal that implies a node, by those of its operands: equal ones have the same."""
         match node:
             case Constant():
-                found = _TRUE if node.is_true else _FALSE
+                return _TRUE if node.is_true else _FALSE
             case Fact(predicate=predicate, truth=truth, is_so=is_so):
                 if (predicate, truth) not in self._facts:
                     self._facts[predicate, truth] = self._new()
-                found = self._facts[predicate, truth] * (1 if is_so else -1)
+                return self._facts[predicate, truth] * (1 if is_so else -1)
             case Within(axis=axis, values=values):
-                found = self._named(self._within(axis, values))
+                if node not in self._sets:
+                    self._sets[node] = self._named(self._within(axis, values))
+                return self._sets[node]
+        # A threshold counts an operand as often as it occurs; AND and OR do not.
+        is_counted = isinstance(node, Threshold)
+        operands = tuple(sorted(below if is_counted else set(below), key=_place))
+        key = (type(node), node.count if isinstance(node, Threshold) else 0, operands)
+        if key not in self._junctions:
+            self._junctions[key] = self._joined(node, below)
+        return self._junctions[key]
+
+    def _joined(self, node: Formula, below: list[int | None]) -> int | None:
+        match node:
             case Conjunction():
-                found = self._named([[literal] for literal in below])
+                return self._named([[literal] for literal in below])
             case Disjunction():
-                found = self._named([below])
+                return self._named([below])
             case Threshold(count=count):
-                found = self._counted(count, below)
-        self._literals[node] = found
-        return found  # type: ignore[no-any-return]
+                return self._counted(count, below)
+        raise AssertionError(f"a formula of an unknown class: {type(node).__name__}")
 
     def _named(self, clauses: list[list[int | None]]) -> int | None:
         """Return a literal that implies some clauses: the one there is, or a new one."""
@@ -247,6 +272,10 @@ class Question:
 def _check_table(node: Formula, _: list[None]) -> None:
     if isinstance(node, Threshold) and len(node.children) * node.count > MOST_LITERALS // 6:
         raise TooLargeError  # each place of its table is two clauses
+
+
+def _place(literal: int | None) -> tuple[bool, int]:
+    return literal is _FALSE, literal or 0
 
 
 def _opposite(literal: int | None) -> int | None:

@@ -170,11 +170,16 @@ def guesses(box: Box, facts: Facts, axes: Iterable[Axis], schema: Schema | None)
     loose = {each.path for node in involved for each in postorder(node) if isinstance(each, Attribute)}
     hints = list(islice(_hints(involved, facts, box, axes, loose), _MOST_HINTS))
     choices: Choices = {}
+    known: dict[tuple[Values, str], list[Any]] = {}  # most attributes of a long filter may have the same values
     for axis in axes:
         if isinstance(axis.term, Attribute):
             values, path = box.get(axis, axis.values), axis.term.path
-            is_loose = path in loose
-            choices[path] = _candidates(values, axis.line, hints) if is_loose else [readable_value(values, axis.line)]
+            if path not in loose:
+                choices[path] = [readable_value(values, axis.line)]
+                continue
+            if (values, axis.line) not in known:
+                known[values, axis.line] = _candidates(values, axis.line, hints)
+            choices[path] = known[values, axis.line]
     for chosen in chain(_aligned(involved, axes, box, choices), _combinations(choices)):
         yield completed(chosen, schema)
 
@@ -194,19 +199,28 @@ def _aligned(involved: list[Expression], axes: list[Axis], box: Box, choices: Ch
 
 
 def _candidates(values: Values, line: str, hints: list[Any]) -> list[Any]:
+    """Return the first few of what may be tried, each once."""
+    distinct: dict[tuple[type, str], Any] = {}
+    for each in _tried(values, line, hints):
+        distinct.setdefault((type(each), repr(each)), each)
+        if len(distinct) == _MOST_CANDIDATES:
+            break
+    return list(distinct.values())
+
+
+def _tried(values: Values, line: str, hints: list[Any]) -> Iterator[Any]:
     """Return some values of a set: a short one, the hints that lie in it, the ends of its stretches."""
-    found: list[Any] = [] if values[0] == (NULL,) else [readable_value(values, line)]
+    if values[0] != (NULL,):
+        yield readable_value(values, line)
     starts = [low[1].removesuffix("\0") for low, _ in stretches(values) if low[0] == TEXT and len(low) > 1][:2]
     for hint in hints:
         longer = [start + hint for start in starts if not hint.startswith(start)] if isinstance(hint, str) else []
         for each in (hint, *longer):
-            found += _as_typed(each, values, line)
+            yield from _as_typed(each, values, line)
     for low, high in islice(stretches(values), 6):
-        found.append(first_value(low, high, line))
+        yield first_value(low, high, line)
         if len(high) > 1:
-            found.append(last_value(low, high, line))
-    distinct = {(type(each), repr(each)): each for each in found}
-    return list(distinct.values())[:_MOST_CANDIDATES]
+            yield last_value(low, high, line)
 
 
 def _as_typed(hint: Any, values: Values, line: str) -> Iterator[Any]:
