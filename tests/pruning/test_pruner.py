@@ -205,3 +205,15 @@ def test_keys_are_known_once():
     with pytest.raises(tamis.errors.ExpressionSyntaxError):
         pruner.add(4, "a = ")
     assert 4 not in pruner
+
+
+def test_a_filter_that_is_too_large_stays_as_it_is_and_is_named():
+    wide = tamis.at_least(2, *(tamis.attr(f"a{number}") == 1 for number in range(301)))
+    pruner = Pruner(share)
+    pruner.add("small", "a = 1 AND b = 2")
+    pruner.add("wide", wide)
+    assert pruner.too_large == ["wide"]
+    assert pruner.prune(share=1) == ["small"]
+    assert pruner.expression("wide") == wide and pruner.step_count("wide") == 0
+    pruner.remove("wide")
+    assert pruner.too_large == []

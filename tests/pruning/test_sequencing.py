@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.errors import BudgetError
 from tamis.language.expressions import Attribute, Compare, Literal
 from tamis.pruning import MEASURES, GoalError, sequence, sequences
 from tamis.pruning.layout import laid_out
@@ -133,7 +134,17 @@ def test_nothing_to_prune_is_an_empty_sequence():
 def test_a_filter_that_is_too_large_is_left_as_it_is():
     wide = tamis.all_of(*(tamis.attr(f"a{number}") == 1 for number in range(1_200)))
     found = sequences([wide, "a = 1 AND b = 2"], share)
-    assert found.counts[:, 0].tolist() == [0, 1] and found.layout.trees[0] is None
+    assert found.counts[:, 0].tolist() == [0, 1] and found.layout.too_large == [0]
+
+
+@pytest.mark.parametrize(("count", "allowed"), [(300, True), (301, False)])
+def test_the_sequence_of_a_filter_that_is_too_large_is_refused_and_not_empty(count, allowed):
+    counting = tamis.at_least(count - 1, *(tamis.attr(f"a{number}") == 1 for number in range(count)))
+    if allowed:
+        assert sequence(counting, share)
+        return
+    with pytest.raises(BudgetError, match="pruning"):
+        sequence(counting, share)
 
 
 def test_strange_shares_are_kept_between_0_and_1():

@@ -34,12 +34,22 @@ class Layout:
     """Trees side by side."""
 
     trees: list[Expression | None]
-    """In pruning form; None for those that are too large, which have no steps."""
+    """In pruning form; None for those that are too large, which have no steps, and one leaf that is never true."""
     starts: npt.NDArray[np.int64]
     nodes: npt.NDArray[np.int32]
     predicates: list[Expression]
     row_predicates: npt.NDArray[np.int32]
     """The predicate of each row that is a leaf, -1 for the others."""
+
+    @property
+    def too_large(self) -> list[int]:
+        """Which trees are too large to be pruned.
+
+        >>> from tamis.pruning.trees import MOST_LEAVES
+        >>> laid_out(["a = 1 AND b = 2", " AND ".join(f"a{n} = 1" for n in range(MOST_LEAVES + 1))]).too_large
+        [1]
+        """
+        return [number for number, tree in enumerate(self.trees) if tree is None]
 
     def leaf_values(
         self, share: Callable[[Expression], float], occurrence: Callable[[Expression], float] | None = None

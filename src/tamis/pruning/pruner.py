@@ -67,6 +67,10 @@ class _Entry:
         return self.step > 0 or bool(self.done)
 
     @property
+    def is_too_large(self) -> bool:
+        return self.ranked.layout.trees[self.number] is None
+
+    @property
     def left(self) -> int:
         return int(self.ranked.counts[self.number, 0]) - self.step
 
@@ -221,6 +225,21 @@ class Pruner:
         """The share of all predicates that are gone, by occurrence (M)."""
         self._rank_new()
         return 1 - self._leaf_count / self._original_leaf_count if self._original_leaf_count else 0.0
+
+    @property
+    def too_large(self) -> list[Any]:
+        """The keys of the filters with too many predicates to be pruned: they stay as they are.
+
+        Figures take each of them for a single predicate.
+
+        >>> pruner = Pruner(lambda predicate: 0.5)
+        >>> pruner.add("small", "at_least(2, a = 1, b = 2, c = 3)")
+        >>> pruner.add("large", f"at_least(2, {', '.join(f'a = {number}' for number in range(301))})")
+        >>> pruner.too_large
+        ['large']
+        """
+        self._rank_new()
+        return [key for key, entry in self._entries.items() if entry.is_too_large]
 
     # -- Ranks
 

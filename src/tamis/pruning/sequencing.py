@@ -64,8 +64,12 @@ def sequence(
     ...     print(step.expression, round(step.key[0], 4))
     a = 1 AND c = 3 0.0005
     a = 1 0.01
+
+    A filter that is too large raises `BudgetError`.
     """
     found = sequences([given], share, measure, occurrence=occurrence, distances=[distance])
+    if found.layout.too_large:
+        pruning_form(given)  # says so
     return found.steps(0)
 
 
