@@ -43,8 +43,8 @@ def test_every_event_that_conforms_obeys_the_links_of_its_type():
         {"type": "News", "pos": {}}, {"pos": {"x": 1}}, {},
     ]  # fmt: skip
     others = [{"type": "StockQuote", "price": 1, "pos": {}}, {"type": "Quote"}, {"type": "StockQuote", "price": 1}]
-    axes = [context.axis(Attribute(path)) for path in (("type",), ("price",), ("pos",), ("pos", "x"))]
-    found = links(axes, [], EVENT_TYPES, context.axis)
+    paths = [("type",), ("price",), ("pos",), ("pos", "x")]
+    found = links([context.axis(Attribute(path)) for path in paths], [], paths, EVENT_TYPES, context.axis)
     for event, is_allowed in [(each, True) for each in conforming] + [(each, False) for each in others]:
         assert all(Sample([event], EVENT_TYPES).matched(link).all() for link in found) is is_allowed, event
 

@@ -35,6 +35,8 @@ _MOST_PUT_ASIDE = 8
 """How often the solver is corrected, and how often a model is put aside that was neither shown nor refuted."""
 MOST_NODES = 300_000
 """How many nodes of expressions may be evaluated, for all guesses of one question."""
+_FEWEST_GUESSES = 10
+"""Of a question so large that fewer could be tried, none is: they would seldom be right, and take as long as many."""
 _AXIS_NODES = 50
 """Finding values to guess for an attribute takes as long as evaluating so many nodes."""
 
@@ -160,12 +162,15 @@ def _guessed(
     forms = (*matching, *missing)
     nodes = sum(form.size for form in forms)
     paths = {path for axis in box for path in axis.paths}.union(*(form.paths for form in forms))
-    if not effort.allows(nodes + _AXIS_NODES * len(paths)):  # before anything is made for each of them
-        return None
+    if nodes * _FEWEST_GUESSES > MOST_NODES or not effort.allows(nodes + _AXIS_NODES * len(paths)):
+        return None  # before anything is made for each of them
     axes = dict.fromkeys([*(axis for form in forms for axis in form.axes), *box])
     axes.update(dict.fromkeys(context.axis(Attribute(path)) for path in sorted(paths)))
     wanted, unwanted = [form.expression for form in matching], [form.expression for form in missing]
-    for event in guesses(box, facts, axes, context.schema):
+    loose = frozenset[tuple[str, ...]]().union(
+        *(axis.paths for axis in axes if not axis.is_plain), *(context.paths_of(predicate) for predicate, _ in facts)
+    )
+    for event in guesses(box, facts, axes, loose, context.schema):
         if not effort.allows(nodes):
             return None
         if is_witness(event, wanted, unwanted, context.schema):

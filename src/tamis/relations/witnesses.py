@@ -36,7 +36,7 @@ from tamis.relations.lines import (
 from tamis.relations.value_sets import Values, is_member, stretches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Set
 
     from tamis.language.schema import Schema
     from tamis.relations.domains import Axis
@@ -163,11 +163,13 @@ def is_witness(
     )
 
 
-def guesses(box: Box, facts: Facts, axes: Iterable[Axis], schema: Schema | None) -> Iterator[Event]:
-    """Return events in which the attributes of a question have values that may suit its functions and patterns."""
+def guesses(box: Box, facts: Facts, axes: Iterable[Axis], loose: Set[Path], schema: Schema | None) -> Iterator[Event]:
+    """Return events in which the attributes of a question have values that may suit its functions and patterns.
+
+    `loose` are the attributes that functions and patterns mention; of the others one value is as good as another.
+    """
     axes = list(axes)
     involved = [axis.term for axis in axes if not axis.is_plain] + [predicate for predicate, _ in facts]
-    loose = {each.path for node in involved for each in postorder(node) if isinstance(each, Attribute)}
     hints = list(islice(_hints(involved, facts, box, axes, loose), _MOST_HINTS))
     choices: Choices = {}
     known: dict[tuple[Values, str], list[Any]] = {}  # most attributes of a long filter may have the same values
@@ -252,7 +254,7 @@ def _combinations(choices: Choices) -> Iterator[dict[Path, Any]]:
         yield {path: chance.choice(values[:8] if chance.random() < 0.5 else values) for path, values in choices.items()}
 
 
-def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Axis], loose: set[Path]) -> Iterator[Any]:
+def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Axis], loose: Set[Path]) -> Iterator[Any]:
     """Return values that functions and patterns may want their attributes to have."""
     wanted = [predicate for (predicate, truth), is_so in facts.items() if truth and is_so]
     constants = list(islice(_constants(involved, box, axes, loose), _MOST_HINTS))
@@ -270,7 +272,7 @@ def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Ax
     yield from ("a" * length for length in lengths)
 
 
-def _constants(involved: list[Expression], box: Box, axes: Iterable[Axis], loose: set[Path]) -> Iterator[Any]:
+def _constants(involved: list[Expression], box: Box, axes: Iterable[Axis], loose: Set[Path]) -> Iterator[Any]:
     """Return the constants of functions, and the ends of the sets that functions and their attributes lie in."""
     for axis in axes:
         if not axis.is_order and (not axis.is_plain or axis.paths <= loose):

@@ -95,8 +95,11 @@ def planned(
     exacts = np.zeros(len(kinds), np.bool_)
     lists: list[npt.NDArray[np.uint32]] = [np.zeros(1, np.uint32)]
     listed = 1
-    for number, axis in enumerate(axes):
-        mine = leaves[draft.leaf_axes[leaves] == axis]
+    # All axes at once: to look for the leaves of each among all of them would take the square of a long condition.
+    by_axis = leaves[np.argsort(draft.leaf_axes[leaves], kind="stable")]
+    bounds = np.searchsorted(draft.leaf_axes[by_axis], axes), np.searchsorted(draft.leaf_axes[by_axis], axes, "right")
+    for number, (begin, end) in enumerate(zip(*bounds, strict=True)):
+        mine = by_axis[begin:end]
         bucket_of, base, count = buckets[number], bases[number], counts[number]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(bucket_of)) + 1, [len(bucket_of)]])
         plain = mine[(kinds[mine] == kernels.INTERVAL) & (firsts[mine] < len(bucket_of))]
