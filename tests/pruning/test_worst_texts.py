@@ -6,7 +6,15 @@ import pytest
 
 from tamis.pruning import Goal, Pruner, advertisement_pruner, merge_by_pruning, replace_predicates
 from tests.bounded import outcomes
-from tests.worst_texts import WORST_TEXTS, WorstText, nested_counts, nested_xor, wide_count, xor_of_counts
+from tests.worst_texts import (
+    WORST_TEXTS,
+    WorstText,
+    nested_counts,
+    nested_truths,
+    nested_xor,
+    wide_count,
+    xor_of_counts,
+)
 
 PLAIN = "p0 AND x > 3"
 
@@ -32,6 +40,7 @@ SHORT = (
     WorstText("nested XOR of 19 levels", nested_xor, 19, 3),
     WorstText("50 nested counts", nested_counts, 50, 3),
     WorstText("XOR of a dozen counts", xor_of_counts, 12, 3),
+    WorstText("240 conditions about conditions", nested_truths, 240, 3),
     WorstText("half of a thousand", wide_count, 1_000, 3),
 )
 

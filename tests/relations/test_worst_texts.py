@@ -22,7 +22,16 @@ from tamis.relations import (
 )
 from tamis.relations.advertisements import OverlapIndex, disjoint_sets, overlaps_by_predicates
 from tests.bounded import outcomes
-from tests.worst_texts import WORST_TEXTS, WorstText, event, long_lists, nested_counts, nested_xor, xor_of_counts
+from tests.worst_texts import (
+    WORST_TEXTS,
+    WorstText,
+    event,
+    long_lists,
+    nested_counts,
+    nested_truths,
+    nested_xor,
+    xor_of_counts,
+)
 
 PLAIN = "p0 AND x > 3"
 
@@ -121,6 +130,7 @@ SHORT = (
     WorstText("nested XOR of 19 levels", nested_xor, 19, 3),
     WorstText("50 nested counts", nested_counts, 50, 3),
     WorstText("XOR of a dozen counts", xor_of_counts, 12, 3),
+    WorstText("240 conditions about conditions", nested_truths, 240, 3),
     WorstText("lists of 2,000", long_lists, 2_000, 3),
 )
 
