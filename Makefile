@@ -8,7 +8,7 @@ UV_VERSION := 0.13.7
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all check format bench simulate docs lock clean
+.PHONY: help setup run test test-all check format bench facts simulate docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ format: $(VENV)/ready  ## put the code into shape
 
 bench: $(VENV)/ready  ## the benchmarks: a table, and artifacts/benchmarks/*.json
 	$(BIN)/python -m benchmarks
+
+facts: $(VENV)/ready  ## facts about the code: longest function, imports, modules; JUNIT=results.xml adds the tests' time
+	@$(BIN)/python tools/facts.py $(if $(JUNIT),--junit $(JUNIT))
 
 simulate: $(VENV)/ready  ## a network of brokers again: make simulate SEED=42
 	$(BIN)/python -m tamis.simulation $${SEED:-0}

@@ -1,11 +1,12 @@
-"""What `make setup` does about Java."""
+"""What `make setup` does about Java, and what `tools/facts.py` measures."""
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
-from tools import java
+from tools import facts, java
 
 
 @pytest.fixture
@@ -40,3 +41,44 @@ def test_where_it_may_java_is_installed(bare, monkeypatch, capsys):
     assert (bare / "calls").read_text().splitlines() == ["update -qq", "install -y -qq openjdk-17-jre-headless"]
     assert java.java_version() == 17
     assert "Install" in capsys.readouterr().out
+
+
+# -- Facts about the code
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A tiny source tree of which everything is known."""
+    package = tmp_path / "tamis"
+    (package / "matching").mkdir(parents=True)
+    (package / "__init__.py").write_text("import json\n")
+    (package / "errors.py").write_text("def long(a):\n    x = 1\n    y = 2\n    return x + y\n")
+    (package / "matching" / "__init__.py").write_text("from tamis.matching import kernels\n")
+    (package / "matching" / "kernels.py").write_text(
+        "# why\nclass Some:\n    def wide(self, a, b, /, c, *d, e, **f):\n        return '# no comment'  # nor this\n"
+    )
+    return tmp_path
+
+
+def test_the_facts_are_those_of_the_source(source):
+    found = facts.facts(source, test_s=61.5)
+    assert found["longest function"] == {"name": "tamis.errors.long", "lines": 4}
+    assert found["most parameters"] == {"name": "tamis.matching.kernels.wide", "parameters": 6}
+    assert found["kernels"] == {"modules": 1, "lines": 4, "comment lines": 1}
+    assert found["modules per package"] == {"tamis": 1, "tamis.matching": 1}
+    assert found["make test"] == {"seconds": 61.5}
+    costs = found["imports"]
+    assert costs["tamis"]["own modules"] == 1 and costs["tamis.matching"]["own modules"] == 3
+    assert costs["tamis.matching"]["modules"] == costs["tamis"]["modules"] + 2
+    assert costs["tamis"]["seconds"] >= 0 <= costs["tamis"]["processor seconds"]
+
+
+def test_the_time_of_the_tests_is_read_from_a_junit_file(source, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(facts, "TIMED", 1)
+    junit = tmp_path / "results.xml"
+    junit.write_text('<testsuites><testsuite name="pytest" tests="2" time="12.5"/></testsuites>')
+    facts.main(["--source", str(source), "--junit", str(junit), "--json"])
+    assert json.loads(capsys.readouterr().out)["make test"] == {"seconds": 12.5}
+    facts.main(["--source", str(source)])
+    shown = capsys.readouterr().out.splitlines()
+    assert "most parameters: parameters: 6" in shown and "make test: seconds: not measured" in shown
