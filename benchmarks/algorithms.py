@@ -20,10 +20,10 @@ from benchmarks.cases import CASES, events_of, matches_of, parsed, wrong_matches
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.columns import Events
 from tamis.matching.matcher import Matcher
-from tamis.matching.published import kernels
-from tamis.matching.published.boolean.algorithm import BooleanSnapshot
-from tamis.matching.published.boolean.grove import GroveIndex
-from tamis.matching.published.counting import CountingIndex
+from tamis_lab.matching import kernels
+from tamis_lab.matching.boolean.algorithm import BooleanSnapshot
+from tamis_lab.matching.boolean.grove import GroveIndex
+from tamis_lab.matching.counting import CountingIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.language.expressions import Expression
-    from tamis.matching.published.predicates import Fulfilled
-    from tamis.matching.published.snapshots import PhasedSnapshot
+    from tamis_lab.matching.predicates import Fulfilled
+    from tamis_lab.matching.snapshots import PhasedSnapshot
 
 WORKLOADS = ("auction", "expressions", "flights", "storms")
 PUBLISHED = ("counting", "cluster", "gryphon", "boolean")

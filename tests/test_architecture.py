@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "tamis"
+LAB = SOURCE.with_name("tamis_lab")
 ORDER = (
-    "errors", "compilation", "language", "selectivity", "matching", "relations", "pruning", "topk", "sources", "routing", "simulation",
+    "errors", "compilation", "literature", "language", "selectivity", "matching", "relations", "pruning", "topk", "sources", "routing", "simulation",
     "service",
-    "spark", "workloads", "lab", "cli",
+    "spark", "workloads", "cli",
 )  # fmt: skip
 NEVER = {("simulation", "service"), ("service", "simulation")}
 ONLY = {"pyspark": "spark", "socket": "service"}
@@ -45,20 +46,43 @@ def test_a_module_imports_only_packages_above_its_own(path):
             continue
         other = top[1] if len(top) > 1 else ""
         if other not in ORDER:
-            # the workloads, the lab and the command line stand on top of everything and may use the public names
+            # the workloads and the command line stand on top of everything and may use the public names
             assert ORDER.index(own) >= ORDER.index("workloads"), f"{path}:{line} imports {name}"
             continue
         assert ORDER.index(other) <= ORDER.index(own), f"{path}:{line} imports {name}, which stands below {own}"
         assert (own, other) not in NEVER, f"{path}:{line}: {own} and {other} never know each other"
 
 
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_product_never_imports_the_lab(path):
+    assert [name for name, _ in imports(path) if name.split(".")[0] == LAB.name] == []
+    names = {node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)}
+    is_loader = path in (SOURCE / "literature.py", SOURCE / "compilation.py")
+    assert LAB.name not in names or is_loader, f"{path} knows the name of the lab; tamis.literature imports it"
+
+
+LAB_ORDER = ("matching", "topk", "experiments")
+
+
+@pytest.mark.parametrize("path", sorted(LAB.rglob("*.py")), ids=lambda path: str(path.relative_to(LAB)))
+def test_a_part_of_the_lab_imports_only_parts_above_its_own_and_no_command(path):
+    place = path.relative_to(LAB).parts
+    for name, line in imports(path):
+        top = name.split(".")
+        assert top[0] not in ONLY, f"{path}:{line} imports {name}, which is for {ONLY.get(top[0])} alone"
+        assert top[:2] != ["tamis", "cli"], f"{path}:{line} imports {name}; the command knows the lab, not the reverse"
+        if top[0] == LAB.name and len(place) > 1:
+            assert len(top) > 1 and LAB_ORDER.index(top[1]) <= LAB_ORDER.index(place[0]), f"{path}:{line}"
+
+
 def test_a_kernel_imports_nothing_else_of_tamis_but_kernels_of_its_own_package():
-    for path in SOURCE.rglob("kernels.py"):
-        own = f"tamis.{path.relative_to(SOURCE).parts[0]}."
-        others = [name for name, _ in imports(path) if name.startswith("tamis")]
-        assert all(name.startswith(own) and name.endswith(".kernels") for name in others), path
+    for source in (SOURCE, LAB):
+        for path in source.rglob("kernels.py"):
+            own = f"{source.name}.{path.relative_to(source).parts[0]}."
+            others = [name for name, _ in imports(path) if name.startswith("tamis")]
+            assert all(name.startswith(own) and name.endswith(".kernels") for name in others), path
 
 
 def test_every_module_says_what_it_is_for():
-    for path in SOURCE.rglob("*.py"):
+    for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py")):
         assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), f"{path} has no docstring"

@@ -41,7 +41,8 @@ def package(tmp_path):
     for parent in tmp_path.parents[:2]:
         parent.chmod(parent.stat().st_mode | 0o011)
     copy = tmp_path / "installed"
-    shutil.copytree(SOURCE, copy / "tamis", ignore=shutil.ignore_patterns("__pycache__"))
+    for source in compilation.OURS:
+        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 
 
@@ -80,6 +81,17 @@ def test_kernels_are_kept_in_a_folder_for_temporary_files_of_the_users_own(packa
     assert kept, "compiled kernels are there"
     assert as_nobody(package, TMPDIR=str(temporary)).returncode == 0
     assert kept == {path: path.stat().st_mtime_ns for path in temporary.rglob("*.nbc")}, "and are used again"
+
+
+@as_root
+@pytest.mark.slow
+def test_kernels_of_the_lab_are_kept_beside_those_of_the_product(package, tmp_path):
+    own = tmp_path / "cache"
+    own.mkdir()
+    os.chown(own, NOBODY, NOBODY)
+    found = as_nobody(package, "counting", XDG_CACHE_HOME=str(own))
+    assert found.returncode == 0, found.stderr
+    assert [path for path in (own / "tamis").rglob("*.nbi") if "count" in path.name], "counting has kernels of its own"
 
 
 @as_root
@@ -162,6 +174,9 @@ def test_a_kernel_stays_in_memory_where_there_is_no_place(nowhere, monkeypatch):
     theirs = compile("def double(number):\n    return 2 * number\n", "/somewhere/kernels.py", "exec")
     names: dict = {}
     exec(ours, names)
+    assert njit(cache=True)(names["double"])(4) == 8
+    labs = compile("def double(number):\n    return 2 * number\n", str(compilation.OURS[1] / "kernels.py"), "exec")
+    exec(labs, names)
     assert njit(cache=True)(names["double"])(4) == 8
     exec(theirs, names)
     with pytest.raises(RuntimeError, match="no locator available"):

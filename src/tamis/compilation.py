@@ -2,8 +2,8 @@
 
 Kernels are compiled when they are first used, and kept on disk, so that this happens once and not in every process.
 Numba keeps them beside the source or in the user's cache, and refuses to work where it may write to neither, as for a
-user without a home who runs what an administrator installed. So there are more places for the kernels of this package,
-the first of which that can be written to is taken:
+user without a home who runs what an administrator installed. So there are more places for the kernels of this package
+and of `tamis_lab`, the first of which that can be written to is taken:
 
     what NUMBA_CACHE_DIR says    numba's own choice, and the user's
     the package itself           where the source lies; shared by all who use it
@@ -29,6 +29,8 @@ from numba.core import caching
 from numba.core.dispatcher import Dispatcher
 
 PACKAGE = Path(__file__).parent
+OURS = (PACKAGE, PACKAGE.with_name("tamis_lab"))
+"""The packages whose kernels are kept: this one, and the plug-in that is installed beside it."""
 
 
 @cache
@@ -74,11 +76,11 @@ def _temporary_folder() -> Path | None:
 
 
 def _is_ours(path: str) -> bool:
-    return PACKAGE in Path(path).parents
+    return any(package in Path(path).parents for package in OURS)
 
 
 class KernelLocator(caching.UserProvidedCacheLocator):  # type: ignore[misc]
-    """Keeps the kernels of this package where `kernel_cache` says."""
+    """Keeps the kernels of our packages where `kernel_cache` says."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         folder = kernel_cache()

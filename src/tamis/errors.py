@@ -172,6 +172,17 @@ class EventError(TamisError, ValueError):
     """An event that does not fit its schema."""
 
 
+class LabMissingError(TamisError, ImportError):
+    """Something of the literature was asked for, and the plug-in that holds it is not installed."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return f"{self.wanted} is part of tamis_lab, which is not installed: pip install 'tamis[lab]'"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """Return a hint that names the nearest known name, if any is near.
 

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tamis.cli import lab
-from tamis.lab import LABS
+from tamis_lab.experiments import LABS
 from tests.cli.conftest import tamis
 
 if TYPE_CHECKING:

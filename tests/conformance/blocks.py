@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from tamis.matching.block import algorithm
-from tamis.matching.published import snapshots
-from tamis.matching.published.boolean import grove
+from tamis_lab.matching import snapshots
+from tamis_lab.matching.boolean import grove
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,18 +6,16 @@ A lab runs them again and writes one page with plots and verdicts, and the same 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
+from tamis import literature
 from tamis.cli.inputs import InputError, require_known
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
-
-if TYPE_CHECKING:
-    from tamis.lab import Report
 
 EXAMPLES = (
     Example("tamis lab", "Which labs are there, and what do they ask?"),
@@ -61,13 +59,12 @@ def lab(
         require_known(name, DESCRIPTIONS, "lab")
         if quick and full:
             raise InputError("a run is quick or full, not both")
-        from tamis.lab import run, write  # here, so that no other command waits for arrays
-
+        experiments = _experiments()
         with _advancing() as tell:
             scale = "quick" if quick else "full" if full else "default"
-            report = run(name, scale=scale, seed=seed, only=only or (), tell=tell)
+            report = experiments.run(name, scale=scale, seed=seed, only=only or (), tell=tell)
         try:
-            page, results = write(report, out)
+            page, results = experiments.write(report, out)
         except OSError as error:
             raise InputError(f"cannot write to {out}: {error.strerror or error}") from None
     if as_json:
@@ -76,7 +73,12 @@ def lab(
         _show_report(report, page)
 
 
-def _show_report(report: "Report", page: Path) -> None:
+def _experiments() -> Any:
+    """Return the labs, imported only here, so that no other command waits for arrays; or say what to install."""
+    return literature.loaded("experiments", "this command")
+
+
+def _show_report(report: Any, page: Path) -> None:
     console = to_people()
     for claim in report.claims:
         colour = _COLOURS.get(claim.verdict, "red")
@@ -87,14 +89,14 @@ def _show_report(report: "Report", page: Path) -> None:
 
 
 def _show_labs(as_json: bool) -> None:
-    from tamis.lab import LABS
-
+    with mistakes_shown(as_json):
+        labs_known = _experiments().LABS
     if as_json:
         labs: list[dict[str, Any]] = [
             {
                 "name": name,
                 "about": about,
-                "experiments": [{"key": each.key, "question": each.question} for each in LABS[name]],
+                "experiments": [{"key": each.key, "question": each.question} for each in labs_known[name]],
             }
             for name, about in DESCRIPTIONS.items()
         ]
@@ -104,7 +106,7 @@ def _show_labs(as_json: bool) -> None:
     for name, about in DESCRIPTIONS.items():
         show(console, Text.assemble((name, "bold cyan"), f"  {about}"), below="  ")
         table = Table.grid(padding=(0, 2, 0, 0))
-        for experiment in LABS[name]:
+        for experiment in labs_known[name]:
             table.add_row("", Text(experiment.key, "cyan", no_wrap=True), experiment.question)
         console.print(table)
     console.print()

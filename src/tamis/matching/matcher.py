@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import EventError, TamisError
+from tamis.errors import EventError, LabMissingError, TamisError
 from tamis.language.explanation import Explanation, explain
 from tamis.matching import storage
 from tamis.matching.block.access import AccessPlan
@@ -410,6 +410,8 @@ class Matcher(Registering):
         saved = storage.read(path, verify=verify, texts_only=recompile)
         try:
             return cls._restored(saved)
+        except LabMissingError:
+            raise  # the file is whole; what it needs can be installed
         except (TamisError, UnicodeDecodeError) as error:
             raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
 

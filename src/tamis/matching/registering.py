@@ -21,7 +21,7 @@ from tamis.language.schema import Schema
 from tamis.matching import forking
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.destinations import named
-from tamis.matching.errors import BadTableError, OptionError, UnknownAlgorithmError, UnknownIdError
+from tamis.matching.errors import BadTableError, OptionError, UnknownIdError
 from tamis.matching.register import Register, Subscription
 from tamis.matching.rejections import Rejected, Sieve, latest
 from tamis.matching.sources import parsed
@@ -54,15 +54,14 @@ class Registering:
     """The part of `Matcher` that registers, removes and changes."""
 
     def __init__(self, algorithm: str = "block", schema: Schema | Mapping[str, Written] | None = None) -> None:
-        if algorithm not in ALGORITHMS:
-            raise UnknownAlgorithmError(algorithm, tuple(ALGORITHMS))
+        engine = ALGORITHMS[algorithm]
         if isinstance(schema, Mapping):
             schema = Schema(schema)
         elif not isinstance(schema, Schema | None):
             raise SchemaError(f"a schema is a tamis.Schema or a dict of names and types, not {type(schema).__name__}")
         self.algorithm = algorithm
         self.schema = schema
-        self._engine = ALGORITHMS[algorithm](schema)
+        self._engine = engine(schema)
         self._register = Register()
         self._lock = threading.RLock()
         forking.protect(self, forking.MATCHERS)

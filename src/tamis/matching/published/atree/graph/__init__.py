@@ -1,5 +1,0 @@
-"""One graph of all expressions: `shared` keeps it, `kernels` change it."""
-
-from tamis.matching.published.atree.graph.shared import Programs, SharedGraph
-
-__all__ = ["Programs", "SharedGraph"]

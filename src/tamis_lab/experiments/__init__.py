@@ -1,0 +1,26 @@
+"""Do the published experiments come out the same?
+
+A *lab* is a set of experiments (`base`), each of which measures, draws and judges: what was published, what we found,
+and whether the two agree. Verdicts are computed from the measurements (`verdicts`), and processor time is what is
+measured (`measuring`). `running` runs a lab and writes one HTML page (`page`, `plots`) and the same as JSON. The labs
+are the packages in here: `filtering` is about matching algorithms, `topk` about ranked subscriptions.
+"""
+
+from tamis_lab.experiments.base import Claim, Experiment, Result, Scale, Verdict
+from tamis_lab.experiments.errors import DisagreementError, LabError, MissingPlotsError
+from tamis_lab.experiments.running import LABS, Report, run, write
+
+__all__ = [
+    "LABS",
+    "Claim",
+    "DisagreementError",
+    "Experiment",
+    "LabError",
+    "MissingPlotsError",
+    "Report",
+    "Result",
+    "Scale",
+    "Verdict",
+    "run",
+    "write",
+]

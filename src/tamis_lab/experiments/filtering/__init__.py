@@ -1,0 +1,44 @@
+"""The published experiments about filtering: Bittner's on Boolean filtering, Jewel's on the A-Tree.
+
+One module for each question. `subjects` says who is compared.
+"""
+
+from tamis_lab.experiments.base import Experiment
+from tamis_lab.experiments.filtering import (
+    auction_classes,
+    auction_memory,
+    auction_time,
+    brute_force,
+    commonality,
+    conjunctions,
+    conjunctive_load,
+    deregistration,
+    length,
+    match_share,
+    normal_forms,
+    operators,
+    overlap,
+    time_shares,
+    turning_points,
+)
+
+EXPERIMENTS: tuple[Experiment, ...] = tuple(
+    module.EXPERIMENT
+    for module in (
+        turning_points,
+        commonality,
+        auction_memory,
+        auction_time,
+        auction_classes,
+        conjunctions,
+        deregistration,
+        conjunctive_load,
+        operators,
+        length,
+        overlap,
+        match_share,
+        brute_force,
+        normal_forms,
+        time_shares,
+    )
+)

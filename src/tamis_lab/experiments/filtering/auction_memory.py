@@ -1,0 +1,63 @@
+"""How much memory do the classes of the auction scenario take?
+
+Class 1 sits on its turning point, classes 2 and 3 far beyond theirs. The thesis prints the verdicts; the ratios follow
+from its formulas and its table of characteristics.
+"""
+
+from __future__ import annotations
+
+from tamis.workloads import Auction
+from tamis_lab.experiments import verdicts
+from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.filtering.subjects import A_TREES, BOOLEAN, CLUSTER, COUNTING, GRYPHON, PATHS, field_of
+
+MIXES = {
+    "class 1": (1.0, 0.0, 0.0),
+    "class 2": (0.0, 1.0, 0.0),
+    "class 3": (0.0, 0.0, 1.0),
+    "all three": (1.0, 1.0, 1.0),
+}
+PUBLISHED = {"class 1": 1.00, "class 2": 0.80, "class 3": 0.52, "all three": 0.72}
+"""Bytes of Boolean filtering for each byte of counting, by equations 5.1 and 5.3 over table 5.2."""
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Measure the memory of all algorithms, class by class."""
+    rows: list[Row] = []
+    claims = []
+    for name, mix in MIXES.items():
+        workload = Auction(subscription_mix=mix)
+        field = field_of(BOOLEAN, COUNTING, CLUSTER, GRYPHON, *A_TREES, schema=workload.schema)
+        field.register(workload.subscriptions(2 * scale.memory_count, seed)["condition"].to_pylist(), tell)
+        row: Row = {"subscriptions": name}
+        for subject in field.subjects.values():
+            row[f"{subject.name} in all"] = subject.engine.memory() / subject.count
+            if subject.name != GRYPHON:
+                row[subject.name] = subject.payload() / subject.count
+        rows.append(row)
+        claims.append(
+            verdicts.by_ratio(
+                f"Bytes of Boolean filtering for each of counting, {name}",
+                PUBLISHED[name],
+                row[BOOLEAN] / row[COUNTING],
+                where="5.5.3, table 5.2",
+                about=1.03,
+            )
+        )
+    places = tuple(range(1, len(rows) + 1))
+    names = (BOOLEAN, COUNTING, CLUSTER, PATHS)
+    lines = tuple(Line(name, places, tuple(row[name] for row in rows)) for name in names)
+    setup = (
+        f"{2 * scale.memory_count:,} subscriptions. Bytes of the structures that the formulas count; of the A-Tree "
+        "those of nodes, edges, subscriptions and working memory."
+    )
+    plot = Plot("Memory by class", "", "bytes a subscription", lines, x_names=tuple(MIXES))
+    return Result(setup, tuple(claims), (plot,), tuple(rows))
+
+
+EXPERIMENT = Experiment(
+    "auction memory",
+    "How much memory do the classes of the auction scenario take?",
+    "Bittner 2008, sections 5.5 and 5.6",
+    run,
+)

@@ -1,0 +1,62 @@
+"""What does it cost to remove a subscription?
+
+Boolean filtering is said to do it as cheaply as counting, without a table from subscriptions to predicates. The lists
+of popular predicates are as long as there are subscriptions, so whoever searches them pays for all.
+"""
+
+from __future__ import annotations
+
+from tamis.workloads import Auction
+from tamis_lab.experiments import verdicts
+from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, PATHS, field_of
+
+_SHARE = 0.01
+_LEAST = 10
+_NAMES = (BOOLEAN, COUNTING, PATHS)
+_ABOUT = 3.0
+"""How much more still counts as the same: removals are rare enough."""
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Measure removals from a small and from a large set."""
+    workload = Auction()
+    texts = workload.subscriptions(scale.auction_counts[-1], seed)["condition"].to_pylist()
+    rows: list[Row] = []
+    for count in (scale.auction_counts[0], scale.auction_counts[-1]):
+        field = field_of(*_NAMES, schema=workload.schema)
+        field.register(texts[:count], tell)
+        field.removals_per_s(_LEAST, seed)  # compiles
+        rates = field.removals_per_s(max(_LEAST, int(_SHARE * count)), seed + 1)
+        rows.append({"subscriptions": count, **{name: 1e6 / rate for name, rate in rates.items()}})
+    few, many = (row["subscriptions"] for row in rows)
+    claims = [
+        verdicts.by_ratio(
+            "Removing is no more costly with Boolean filtering than with counting (its time for that of counting)",
+            1.0,
+            rows[-1][BOOLEAN] / rows[-1][COUNTING],
+            at=f"at {many:,}",
+            where="4.4",
+            about=_ABOUT,
+        )
+    ]
+    claims += [
+        verdicts.by_ratio(
+            f"The cost of removing does not grow with the number of subscriptions ({name})",
+            1.0,
+            rows[-1][name] / rows[0][name],
+            at=f"from {few:,} to {many:,}",
+            where="4.4",
+            about=_ABOUT,
+        )
+        for name in (BOOLEAN, COUNTING)
+    ]
+    lines = tuple(Line(name, (few, many), tuple(row[name] for row in rows)) for name in _NAMES)
+    setup = "Book auctions; 1 % of the subscriptions are removed, and everything is ready to match afterwards."
+    plot = Plot("Time to remove a subscription", "subscriptions", "µs", lines, is_log_x=True)
+    return Result(setup, tuple(claims), (plot,), tuple(rows))
+
+
+EXPERIMENT = Experiment(
+    "deregistration", "What does it cost to remove a subscription?", "Bittner 2008, section 4.4", run
+)

@@ -1,0 +1,63 @@
+"""What does a normal form cost where there is much to choose from?
+
+`(a OR b) AND (c OR d) AND ...` has a conjunction for every way through it. A language of conjunctions needs a
+subscription for each; a graph of the expression has one more node for each factor.
+"""
+
+from __future__ import annotations
+
+from tamis_lab.experiments import verdicts
+from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, PATHS, field_of
+
+FACTORS = (1, 2, 3, 4, 6, 8)
+_NAMES = (COUNTING, BOOLEAN, PATHS)
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Measure what subscriptions of more and more factors become."""
+    rows = [_row(factors, max(4, scale.memory_count >> factors), tell) for factors in FACTORS]
+    three = rows[FACTORS.index(3)]
+    claims = (
+        verdicts.by_ratio(
+            "Three factors of two need eight subscriptions of a conjunctive language",
+            8,
+            three["conjunctions"],
+            unit="conjunctions",
+            where="1.3",
+            about=1.01,
+        ),
+        verdicts.by_share(
+            "The number of conjunctions doubles with each factor, that of nodes grows by one",
+            "exponential, and linear",
+            [row["conjunctions"] == 2 ** row["factors"] and row["inner nodes"] <= row["factors"] + 1 for row in rows],
+            what="numbers of factors",
+            where="1.3",
+        ),
+    )
+    lines = tuple(Line(name, FACTORS, tuple(row[f"bytes {name}"] for row in rows)) for name in _NAMES)
+    plot = Plot("Memory by factors of two", "factors", "bytes a subscription", lines, is_log_y=True)
+    return Result("Subscriptions of k factors with two alternatives each.", claims, (plot,), tuple(rows))
+
+
+def _row(factors: int, count: int, tell: Tell) -> Row:
+    texts = [
+        " AND ".join(f"(a{2 * each} = {number} OR a{2 * each + 1} = {number})" for each in range(factors))
+        for number in range(count)
+    ]
+    field = field_of(*_NAMES)
+    field.register(texts, tell)
+    return {
+        "factors": factors,
+        "conjunctions": field[COUNTING].engine.statistics()["conjunctions"] / count,
+        "inner nodes": field[PATHS].engine.statistics()["inner_nodes"] / count,
+        **{f"bytes {name}": field[name].payload() / count for name in _NAMES},
+    }
+
+
+EXPERIMENT = Experiment(
+    "normal forms",
+    "What does a normal form cost where there is much to choose from?",
+    "Jewel 2004, section 1.3",
+    run,
+)

@@ -1,0 +1,40 @@
+"""Who is compared?
+
+The algorithms as their sources measured them. Boolean filtering was timed with short circuits and with children in the
+order in which they were written, although its author describes a better order; that one is measured too, by its name.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tamis.matching.algorithms import ALGORITHMS
+from tamis_lab.experiments.measuring import Field
+from tamis_lab.matching.boolean.algorithm import Boolean
+from tamis_lab.matching.boolean.grove import Options
+from tamis_lab.matching.counting import Counting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.language import Schema
+    from tamis.matching.base import Algorithm
+
+BOOLEAN, COUNTING, CLUSTER, GRYPHON = "boolean", "counting", "cluster", "gryphon"
+PATHS, ZERO, GENERAL = "atree", "atree-zero", "atree-general"
+A_TREES = (PATHS, ZERO, GENERAL)
+BOOLEAN_ORDERED, BOOLEAN_SHUFFLED = "boolean, children ordered", "boolean, lists shuffled"
+COUNTING_SHUFFLED = "counting, lists shuffled"
+
+_OTHERS: dict[str, Callable[[Schema | None], Algorithm]] = {
+    BOOLEAN: lambda schema: Boolean(schema, Options(child_order="written")),
+    BOOLEAN_ORDERED: Boolean,
+    BOOLEAN_SHUFFLED: lambda schema: Boolean(schema, Options(child_order="written", is_shuffled=True)),
+    COUNTING_SHUFFLED: partial(Counting, is_shuffled=True),
+}
+
+
+def field_of(*names: str, schema: Schema | None = None) -> Field:
+    """Return algorithms by their names."""
+    return Field.of({name: (_OTHERS.get(name) or ALGORITHMS[name])(schema) for name in names})

@@ -1,0 +1,77 @@
+"""What does imperfect merging cost, by its budget and the length of the way?
+
+One filter for several may match events that nobody behind wants. Each broker may waste a share of what a merger
+matches, its budget; but mergers are merged again on the way.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tamis.routing import Broker, ImperfectMerging, Merging, Strategy
+from tamis.simulation.topologies import names
+from tamis_lab.experiments import verdicts
+from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.routing.simulated import built, played
+from tamis_lab.experiments.routing.sizes import sizes_of
+from tamis_lab.experiments.routing.stocks import quotes
+
+BUDGETS = (0.0, 0.1, 0.25, 0.5)
+LENGTHS = (2, 5, 10)
+SHARE_COUNT = 30
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Let lines of brokers merge within budgets; all subscribers sit at one end, and the publisher at the other."""
+    count = max(12, sizes_of(scale).simulated // 2)
+    filters, events = quotes(count, 4 * count, SHARE_COUNT, seed)
+    rows: list[Row] = []
+    for length in LENGTHS:
+        brokers = names(length)
+        for budget in BUDGETS:
+            tell(f"budget {budget:.0%}, {length} brokers")
+            network = built("line", length, partial(Broker, strategy=_strategy(budget)), seed)
+            row = played(network, filters, [brokers[0]] * count, events, brokers[-1:], cancelled=0.0)
+            rows.append({"brokers": length, "budget": budget, **row})
+    for row in rows:
+        needed = next(each for each in rows if each["brokers"] == row["brokers"] and not each["budget"])
+        row["in vain"] = row["event messages"] / max(1, needed["event messages"]) - 1
+    longest = [row for row in rows if row["brokers"] == LENGTHS[-1]]
+    farthest = [row for row in rows if row["budget"] == BUDGETS[-1]]
+    claims = (
+        verdicts.by_trend("The more may be wasted, the fewer entries are left (longest line)", "greatly reduced",
+                          BUDGETS, [row["entries"] for row in longest], is_rising=False, where="2.6"),
+        verdicts.by_trend("The more may be wasted, the more event messages (longest line)", "irrelevant ones",
+                          BUDGETS, [row["event messages"] for row in longest], is_rising=True, where="2.6"),
+        verdicts.by_trend("Waste adds up on the way (messages, divided by those that are needed, over the "
+                          "length of the line)", "adds up, until it is flooding", LENGTHS,
+                          [1 + row["in vain"] for row in farthest], is_rising=True, where="2.6"),
+    )  # fmt: skip
+    setup = (
+        f"{count} subscriptions to {SHARE_COUNT} shares at one end of lines of brokers, {4 * count} events from "
+        "the other end, simulated. In vain are messages that perfect merging does not send."
+    )
+    plots = (
+        Plot("Event messages in vain", "budget", "share of those needed", _lines(rows, "in vain")),
+        Plot("Table entries, all brokers", "budget", "entries", _lines(rows, "entries")),
+    )
+    return Result(setup, claims, plots, tuple(rows))
+
+
+def _strategy(budget: float) -> Strategy:
+    return ImperfectMerging(budget=budget) if budget else Merging()
+
+
+def _lines(rows: list[Row], what: str) -> tuple[Line, ...]:
+    return tuple(
+        Line(f"{length} brokers", BUDGETS, tuple(row[what] for row in rows if row["brokers"] == length))
+        for length in LENGTHS
+    )
+
+
+EXPERIMENT = Experiment(
+    "imperfection",
+    "What does imperfect merging cost, by its budget and the length of the way?",
+    "Mühl et al. 2002, section 2.6",
+    run,
+)

@@ -1,0 +1,12 @@
+"""The published experiments about ranked subscriptions: Pripužić's, chapters 3 to 5.
+
+One module for each question. `sizes` says how large they are, `points` where the events lie, `playing` how a stream is
+played through one ranking.
+"""
+
+from tamis_lab.experiments.base import Experiment
+from tamis_lab.experiments.topk import errors_made, indexes, kept, limits, messages, thresholds, times, volume
+
+EXPERIMENTS: tuple[Experiment, ...] = tuple(
+    module.EXPERIMENT for module in (limits, kept, times, errors_made, indexes, thresholds, volume, messages)
+)

@@ -1,0 +1,98 @@
+"""How far does the interest of a subscription reach, over k and the window?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis_lab.experiments import verdicts
+from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.topk.playing import checked, exact, play, ranking_of
+from tamis_lab.experiments.topk.points import distances, uniform
+from tamis_lab.experiments.topk.sizes import DIMENSIONS, Sizes, sizes_of
+
+_CENTRES = 3
+_SCORE, _AT_K, _AT_N = 0.09, 9, 40_000
+"""The average distance of the ninth nearest of 40,000 uniform points, as published."""
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Average the thresholds of PA and RAPF, and the score of the k-th best, over a few centres."""
+    sizes = sizes_of(scale)
+    windows = (sizes.n // 4, sizes.n // 2, sizes.n)
+    middle = 9
+    rows: list[Row] = [_row(k, sizes.n, sizes, seed, tell) for k in sizes.ks]
+    rows += [_row(middle, n, sizes, seed, tell) for n in windows[:-1]]
+    over_k = {what: [row[what] for row in rows if row["n"] == sizes.n] for what in ("PA", "RAPF", "score")}
+    by_n = sorted((row for row in rows if row["k"] == middle), key=lambda row: row["n"])
+    # Of n uniform points a ball with k of them has a volume of about k / n.
+    expected = _SCORE * (_AT_N / sizes.n) ** (1 / DIMENSIONS)
+    claims = (
+        verdicts.by_share(
+            "The threshold of PA is lower than that of RAPF",
+            "always",
+            [mine < theirs for mine, theirs in zip(over_k["PA"], over_k["RAPF"], strict=True)],
+            what="k",
+            where="4.4, figure 4.6",
+        ),
+        verdicts.by_trend(
+            "PA's threshold rises with k", "rises", sizes.ks, over_k["PA"], is_rising=True, where="4.4, figure 4.6"
+        ),
+        verdicts.by_trend(
+            "PA's threshold falls with the window",
+            "falls",
+            [row["n"] for row in by_n],
+            [row["PA"] for row in by_n],
+            is_rising=False,
+            where="4.4, figure 4.6",
+        ),
+        verdicts.by_equality(
+            "RAPF's threshold does not depend on the window",
+            "constant",
+            {f"n = {row['n']:,}": row["RAPF"] for row in by_n},
+            where="4.4, figure 4.6",
+            within=1.1,
+        ),
+        verdicts.by_trend(
+            "The score of the k-th best rises with k",
+            "rises",
+            sizes.ks,
+            over_k["score"],
+            is_rising=True,
+            where="4.4, figure 4.7",
+        ),
+        verdicts.by_ratio(
+            "The ninth nearest of 40,000 uniform points is 0.09 away",
+            expected,
+            by_n[-1]["score"],
+            where="4.4",
+            unit="units",
+            at=f"with {sizes.n:,} points, for which the published value is scaled",
+            about=1.3,
+        ),
+    )
+    lines = tuple(Line(what, sizes.ks, tuple(over_k[what])) for what in ("PA", "RAPF", "score"))
+    plot = Plot("How far the interest reaches", "k", "distance", lines, is_log_x=True)
+    setup = f"{_CENTRES} centres, uniform points in four dimensions, a recent buffer of {sizes.buffer:,}."
+    return Result(setup, claims, (plot,), tuple(rows))
+
+
+def _row(k: int, n: int, sizes: Sizes, seed: int, tell: Tell) -> Row:
+    tell(f"k = {k}, n = {n:,}")
+    points = uniform(min(sizes.count, 6 * n), seed)
+    found: dict[str, list[float]] = {"PA": [], "RAPF": [], "score": []}
+    for centre in 0.25 + uniform(_CENTRES, seed + 1) / 2:
+        keys = distances(points, centre)
+        found["PA"].append(play(ranking_of("PA", k, n, sizes.buffer), keys, n).threshold)
+        filtered = play(ranking_of("RAPF", k, n, sizes.buffer), keys, n)
+        found["RAPF"].append(checked("RAPF", filtered, exact(keys, k, n)).threshold)
+        kth = [np.partition(keys[at : at + n], k - 1)[k - 1] for at in range(0, n, n // 8)]
+        found["score"].append(float(np.mean(kth)))
+    return {"k": k, "n": n, **{what: float(np.mean(values)) for what, values in found.items()}}
+
+
+EXPERIMENT = Experiment(
+    "thresholds",
+    "How far does the interest of a subscription reach, over k and the window?",
+    "Pripužić 2010, section 4.4",
+    run,
+)

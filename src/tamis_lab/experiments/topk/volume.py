@@ -1,0 +1,112 @@
+"""How much is a subscriber told, and what does that depend on?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tamis.topk.closed_form import entering_times
+from tamis.topk.windows import TimeWindow
+from tamis_lab.experiments import verdicts
+from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.topk.playing import exact
+from tamis_lab.experiments.topk.points import datasets, distances, uniform
+from tamis_lab.experiments.topk.sizes import sizes_of
+
+K = 9
+RATES = (1, 2, 4)
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Count what ranked subscriptions and Boolean ones with a radius are told of the same events."""
+    sizes = sizes_of(scale)
+    k = min(K, sizes.ks[-1])
+    points = uniform(sizes.count, seed)
+    centres = uniform(sizes.queries, seed + 1)
+    # The radius at which a Boolean subscription is told about as much: the average score of the k-th best.
+    radius = float(np.mean([np.partition(distances(points[: sizes.n], each), k - 1)[k - 1] for each in centres]))
+    rows: list[Row] = []
+    for name, drawn in datasets().items():
+        tell(name)
+        events, asking = drawn(sizes.count, seed), drawn(sizes.queries, seed + 1)
+        ranked = [len(exact(distances(events, each), k, sizes.n)) for each in asking]
+        row: Row = {"points": name, "ranked": float(np.mean(ranked))}
+        for factor in (0.8, 1.0, 1.25):
+            told = [int((distances(events, each) <= factor * radius).sum()) for each in asking]
+            row[f"Boolean, {factor} of the radius"] = float(np.mean(told))
+        rows.append(row)
+    boolean = {row["points"]: max(row["Boolean, 1.0 of the radius"], 0.1) for row in rows}
+    even = rows[0]
+    by_rate = [_by_rate(rate, k, radius, sizes.count, sizes.n, seed, tell) for rate in RATES]
+    endless = exact(np.random.default_rng(seed).random(sizes.count), 1, 10 * sizes.count)
+    claims = (
+        verdicts.by_equality(
+            "What a ranked subscription is told does not depend on where the points lie",
+            "independent",
+            {row["points"]: row["ranked"] for row in rows},
+            where="4.4, figure 4.8",
+            within=1.15,
+        ),
+        verdicts.by_direction(
+            "What a Boolean one is told does",
+            "strongly",
+            max(boolean.values()) / min(boolean.values()),
+            is_more=True,
+            where="4.4, figure 4.8",
+        ),
+        verdicts.by_direction(
+            "A little more radius is much more to be told",
+            "drastically",
+            even["Boolean, 1.25 of the radius"] / max(even["Boolean, 0.8 of the radius"], 0.1) / (1.25 / 0.8),
+            is_more=True,
+            where="4.4, figure 4.8",
+            unit="times what the radius grew",
+        ),
+        verdicts.by_equality(
+            "With a time window, more events a second do not mean more to be told",
+            "independent",
+            {f"{rate} times": ranked for rate, (ranked, _) in zip(RATES, by_rate, strict=True)},
+            where="4.4, figure 4.9",
+            within=1.15,
+        ),
+        verdicts.by_ratio(
+            "For a Boolean subscription they do", float(RATES[-1]), by_rate[-1][1] / by_rate[0][1], where="figure 4.9"
+        ),
+        verdicts.by_ratio(
+            "In an endless window only records are told: ln N + 0.58 of them",
+            math.log(sizes.count) + 0.58,
+            float(len(endless)),
+            where="2.4, example 2.4",
+            unit="events",
+        ),
+    )
+    lines = (
+        Line("ranked", RATES, tuple(ranked for ranked, _ in by_rate)),
+        Line("Boolean", RATES, tuple(told for _, told in by_rate)),
+    )
+    plot = Plot("What a subscriber is told", "events a second, relative", "events told", lines)
+    setup = (
+        f"{sizes.queries} subscriptions, k = {k}, windows of {sizes.n:,}, {sizes.count:,} events, radius {radius:.3f}."
+    )
+    return Result(setup, claims, (plot,), tuple(rows))
+
+
+def _by_rate(rate: int, k: int, radius: float, count: int, n: int, seed: int, tell: Tell) -> tuple[float, float]:
+    """Return what ranked and Boolean subscriptions are told in a fixed time, at a rate."""
+    tell(f"{rate} times as many events")
+    total = count // RATES[-1] * rate
+    times = np.sort(np.random.default_rng(seed).random(total) * count)
+    window = TimeWindow(float(n))
+    points = uniform(total, seed + 2)
+    ranked, boolean = [], []
+    for centre in uniform(10, seed + 1):
+        keys = distances(points, centre)
+        ranked.append(np.isfinite(entering_times(keys, times, k, window, until=float(count))).sum())
+        boolean.append((keys <= 2 * radius).sum())
+    return float(np.mean(ranked)), float(np.mean(boolean))
+
+
+EXPERIMENT = Experiment(
+    "volume", "How much is a subscriber told, and what does that depend on?", "Pripužić 2010, sections 2.4 and 4.4", run
+)

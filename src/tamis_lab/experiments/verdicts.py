@@ -1,0 +1,334 @@
+"""Do two results agree?
+
+Each function takes what was published as numbers or words and what we measured as numbers, and returns a claim. The
+noise of a shared machine is a few percent, so a difference below `NOISE` is none; a published ratio and ours agree if
+they lie within a factor of `ABOUT` of one another, and neither difference is more than `EFFECT` times the other: a
+saving of 7 % is no saving of 33 %. Up to three times as far away, they agree in direction; what lies still farther away
+differs, even if both are less than one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from math import exp, log
+from typing import TYPE_CHECKING
+
+from tamis_lab.experiments.base import Claim, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NOISE = 1.05
+ABOUT = 1.5
+EFFECT = 2
+LINEAR = 0.2
+"""By so much the power with which something grows may miss 1."""
+ROUGHLY = 3
+"""So many times as far away as what agrees, it is still the same direction."""
+
+
+def by_ratio(
+    statement: str,
+    published: float,
+    measured: float,
+    *,
+    where: str,
+    unit: str = "times",
+    at: str = "",
+    remark: str = "",
+    about: float = ABOUT,
+) -> Claim:
+    """Compare a ratio with a published one.
+
+    >>> by_ratio("A takes less time than B", published=0.73, measured=0.80, where="5.7").verdict
+    <Verdict.AGREES: 'agrees'>
+    >>> by_ratio("A takes less time than B", published=0.73, measured=1.4, where="5.7").verdict
+    <Verdict.TURNED: 'turned around'>
+    >>> by_ratio("A takes less time than B", published=0.73, measured=0.03, where="5.7").verdict
+    <Verdict.DIFFERS: 'differs'>
+    """
+    verdict = _verdict(published, measured, about)
+    ours = f"{told(measured)} {unit}" + (f", {at}" if at else "")
+    return Claim(statement, f"{told(published)} {unit}", ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def _verdict(published: float, measured: float, about: float) -> Verdict:
+    expected, found = log(published), log(measured)
+    if _is_within(expected, NOISE):  # published as equal
+        return Verdict.AGREES if _is_within(found, about) else Verdict.DIFFERS
+    if _is_within(found, NOISE):
+        return Verdict.AGREES if _is_within(found - expected, NOISE) else Verdict.SAME
+    if (expected > 0) is not (found > 0):
+        return Verdict.TURNED
+    verdict = _distance(found - expected, about)
+    is_like = 1 / EFFECT <= found / expected <= EFFECT
+    return Verdict.DIRECTION if verdict is Verdict.AGREES and not is_like else verdict
+
+
+def _distance(difference: float, about: float) -> Verdict:
+    """Judge two ratios of the same direction by how far the one lies from the other."""
+    if _is_within(difference, about):
+        return Verdict.AGREES
+    return Verdict.DIRECTION if _is_within(difference, about**ROUGHLY) else Verdict.DIFFERS
+
+
+def _is_within(difference: float, factor: float) -> bool:
+    """Do two ratios, whose logarithms differ by so much, lie within a factor? A rounded bit more or less is nothing."""
+    return abs(difference) <= log(factor) + 1e-9
+
+
+def by_added(
+    statement: str,
+    published: float,
+    measured: float,
+    *,
+    where: str,
+    at: str = "",
+    remark: str = "",
+    about: float = ABOUT,
+) -> Claim:
+    """Compare by how much something grows with a published growth: what is added counts, not what was there before.
+
+    >>> claim = by_added("adds messages", published=0.10, measured=0.30, where="4")
+    >>> claim.ours, claim.verdict
+    ('+30%', <Verdict.DIRECTION: 'agrees in direction'>)
+    """
+    if abs(measured) < NOISE - 1:
+        verdict = Verdict.AGREES if abs(measured - published) < NOISE - 1 else Verdict.SAME
+    elif (measured > 0) is not (published > 0):
+        verdict = Verdict.TURNED
+    else:
+        verdict = _distance(log(measured / published), about)
+    ours = f"{measured:+.0%}" + (f", {at}" if at else "")
+    return Claim(statement, f"{published:+.0%}", ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_direction(
+    statement: str,
+    published: str,
+    measured: float,
+    *,
+    is_more: bool,
+    where: str,
+    unit: str = "times",
+    at: str = "",
+    remark: str = "",
+) -> Claim:
+    """Compare a ratio with a direction in words: `is_more` says that it should be above 1.
+
+    >>> by_direction("A is faster", "faster", 1.8, is_more=True, where="5").verdict
+    <Verdict.AGREES: 'agrees'>
+    """
+    if _is_within(log(measured), NOISE):
+        verdict = Verdict.SAME
+    else:
+        verdict = Verdict.AGREES if (measured > 1) is is_more else Verdict.TURNED
+    ours = f"{told(measured)} {unit}" + (f", {at}" if at else "")
+    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_equality(
+    statement: str, published: str, values: Mapping[str, float], *, where: str, within: float = ABOUT, remark: str = ""
+) -> Claim:
+    """Check that some values are about the same, as published.
+
+    >>> by_equality("all alike", "alike", {"a": 10.0, "b": 11.0}, where="5").ours
+    'from 10 (a) to 11 (b)'
+    """
+    least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    verdict = Verdict.AGREES if values[most] <= within * values[least] else Verdict.DIFFERS
+    ours = f"from {told(values[least])} ({least}) to {told(values[most])} ({most})"
+    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_value(
+    statement: str,
+    published: float,
+    measured: float,
+    *,
+    within: float,
+    where: str,
+    unit: str = "",
+    at: str = "",
+    remark: str = "",
+) -> Claim:
+    """Compare a figure that is no ratio, a place on an axis or a share, with a published one.
+
+    Within so much it agrees, and within three times that in direction.
+
+    >>> by_value("the load bends", 0.75, 0.77, within=0.05, where="8.3").verdict
+    <Verdict.AGREES: 'agrees'>
+    >>> by_value("the load bends", 0.75, 0.2, within=0.05, where="8.3").verdict
+    <Verdict.DIFFERS: 'differs'>
+    """
+    difference = abs(measured - published)
+    if difference <= within + 1e-9:
+        verdict = Verdict.AGREES
+    else:
+        verdict = Verdict.DIRECTION if difference <= ROUGHLY * within + 1e-9 else Verdict.DIFFERS
+    ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
+    return Claim(statement, f"{told(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_order(
+    statement: str, names: Sequence[str], values: Mapping[str, float], *, where: str, remark: str = ""
+) -> Claim:
+    """Check an order: `names` from the greatest value to the least. Who leads by less than noise does not lead.
+
+    >>> by_order("speed", ["a", "b", "c"], {"a": 9.0, "b": 1.0, "c": 4.0}, where="5").verdict
+    <Verdict.DIRECTION: 'agrees in direction'>
+    """
+    pairs = [(one, two) for index, one in enumerate(names) for two in names[index + 1 :]]
+    kept = sum(values[one] > NOISE * values[two] for one, two in pairs)
+    if kept == len(pairs):
+        verdict = Verdict.AGREES
+    elif not kept and not any(values[two] > NOISE * values[one] for one, two in pairs):
+        verdict = Verdict.SAME
+    else:
+        verdict = Verdict.DIRECTION if 2 * kept > len(pairs) else Verdict.TURNED
+    found = sorted(names, key=lambda name: -values[name])
+    ours = " > ".join(f"{name} {told(values[name])}" for name in found)
+    return Claim(statement, " > ".join(names), ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_trend(
+    statement: str,
+    published: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    *,
+    is_rising: bool,
+    where: str,
+    of: str = "",
+    remark: str = "",
+) -> Claim:
+    """Check that something rises, or falls, from the first to the last and mostly in between.
+
+    >>> by_trend("falls with N", "falls", [1, 2, 3], [9.0, 5.0, 2.0], is_rising=False, where="5").verdict
+    <Verdict.AGREES: 'agrees'>
+    """
+    overall = y[-1] / y[0]
+    against = [
+        (before, after)
+        for before, after in pairwise(zip(x, y, strict=True))
+        if not _is_within(log(after[1] / before[1]), NOISE) and (after[1] > before[1]) is not is_rising
+    ]
+    ours = f"{of} {told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}".strip()
+    if _is_within(log(overall), NOISE):
+        verdict = Verdict.SAME
+    elif (overall > 1) is not is_rising:
+        verdict = Verdict.TURNED
+    else:
+        verdict = Verdict.DIRECTION if against else Verdict.AGREES
+        parts = [f"{told(one[1])} at {told(one[0])} to {told(two[1])} at {told(two[0])}" for one, two in against]
+        ours += f"; but from {', from '.join(parts)}" if parts else ""
+    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_line(
+    statement: str,
+    published: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    *,
+    where: str,
+    remark: str = "",
+    within: float = LINEAR,
+) -> Claim:
+    """Check that something grows in proportion: the power with which it grows is 1, give or take `within`.
+
+    >>> by_line("grows linearly", "linear", [1, 2, 4], [3.0, 6.1, 11.8], where="8.5").ours
+    '3.00 at 1, 12 at 4: as the power 0.99'
+    >>> by_line("grows linearly", "linear", [1, 2, 4], [3.0, 4.2, 6.0], where="8.5").verdict
+    <Verdict.DIRECTION: 'agrees in direction'>
+    """
+    found = power(x, y)
+    if _is_within(log(y[-1] / y[0]), NOISE):
+        verdict = Verdict.SAME
+    elif found < 0:
+        verdict = Verdict.TURNED
+    elif abs(found - 1) <= within + 1e-9:
+        verdict = Verdict.AGREES
+    else:
+        verdict = Verdict.DIRECTION if abs(found - 1) <= ROUGHLY * within + 1e-9 else Verdict.DIFFERS
+    ours = f"{told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}: as the power {found:.2f}"
+    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def by_share(
+    statement: str,
+    published: str,
+    is_true: Sequence[bool],
+    *,
+    what: str,
+    where: str,
+    found: str = "",
+    remark: str = "",
+) -> Claim:
+    """Check a statement about many settings: it agrees if it holds in all of them, and in direction if in most.
+
+    What was looked for in no setting at all is not measured. `found` says what was found in each.
+
+    >>> by_share("smaller", "always", [True, True, False], what="settings", where="5").ours
+    'in 2 of 3 settings'
+    >>> by_share("smaller", "always", [], what="settings", where="5").verdict
+    <Verdict.UNMEASURED: 'not measured'>
+    """
+    kept = sum(is_true)
+    if not is_true:
+        verdict, remark = Verdict.UNMEASURED, f"There are no {what} in this run in which it could be seen."
+    elif kept == len(is_true):
+        verdict = Verdict.AGREES
+    elif 2 * kept == len(is_true):
+        verdict = Verdict.DIFFERS
+    else:
+        verdict = Verdict.DIRECTION if 2 * kept > len(is_true) else Verdict.TURNED
+    ours = f"in {kept} of {len(is_true)} {what}" + (f": {found}" if found else "")
+    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
+def given(is_so: bool, claim: Claim, otherwise: str) -> Claim:
+    """Return a claim that rests on something else; if that is not so, it cannot agree, and `otherwise` says why.
+
+    >>> more = by_direction("B leads by more than C does", "more", 1.4, is_more=True, where="8")
+    >>> given(False, more, "B does not lead.").verdict
+    <Verdict.PREMISE: 'premise does not hold'>
+    """
+    return claim if is_so else replace(claim, verdict=Verdict.PREMISE, remark=otherwise)
+
+
+def power(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the power of x with which y grows: the slope of the line through their logarithms, by least squares.
+
+    >>> round(power([1, 2, 4], [3, 12, 48]), 9)
+    2.0
+    """
+    across, up = [log(each) for each in x], [log(each) for each in y]
+    middle, height = sum(across) / len(across), sum(up) / len(up)
+    spread = sum((each - middle) ** 2 for each in across)
+    return sum((one - middle) * (two - height) for one, two in zip(across, up, strict=True)) / spread
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the mean of ratios.
+
+    >>> geometric_mean([0.5, 2.0])
+    1.0
+    """
+    return exp(sum(map(log, values)) / len(values))
+
+
+def told(number: float) -> str:
+    """Write a number with as many digits as it deserves.
+
+    >>> told(0.7312), told(1.0), told(27.1), told(8), told(123456.0), told(0.00021)
+    ('0.73', '1.00', '27', '8', '123,456', '0.00021')
+    """
+    if isinstance(number, int) or number == 0 or abs(number) >= 10:
+        return f"{number:,.0f}"
+    return f"{number:.2g}" if abs(number) < 0.1 else f"{number:.2f}"
+
+
+def _if_not_agreed(verdict: Verdict, remark: str) -> str:
+    return "" if verdict is Verdict.AGREES else remark

@@ -1,0 +1,325 @@
+"""How are the trees of one event type kept and matched?
+
+The trees stand one behind the other in one string of bytes, in the order of their slots. When they are laid out, each
+predicate gets the list of those who ask for it, by occurrence, and each slot the fewest hits that its tree needs. Then
+an event passes three phases:
+
+    fulfilled     p1 p4 p5 ...               1  which predicates hold?
+    hits          s0 5   s1 8   s2 2         2  one for each occurrence of a predicate that holds
+    least             4      5      3           s0 and s1 are candidates
+    trees         s0 true   s1 false         3  evaluated on the predicates that hold
+
+Its time goes into the lists and into the trees of candidates, which lie all over memory. A tree whose predicates are
+hit easily, though it seldom matches, is a candidate for nearly every event; then it helps that evaluation starts with
+the child that most likely decides.
+
+Source: Bittner 2008, sections 4.2 to 4.5 (docs/bibliography.md).
+Departs: counters have 16 bits once somebody has more than 255 predicates. The lists are written in one go, and trees
+  that came since are all evaluated. Children are ordered by the mean of the three estimates that the source keeps; it
+  does not say by which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.matching.errors import UnsupportedExpressionError
+from tamis_lab.matching import kernels
+from tamis_lab.matching.boolean import kernels as writing
+from tamis_lab.matching.boolean.encoding import LARGEST_WITH_WIDTHS, LEAF_BYTES, WIDTH_BYTES, Bytes, plan
+from tamis_lab.matching.boolean.semantics import semantic_least_hits
+from tamis_lab.matching.counting import associations, counters
+from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.roll import Growing, Roll, Scratch, is_due
+from tamis_lab.matching.snapshots import BLOCK, ROOM, PhasedSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tamis.language.schema import Schema
+    from tamis.matching.base import Handles, Pairs
+    from tamis.matching.columns import Events
+    from tamis_lab.matching.predicates import Fulfilled, PredicateView, Shares
+    from tamis_lab.matching.shapes import Shaped
+    from tamis_lab.matching.snapshots import Out
+
+_CHILD_ORDERS = {"selective": 1, "written": 0, "adverse": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the algorithm may differ from what is best, so that somebody can measure what that is worth."""
+
+    child_order: str = "selective"
+    """`selective`: what most likely decides comes first; `written`: as registered; `adverse`: what decides least."""
+    short_circuit: bool = True
+    """Whether evaluation leaves out what cannot matter any more."""
+    with_widths: bool = False
+    """Whether the width of each child stands in front of it."""
+    semantic: bool = False
+    """Whether the least hits take into account which predicates follow from others."""
+    is_shuffled: bool = False
+    """Whether lists are in random order, as they would be after a long life of removals; by default they ascend."""
+
+    def __post_init__(self) -> None:
+        if self.child_order not in _CHILD_ORDERS:
+            raise ValueError(f"child_order is one of {', '.join(_CHILD_ORDERS)}, not {self.child_order!r}")
+
+    @property
+    def mode(self) -> int:
+        if self.with_widths:
+            return kernels.WITH_WIDTHS
+        return kernels.SHORT_CIRCUIT if self.short_circuit else kernels.WITHOUT
+
+
+class Prepared(NamedTuple):
+    """A subscription that is ready to be registered."""
+
+    shaped: Shaped
+    least_hits: int
+
+
+def prepared(shaped: Shaped, options: Options, algorithm: str) -> Prepared:
+    """Find out how a tree will be written."""
+    coded, least, leaf_count, _ = plan(shaped.shape)
+    if options.with_widths and len(coded) + (LEAF_BYTES - 1 + WIDTH_BYTES) * leaf_count > LARGEST_WITH_WIDTHS:
+        raise UnsupportedExpressionError(algorithm, "its tree is too long for the widths of its children")
+    return Prepared(shaped, semantic_least_hits(shaped) if options.semantic else least)
+
+
+class Trees(NamedTuple):
+    """All trees at one moment: the bytes, where each tree starts, the least hits and the destinations by slot."""
+
+    data: Bytes
+    locations: npt.NDArray[np.uint32]
+    least: npt.NDArray[np.uint16]
+    destinations: npt.NDArray[np.int32]
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        ends = np.append(self.locations, len(self.data)).astype(np.int64)
+        return ends[1:] - ends[:-1]
+
+
+class Grove:
+    """The subscriptions of one event type."""
+
+    def __init__(self, schema: Schema | None, options: Options) -> None:
+        self._options = options
+        self.predicates = Predicates(schema)
+        self.roll = Roll()
+        self._data, self._locations = Growing(np.uint8), Growing(np.uint32)
+        self._least, self._destinations = Growing(np.uint16), Growing(np.int32)
+        self._most_leaves = self._deepest = 0
+        self._sample: Events | None = None
+        self._index: GroveIndex | None = None
+        self._snapshot: GroveSnapshot | None = None
+
+    def __len__(self) -> int:
+        return self.roll.living
+
+    @property
+    def trees(self) -> Trees:
+        return Trees(self._data.values, self._locations.values, self._least.values, self._destinations.values)
+
+    # -- Registration
+
+    def add(self, handles: Sequence[int], found: Sequence[Prepared]) -> None:
+        self._snapshot = None
+        self.roll.enter(handles)
+        numbers: list[int] = []
+        shapes, sizes, least = [], [], []
+        for shaped, least_hits in found:
+            coded, _, leaf_count, depth = plan(shaped.shape)
+            numbers += self.predicates.add_all(shaped.predicates)
+            shapes.append(coded)
+            sizes.append(len(coded) + (LEAF_BYTES - 1) * leaf_count)
+            least.append(least_hits)
+            self._most_leaves, self._deepest = max(self._most_leaves, leaf_count), max(self._deepest, depth)
+        ends = self._data.count + np.cumsum(sizes, dtype=np.int64)
+        self._locations.extended(ends - sizes)
+        self._least.extended(least)
+        self._destinations.extended(np.full(len(sizes), -1))
+        written = np.empty(sum(sizes), np.uint8)
+        shapes_in_a_row = np.frombuffer(b"".join(shapes), np.uint8)
+        writing.encode_trees(shapes_in_a_row, np.array(numbers, np.uint32), written)
+        self._data.extended(written)
+
+    def remove(self, handle: int) -> None:
+        self._snapshot = None
+        slot = self.roll.leave(handle)
+        self.predicates.release_all(self._numbers_of(slot))
+
+    def _numbers_of(self, slot: int) -> list[int]:
+        """Return the predicates of a tree by occurrence, which the tree itself remembers."""
+        data, locations = self._data.values, self._locations.values
+        end = int(locations[slot + 1]) if slot + 1 < len(locations) else len(data)
+        begin = int(locations[slot])
+        numbers = np.empty((end - begin) // LEAF_BYTES, np.uint32)
+        size = np.array([end - begin])
+        count = writing.list_numbers(data, locations[slot : slot + 1], size, numbers, np.empty(1, np.uint32))
+        return numbers[:count].tolist()  # type: ignore[no-any-return]
+
+    def direct(self, handle: int, destination: int) -> None:
+        """Say where the matches of a subscription go, as long as nobody looks at it."""
+        self._destinations.values[np.searchsorted(self.roll.handles, handle)] = destination
+
+    # -- Layout
+
+    def learn(self, events: Events) -> None:
+        """Take a sample of events by which children are put in order."""
+        self._sample = events
+        self.compile()
+
+    def compile(self) -> None:
+        """Lay everything out anew."""
+        self._snapshot = None
+        if self.roll.version:
+            self._keep(self.roll.compacted())
+        view = self.predicates.view()
+        direction = _CHILD_ORDERS[self._options.child_order]
+        if direction and len(self._locations.values):
+            shares = view.guessed_shares() if self._sample is None else view.shares(self._sample)
+            self._data = Growing(np.uint8, self._ordered(shares, direction))
+        self._index = GroveIndex(self.trees, self._most_leaves, view.number_count, self._options)
+
+    def _keep(self, slots: npt.NDArray[np.int64]) -> None:
+        trees = self.trees
+        sizes = trees.sizes
+        is_kept = np.zeros(len(sizes), np.bool_)
+        is_kept[slots] = True
+        self._data = Growing(np.uint8, trees.data[np.repeat(is_kept, sizes)])
+        self._locations = Growing(np.uint32, np.cumsum(sizes[slots]) - sizes[slots])
+        self._least = Growing(np.uint16, trees.least[slots])
+        self._destinations = Growing(np.int32, trees.destinations[slots])
+
+    def _ordered(self, shares: Shares, direction: int) -> Bytes:
+        trees = self.trees
+        ordered = np.empty_like(trees.data)
+        most_nodes = int(trees.sizes.max()) // 2 + 2
+        nodes, waiting = np.empty((most_nodes, 4), np.int64), np.empty(most_nodes, np.int64)
+        node_shares = np.empty(most_nodes, np.float32)
+        writing.order_children(
+            trees.data, trees.locations, trees.sizes, shares, direction, nodes, node_shares, waiting, ordered
+        )
+        return ordered
+
+    def snapshot(self, scratch: Scratch) -> GroveSnapshot:
+        if self._snapshot is None:
+            if self._index is None or is_due(self._index.known, len(self.roll), self.roll):
+                self.compile()
+            assert self._index is not None
+            self._snapshot = GroveSnapshot(
+                self.predicates.view(), self._index, self.trees, self._deepest, self.roll, scratch
+            )
+        return self._snapshot
+
+    # -- Told to others
+
+    def memory(self) -> int:
+        own = sum(each.nbytes for each in (self._data, self._locations, self._least, self._destinations))
+        index = 0 if self._index is None else self._index.memory()
+        return self.predicates.memory() + self.roll.memory() + own + index
+
+    def payload_bytes(self) -> dict[str, int]:
+        """Return the bytes of each published structure, as far as it is laid out."""
+        index = self._index
+        known = 0 if index is None else index.known
+        width = 1 if index is None else index.least.itemsize
+        return {
+            "fulfilled predicates": (self.predicates.number_count + 7) // 8,
+            "trees": self._data.nbytes,
+            "locations": self._locations.nbytes,
+            "predicate-subscription associations": 0 if index is None else index.lists.nbytes,
+            "hits": known * width,
+            "least hits": known * width,
+        }
+
+
+class GroveIndex:
+    """The lists of the predicates, and the least hits; immutable."""
+
+    def __init__(self, trees: Trees, most_leaves: int, number_count: int, options: Options) -> None:
+        self.known = len(trees.locations)
+        numbers = np.empty(len(trees.data) // LEAF_BYTES, np.uint32)
+        ends = np.empty(self.known, np.uint32)
+        count = writing.list_numbers(trees.data, trees.locations, trees.sizes, numbers, ends)
+        self.starts, self.lists = associations(numbers[:count], ends, number_count, options.is_shuffled)
+        self.least = counters(trees.least, most_leaves)
+        self.mode = options.mode
+        self.data, self.locations = trees.data, trees.locations
+        if options.with_widths:
+            data, self.locations = (
+                np.empty(2 * len(trees.data) + 2 * self.known, np.uint8),
+                np.empty_like(self.locations),
+            )
+            stack = np.empty((int(trees.sizes.max(initial=0)) + 1, 2), np.int64)
+            self.data = data[
+                : writing.write_all_widths(trees.data, trees.locations, data, self.locations, stack)
+            ].copy()
+
+    def memory(self) -> int:
+        widths = self.data.nbytes + self.locations.nbytes if self.mode == kernels.WITH_WIDTHS else 0
+        return self.starts.nbytes + self.lists.nbytes + self.least.nbytes + widths
+
+
+class GroveSnapshot(PhasedSnapshot):
+    """The trees of one event type at one moment."""
+
+    def __init__(
+        self, view: PredicateView, index: GroveIndex, trees: Trees, deepest: int, roll: Roll, scratch: Scratch
+    ) -> None:
+        super().__init__(view, roll, scratch)
+        self.index = index
+        self.trees = trees
+        self._deepest = deepest
+        self._newest = np.arange(index.known, len(trees.locations), dtype=np.uint32)
+        self.counts = np.zeros(3, np.int64)
+        """How many candidates there were, how many trees were evaluated, and how many predicates were looked at."""
+
+    def write(self, part: Fulfilled, begin: int, out: Out) -> tuple[int, int]:
+        return self._write(part, begin, out, np.zeros((1, 1), np.uint8), is_shortcut=False)
+
+    def reach(self, event: Mapping[str, Any], reached: npt.NDArray[np.uint8]) -> Handles:
+        """Match an event, leaving out who has a destination that is reached; return those who have none, as handles."""
+        part = self.view.fulfilled_by_one(event)
+        room = len(self._handles) + 1
+        out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
+        _, written = self._write(part, 0, out, reached[None], is_shortcut=True)
+        slots = out[1][:written]
+        return self._handles[slots[self.trees.destinations[slots] < 0]]
+
+    def reach_many(self, events: Events, reached: npt.NDArray[np.uint8]) -> list[Pairs]:
+        """Match a batch likewise; `reached` has a row for each event."""
+        room = len(self._handles) + ROOM
+        out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
+        found: list[Pairs] = []
+        for start in range(0, events.count, BLOCK):
+            for part in self.view.fulfilled(events if events.count <= BLOCK else events.slice(start, BLOCK)):
+                at, begin = 0, start + part.first
+                while at < part.event_count:
+                    rows = reached[begin : begin + part.event_count]
+                    at, written = self._write(part, at, out, rows, is_shortcut=True)
+                    slots = out[1][:written]
+                    is_told = self.trees.destinations[slots] < 0
+                    numbers = out[0][:written][is_told].astype(np.int64) + begin
+                    found.append((numbers, self._handles[slots[is_told]]))
+        return found
+
+    def _write(
+        self, part: Fulfilled, begin: int, out: Out, reached: npt.NDArray[np.uint8], *, is_shortcut: bool
+    ) -> tuple[int, int]:
+        index, trees, scratch = self.index, self.trees, self._scratch
+        at, written = kernels.match_trees(
+            part.starts, part.numbers, begin, index.starts, index.lists, index.least, index.data, index.locations,
+            index.mode, trees.data, trees.locations, self._deaths, self._version,
+            trees.destinations, reached, is_shortcut, scratch.zeros("hits", len(index.least), index.least.dtype),
+            scratch.empty("candidates", len(index.least) + 64, np.uint32), self._newest,
+            scratch.zeros("bits", part.word_count, np.uint32),
+            scratch.empty("stack", 4 * (self._deepest + 2), np.int64).reshape(-1, 4), self.counts, *out,
+        )  # fmt: skip
+        return at, written

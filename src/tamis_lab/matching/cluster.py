@@ -1,0 +1,133 @@
+"""Which conjunctions are worth a look?
+
+The cluster algorithm. Each conjunction has an *access predicate*, an equality that must hold for it to match; those
+with the same access predicate and the same number of predicates are a *cluster*. An event visits only the clusters of
+the access predicates that it fulfils, and checks each column of predicates there against the bits of those that hold.
+
+    title = 'Emma'  ─▶  cluster of 3    line     s4   s9   s2         subscriptions
+                                        columns  p7   p8   p7         first the predicate that holds least often,
+                                                 p3   p3   p5         looked at only where the one above it holds
+                    ─▶  cluster of 5    ...
+
+Its time goes into the columns of large clusters: the access predicates that hold for many events, such as
+`condition = 'Used'`, are chosen only where nothing better is there. A conjunction without any equality has no access
+predicate; all events visit it, and with many of them the algorithm is no better than asking everybody.
+
+Source: Hanson et al. 1999, Fabret et al. 2001, as described in Bittner 2008, sections 2.3.2 and 5.3
+  (docs/bibliography.md).
+Departs: the access predicate is one equality, the one that a sample of events (or the operands) says to hold least
+  often. What came since the last layout is asked directly (see `conjunctive`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tamis.matching.axes import TRUTH
+from tamis.selectivity.operations import EQUAL
+from tamis_lab.matching import kernels
+from tamis_lab.matching.conjunctive import Conjunctive, Pages
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tamis.language.schema import Schema
+    from tamis.matching.columns import Events
+    from tamis_lab.matching.predicates import Fulfilled, PredicateView, Shares
+    from tamis_lab.matching.roll import Scratch
+    from tamis_lab.matching.snapshots import Out
+
+_SAMPLE = 2048
+_ENOUGH = 256
+"""The first batch of so many events is taken as a sample."""
+
+
+class Cluster(Conjunctive):
+    """Conjunctions under the equality predicates that give access to them."""
+
+    name: ClassVar[str] = "cluster"
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        super().__init__(schema)
+        self._sample: Events | None = None
+
+    def _laid_out(self, pages: Pages, view: PredicateView) -> ClusterIndex:
+        shares = view.guessed_shares() if self._sample is None else view.shares(self._sample)
+        return ClusterIndex(pages, equalities(view), shares)
+
+    def learn(self, events: Events) -> None:
+        """Remember a sample of the events, and choose access predicates by it."""
+        with self._lock:
+            self._sample = events.slice(0, _SAMPLE)
+            self.compile()
+
+    def observe(self, events: Events) -> None:
+        if self._sample is None and events.count >= _ENOUGH:
+            self.learn(events)
+
+    def statistics(self) -> dict[str, Any]:
+        with self._lock:
+            told = super().statistics()
+            index = self._index
+            if isinstance(index, ClusterIndex):
+                told["clusters"] = len(index.clusters) - 1
+                told["without_access"] = index.without_access
+                told["payload_bytes"] = {
+                    "fulfilled predicates": (self._predicates.number_count + 7) // 8,
+                    "clusters": index.line.nbytes + index.columns.nbytes,
+                    "subscription clusters": self._book.pages.owners.nbytes,
+                    "predicate-subscription associations": self._book.pages.predicates.nbytes,
+                }
+            return told
+
+
+class ClusterIndex:
+    """Clusters by access predicate."""
+
+    def __init__(self, pages: Pages, is_equality: npt.NDArray[np.bool_], shares: Shares) -> None:
+        number_count = len(is_equality)
+        self.conjunction_count = len(pages.ends)
+        access = np.empty(self.conjunction_count, np.int64)
+        ordered = np.empty(len(pages.predicates), np.uint32)
+        kernels.choose_access(pages.predicates, pages.ends, is_equality, shares, number_count, access, ordered)
+        has_access = access < number_count
+        self.without_access = int(np.count_nonzero(~has_access))
+        sizes = np.diff(pages.ends, prepend=np.uint32(0)).astype(np.int64) - has_access
+        order = np.lexsort((sizes, access))
+        by_access, by_size = access[order], sizes[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = (by_access[1:] != by_access[:-1]) | (by_size[1:] != by_size[:-1])
+        firsts = np.flatnonzero(is_first)
+        self.clusters = np.zeros((len(firsts) + 1, 3), np.int64)
+        self.clusters[:-1, kernels.LINE], self.clusters[-1, kernels.LINE] = firsts, len(order)
+        self.clusters[:-1, kernels.SIZE] = by_size[firsts]
+        areas = np.diff(self.clusters[:, kernels.LINE]) * self.clusters[:-1, kernels.SIZE]
+        self.clusters[1:, kernels.COLUMNS] = np.cumsum(areas)
+        self.line = np.empty(len(order), np.uint32)
+        self.columns = np.empty(int(areas.sum()), np.uint32)
+        kernels.write_clusters(order, pages.owners, pages.ends, ordered, self.clusters, self.line, self.columns)
+        self.starts = np.searchsorted(by_access[firsts], np.arange(number_count + 2))
+        self.is_shared = np.diff(pages.slot_ends, prepend=np.uint32(0)) > 1
+
+    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Out) -> tuple[int, int]:
+        at, written = kernels.match_clusters(
+            part.starts, part.numbers, begin, self.starts, self.clusters, self.line, self.columns, self.is_shared,
+            self.conjunction_count, pages.owners, pages.predicates, pages.ends, len(pages.slot_ends),
+            scratch.zeros("bits", part.word_count, np.uint32),
+            scratch.zeros("stamps", len(self.is_shared), np.uint32), scratch.zeros("epochs", 1, np.uint32), *out,
+        )  # fmt: skip
+        return at, written
+
+    def memory(self) -> int:
+        arrays = (self.clusters, self.line, self.columns, self.starts, self.is_shared)
+        return sum(array.nbytes for array in arrays)
+
+
+def equalities(view: PredicateView) -> npt.NDArray[np.bool_]:
+    """Return which predicates compare something with one value for equality, by number."""
+    axes, keys = view.axes()
+    is_truth = np.array([key.kind == TRUTH for key in keys] or [False])
+    found: npt.NDArray[np.bool_] = (view.operations() == EQUAL) & ~is_truth[axes]
+    return found

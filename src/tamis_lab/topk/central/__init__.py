@@ -1,0 +1,33 @@
+"""Where are events matched, if all clients are connected to one service?
+
+Three answers, and what each costs in messages: at the subscribers (every event goes to everybody), at the publishers
+(every subscription goes to everybody), or at the service. All three deliver the same; they differ in who does the work,
+and in how many messages that takes. Ranked subscriptions make the second one expensive, because their thresholds move.
+
+Source: Pripužić 2010, chapter 5 (docs/bibliography.md).
+"""
+
+from tamis_lab.topk.central.base import CentralSystem, Told
+from tamis_lab.topk.central.publication_flooding import PublicationFlooding
+from tamis_lab.topk.central.selective_routing import SelectiveRouting
+from tamis_lab.topk.central.subscription_flooding import SubscriptionFlooding
+from tamis_lab.topk.central.updates import BoxCells, EveryChange, ExactCells, Hysteresis
+
+STRATEGIES: dict[str, type[CentralSystem]] = {
+    "publication flooding": PublicationFlooding,
+    "subscription flooding": SubscriptionFlooding,
+    "selective routing": SelectiveRouting,
+}
+
+__all__ = [
+    "STRATEGIES",
+    "BoxCells",
+    "CentralSystem",
+    "EveryChange",
+    "ExactCells",
+    "Hysteresis",
+    "PublicationFlooding",
+    "SelectiveRouting",
+    "SubscriptionFlooding",
+    "Told",
+]

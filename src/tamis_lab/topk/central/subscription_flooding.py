@@ -1,0 +1,231 @@
+"""Subscriptions go to all clients, and publishers match their own events.
+
+A publisher sends an event straight to those whom it interests. For ranked subscriptions it holds proxies (`proxies`):
+it sends what passes a threshold, and the owner's ranking decides. The threshold moves, and every move that is told
+costs a message for every client; that is why the thesis advises against it. Behind a recent-buffer filter, events that
+were not sent at first are looked at again when they leave the buffer.
+
+Source: Pripužić 2010, sections 5.1.2, 5.2.2 and 5.3.1 (docs/bibliography.md).
+Departs: the position of an event in a count window is known to all, as its time is; without that an owner who is not
+sent an event could not know that another left. Recent buffers are by the order of all publications, as theorem 3.9
+needs it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.errors import TamisError
+from tamis.language.expressions import TRUE
+from tamis.language.meaning import holds
+from tamis.language.parser import parse
+from tamis.matching.errors import UnknownAlgorithmError
+from tamis.topk.algorithms import RANKINGS, ranking_for
+from tamis.topk.base import Candidate
+from tamis.topk.per_subscription import Seen
+from tamis.topk.probabilistic import Probabilistic
+from tamis.topk.ranked import Ranked
+from tamis.topk.recent_buffer import Filtered
+from tamis.topk.scores import key
+from tamis.topk.settings import Settings
+from tamis.topk.text import is_ranked
+from tamis.topk.windows import TimeWindow
+from tamis_lab.topk.central.base import CentralSystem, Told
+from tamis_lab.topk.central.updates import EveryChange, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping
+
+    from tamis.language.expressions import Expression
+
+
+class _Sent(NamedTuple):
+    """A publication in a publisher's recent buffer."""
+
+    number: int
+    at: float
+    publisher: Any
+    event: Mapping[str, Any]
+
+
+class _Ranked:
+    """A ranked subscription at its owner, and what others know of it."""
+
+    def __init__(
+        self, owner: Any, ranked: Ranked, settings: Settings, algorithm: str, policy: Policy, since: int
+    ) -> None:
+        self.owner = owner
+        self.ranked = ranked
+        self.ranking = ranking_for(algorithm, settings, ranked)
+        self.policy = policy
+        self.since = since
+        self.span = ranked.window.span
+        self.is_timed = isinstance(ranked.window, TimeWindow)
+        self.position = 0
+        self.seen = Seen(self.span)
+        self.clocks: dict[int, float] = {}
+        """By the number of a publication in the recent buffer, the reading of the clock when it came."""
+        self.buffer: deque[_Sent] = deque()
+        self.served: set[int] = set()
+        """Which publications in the recent buffer were sent to the owner."""
+
+    def clock(self, number: int, at: float) -> float:
+        """Return the clock's reading for a publication that passes the filter."""
+        if self.is_timed:
+            if isinstance(self.ranking, Probabilistic):
+                self.ranking.expect(self.seen.count(at))
+            return at
+        self.position += 1
+        return self.position if self.ranked.where != TRUE else number
+
+
+class SubscriptionFlooding(CentralSystem):
+    """Matching at the publishers.
+
+    >>> system = SubscriptionFlooding("ABCDEF")
+    >>> system.subscribe("E", "s1", "x > 10")
+    >>> system.subscribe("D", "s2", "x > 15")
+    >>> [told.client for told in system.publish("A", {"x": 20}, now=0.0, event_id="p")], system.message_count
+    (['E', 'D'], 14)
+    """
+
+    def __init__(
+        self,
+        clients: Iterable[Hashable],
+        algorithm: str = "probabilistic",
+        policy: Callable[[Ranked], Policy] = EveryChange,
+        **settings: Any,
+    ) -> None:
+        """Choose an algorithm and, for `strict` and `relaxed`, a filter; without one they have no threshold to tell."""
+        super().__init__(clients)
+        if algorithm not in RANKINGS:
+            raise UnknownAlgorithmError(algorithm, tuple(RANKINGS))
+        # A guard would have to see the events that are not sent.
+        self._settings = Settings(**(settings | {"guard": False}))
+        self._settings.check_filter(algorithm)
+        self._algorithm = algorithm
+        self._policy = policy
+        self._conditions: dict[Any, tuple[Any, Expression]] = {}
+        self._rankings: dict[Any, _Ranked] = {}
+        self._next_number = 0
+        self._ids: dict[int, Any] = {}
+        self._told: set[tuple[Any, int]] = set()
+        self.wasted = 0
+        """How many events were sent to an owner whose ranking did not take them."""
+
+    def subscribe(self, client: Hashable, subscription_id: Hashable, wanted: str | Ranked | Expression) -> None:
+        if subscription_id in self._conditions or subscription_id in self._rankings:
+            raise TamisError(f"there is a subscription {subscription_id!r} already")
+        if isinstance(wanted, str):
+            wanted = Ranked.parse(wanted) if is_ranked(wanted) else parse(wanted)
+        if isinstance(wanted, Ranked):
+            self._rankings[subscription_id] = _Ranked(
+                client, wanted, self._settings, self._algorithm, self._policy(wanted), self._next_number
+            )
+        else:
+            self._conditions[subscription_id] = client, wanted
+        self.messages["subscribe"] += len(self.clients)
+
+    def unsubscribe(self, client: Hashable, subscription_id: Hashable) -> None:
+        if subscription_id in self._conditions:
+            del self._conditions[subscription_id]
+        else:
+            del self._rankings[subscription_id]
+        self.messages["unsubscribe"] += len(self.clients)
+
+    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[Told]:
+        told = self._elapse(now, inclusive=False)
+        number = self._next_number
+        self._next_number += 1
+        self._ids[number] = event_id
+        self.messages["publish"] += 0  # nothing goes to the service
+        receivers: dict[Any, None] = {}
+        for owner, condition in self._conditions.values():
+            if holds(condition, event):
+                receivers[owner] = None
+                told += self._tell(owner, [number], now)
+        for subscription in self._rankings.values():
+            self._expel(subscription, now, told, makes_room=True)
+            if not holds(subscription.ranked.where, event):
+                continue
+            clock = subscription.clock(number, now)
+            found = key(subscription.ranked, event)
+            is_filtered = isinstance(subscription.ranking, Filtered)
+            if is_filtered:
+                subscription.clocks[number] = clock
+                subscription.buffer.append(_Sent(number, now, client, event))
+            if subscription.policy.wants(event, found):
+                receivers[subscription.owner] = None
+                if is_filtered:
+                    subscription.served.add(number)
+                told += self._receive(subscription, number, found, clock, now)
+            if not subscription.is_timed and subscription.ranking.due <= clock:
+                told += self._tell(subscription.owner, subscription.ranking.leave(clock), now)
+            self._tell_threshold(subscription)
+        # An event goes once to a client, however many of its subscriptions it interests.
+        self.messages["notify"] += len(receivers.keys() - {client})
+        return told
+
+    def _receive(self, subscription: _Ranked, number: int, found: float, clock: float, now: float) -> list[Told]:
+        """The owner takes an event that was sent at once."""
+        before = len(subscription.ranking)
+        entering = subscription.ranking.insert(Candidate(found, -number, clock + subscription.span))
+        self.wasted += not entering and len(subscription.ranking) == before
+        return self._tell(subscription.owner, entering, now)
+
+    def _expel(self, subscription: _Ranked, now: float, told: list[Told], *, makes_room: bool) -> None:
+        """What leaves the recent buffer is looked at again, and sent if it was not sent before."""
+        ranking = subscription.ranking
+        if not isinstance(ranking, Filtered):
+            return
+        buffer, size = subscription.buffer, ranking.size
+        # By the order of all publications, also of those that do not pass the filter.
+        oldest = self._next_number - 1 - size.events if makes_room else -1
+        while buffer and (buffer[0].number <= oldest or buffer[0].at + size.seconds <= now):
+            sent = buffer.popleft()
+            ranking.expel(sent.number)
+            clock = subscription.clocks.pop(sent.number)
+            found = key(subscription.ranked, sent.event)
+            if sent.number not in subscription.served and subscription.policy.wants(sent.event, found):
+                self.messages["notify"] += sent.publisher != subscription.owner
+                subscription.served.add(sent.number)
+            if sent.number in subscription.served:
+                subscription.served.remove(sent.number)
+                entering = ranking.try_again(Candidate(found, -sent.number, clock + subscription.span))
+                told += self._tell(subscription.owner, entering, now)
+            self._tell_threshold(subscription)
+
+    def _tell_threshold(self, subscription: _Ranked) -> None:
+        if subscription.policy.moved(subscription.ranking.threshold):
+            self.messages["update"] += len(self.clients)
+
+    def advance(self, now: float) -> list[Told]:
+        return self._elapse(now, inclusive=True)
+
+    def _elapse(self, until: float, *, inclusive: bool) -> list[Told]:
+        """Let leave what leaves time windows and, by age, recent buffers, in order of time."""
+        told: list[Told] = []
+        while True:
+            timed = [each for each in self._rankings.values() if each.is_timed]
+            due = min((each.ranking.due for each in timed), default=math.inf)
+            for each in timed:
+                if isinstance(each.ranking, Filtered):
+                    while each.buffer and each.buffer[0].at + each.ranking.size.seconds <= min(due, until):
+                        at = each.buffer[0].at + each.ranking.size.seconds
+                        self._expel(each, at, told, makes_room=False)
+            if not (due < until or (inclusive and due <= until)):
+                return told
+            for each in timed:
+                if each.ranking.due <= due:
+                    told += self._tell(each.owner, each.ranking.leave(due), due)
+                    self._tell_threshold(each)
+
+    def _tell(self, client: Any, numbers: list[int], at: float) -> list[Told]:
+        told = []
+        for number in numbers:
+            if (client, number) not in self._told:
+                self._told.add((client, number))
+                told.append(Told(client, self._ids[number], at))
+        return told

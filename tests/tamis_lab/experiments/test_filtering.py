@@ -1,0 +1,133 @@
+"""The experiments run at any size, and their verdicts are those of the measurements."""
+
+from __future__ import annotations
+
+import pytest
+
+from tamis_lab.experiments.base import Claim, Result, Verdict
+from tamis_lab.experiments.filtering import (
+    EXPERIMENTS,
+    auction_classes,
+    auction_memory,
+    auction_time,
+    operators,
+    turning_points,
+)
+from tamis_lab.experiments.filtering.subjects import (
+    A_TREES,
+    BOOLEAN,
+    BOOLEAN_SHUFFLED,
+    COUNTING,
+    COUNTING_SHUFFLED,
+    GENERAL,
+    PATHS,
+    ZERO,
+)
+from tamis_lab.experiments.measuring import Field
+from tests.tamis_lab.experiments.scales import TINY, assert_agreed, assert_told, quiet
+
+pytestmark = pytest.mark.xdist_group("lab filtering")  # so that one process runs the experiments, once
+
+EXACT = {
+    "turning points": (
+        "Boolean filtering takes less memory",
+        "With 10 predicates",
+        "Counting takes less memory than the cluster",
+    ),
+    "auction memory": ("class 1", "class 2", "class 3", "all three"),
+    "auction classes": ("becomes 2, 4 and 6 conjunctions", "Class 2 has by far the most candidates"),
+    "conjunctive load": ("The general filter and zero suppression take the same memory",),
+    "operators": ("The general filter tells parents",),
+    "overlap": ("fewer nodes",),
+    "normal forms": ("Three factors", "doubles with each factor"),
+}
+"""What is counted, not timed: it comes out as published at every size."""
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    return {experiment.key: experiment.run(TINY, 1, quiet) for experiment in EXPERIMENTS}
+
+
+def test_every_experiment_runs_draws_and_judges(results):
+    assert_told(results, without_claims=("shares of time",))
+
+
+@pytest.mark.parametrize("key", EXACT)
+def test_what_is_counted_comes_out_as_published_at_every_size(results, key):
+    assert_agreed(results[key], EXACT[key])
+
+
+def test_where_the_time_goes_is_said_of_every_algorithm(results):
+    rows = results["shares of time"].rows
+    assert {row["algorithm"] for row in rows} >= {"counting", "cluster", "boolean", "gryphon", *A_TREES, "block"}
+    assert len(rows) == 16
+    assert all(row["busiest"] for row in rows)
+
+
+def test_the_questions_are_asked_once():
+    keys = [experiment.key for experiment in EXPERIMENTS]
+    assert len(set(keys)) == len(keys)
+    assert all(experiment.question.endswith("?") for experiment in EXPERIMENTS)
+
+
+# -- Verdicts are computed: other measurements, other verdicts
+
+
+def with_times(monkeypatch, times):
+    """Let the clock show what we like."""
+
+    def shown(self, events, scale, tell, among=None):
+        return {name: times.get(name, 1.0) for name in (self.subjects if among is None else among)}
+
+    monkeypatch.setattr(Field, "event_s", shown)
+
+
+@pytest.mark.parametrize(
+    ("boolean_s", "verdict"),
+    [
+        (0.73, Verdict.AGREES),
+        (0.3, Verdict.DIRECTION),
+        (0.1, Verdict.DIFFERS),
+        (1.0, Verdict.SAME),
+        (1.4, Verdict.TURNED),
+    ],
+)
+def test_boolean_filtering_wins_or_loses_by_the_clock(monkeypatch, boolean_s, verdict):
+    with_times(monkeypatch, {BOOLEAN: boolean_s, BOOLEAN_SHUFFLED: boolean_s, COUNTING: 1.0, COUNTING_SHUFFLED: 1.0})
+    ascending, shuffled, *_ = auction_time.run(TINY, 1, quiet).claims
+    assert ascending.verdict is shuffled.verdict is verdict
+    assert ("caches" in ascending.remark) is (verdict is not Verdict.AGREES)
+
+
+def test_the_crossing_of_class_2_is_where_the_clock_says(monkeypatch):
+    def row(count, boolean_ms):
+        return {"subscriptions": count, BOOLEAN: boolean_ms, COUNTING: 1.0}
+
+    published = auction_classes._crossing([row(10_000, 1.2), row(50_000, 1.1), row(100_000, 0.9), row(200_000, 0.8)])
+    assert published.verdict is Verdict.AGREES
+    assert published.ours.startswith("Boolean filtering leads at 100,000")
+    never = auction_classes._crossing([row(10_000, 1.2), row(100_000, 1.1), row(200_000, 1.4)])
+    assert never.verdict is Verdict.TURNED
+    assert never.ours.startswith("counting leads up to 200,000")
+    always = auction_classes._crossing([row(10_000, 0.9), row(100_000, 0.9)])
+    assert always.ours.startswith("Boolean filtering leads from the first")
+
+
+@pytest.mark.parametrize(("paths_s", "verdict"), [(0.5, Verdict.AGREES), (1.0, Verdict.SAME), (2.0, Verdict.TURNED)])
+def test_true_value_paths_win_or_lose_by_the_clock(monkeypatch, paths_s, verdict):
+    with_times(monkeypatch, {PATHS: paths_s, ZERO: 1.0, GENERAL: 1.2})
+    claims: tuple[Claim, ...] = operators.run(TINY, 1, quiet).claims
+    assert claims[0].verdict is verdict
+    assert claims[2].verdict is Verdict.AGREES
+
+
+def test_a_structure_of_another_size_is_noticed(monkeypatch):
+    from tamis_lab.experiments.measuring import Subject
+
+    plain = Subject.payload
+    monkeypatch.setattr(Subject, "payload", lambda self: plain(self) * (2 if self.name == BOOLEAN else 1))
+    assert Verdict.AGREES not in {claim.verdict for claim in auction_memory.run(TINY, 1, quiet).claims}
+    verdicts = [claim.verdict for claim in turning_points.run(TINY, 1, quiet).claims]
+    assert verdicts[0] is not Verdict.AGREES
+    assert verdicts[1] is Verdict.DIFFERS

@@ -1,0 +1,159 @@
+"""The page stands alone, says everything, and takes nothing for markup that is none."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from tamis_lab.experiments.base import Bars, Claim, Experiment, Line, Plot, Result, Verdict
+from tamis_lab.experiments.page import UNKNOWN, written
+from tamis_lab.experiments.plots import coinciding, drawn
+from tamis_lab.experiments.running import Report
+from tests.tamis_lab.experiments.scales import TINY
+
+LINES = Plot(
+    "Time & <space>",
+    "subscriptions",
+    "ms",
+    (
+        Line("counting", (1, 10, 100), (1.0, 2.0, 3.0)),
+        Line("", (1, 10, 100), (1.5, 2.5, 3.5), is_dashed=True),
+        Line("somebody new", (1, 10, 100), (2.0, 2.0, 2.0)),
+    ),
+    is_log_x=True,
+)
+SHARES = Bars("Shares", ("one", "two"), {"counting": (0.25, 0.75), "atree": (0.5, 0.5)}, {"atree": "3 ms"})
+CLAIMS = (
+    Claim("a < b", "smaller", "0.50 times", Verdict.AGREES, "5.1"),
+    Claim("b is faster", "0.73 times", "1.40 times", Verdict.TURNED, "5.2", "Caches have grown."),
+    Claim("c is the same", "the same", "from 1 to 9", Verdict.DIFFERS, "5.3"),
+)
+
+
+def report(claims=CLAIMS, plots=(LINES, SHARES)) -> Report:
+    experiment = Experiment("an experiment", "Is a < b?", "Somebody 2008, section 5", lambda *_: None)
+    result = Result("Some setup & more.", claims, plots, ({"n": 1, "<ms>": 2.5, "told": "x"}, {"n": 1_000_000}))
+    return Report("filtering", TINY, 7, ((experiment, result, 3.2),), {"machine": "x86"})
+
+
+class Balanced(HTMLParser):
+    """Sees that every element is closed where it should be."""
+
+    VOID = ("meta", "br", "input")
+
+    def __init__(self):
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href") and value]
+
+    def handle_startendtag(self, tag, attrs):
+        self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href") and value]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def parsed(page: str) -> Balanced:
+    parser = Balanced()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def test_the_page_needs_nothing_beside_it():
+    found = parsed(written(report()))
+    assert found.links and all(link.startswith("#") for link in found.links)
+    assert "@import" not in written(report()) and "url(http" not in written(report())
+
+
+def test_every_claim_stands_in_the_table_with_its_verdict():
+    text = " ".join(parsed(written(report())).texts)
+    for claim in CLAIMS:
+        assert text.count(claim.statement) >= 2, "once in the summary and once in its section"
+        assert claim.published in text and claim.ours in text
+    assert "⇄ turned around" in text and "✓ agrees" in text and "≠ differs" in text
+
+
+def test_what_does_not_agree_has_its_reason_in_the_row_below():
+    page = written(report())
+    for claim in CLAIMS[1:]:
+        rows = [row for row in re.findall(r"<tr.*?</tr>", page) if f"<small>{claim.where}</small>" in row]
+        assert len(rows) == 2, "once in the summary and once in its section"
+        for row in rows:
+            behind = page[page.rindex(row) + len(row) :]
+            assert behind.startswith('<tr class="why">')
+            assert (claim.remark or UNKNOWN) in behind[: behind.index("</tr>")]
+    assert '<tr class="why">' not in written(report(claims=CLAIMS[:1])), "what agrees needs no reason"
+
+
+def test_what_agrees_can_be_left_out():
+    page = written(report())
+    assert 'id="otherwise"' in page and "#otherwise:checked ~ .scroll tr.agreed" in page
+    assert page.count('<tr class="agreed">') == 2 and page.count('<tr class="judged">') == 4
+
+
+def test_the_counts_are_told_apart():
+    text = " ".join(parsed(written(report())).texts)
+    assert "Of 3 published statements 1 agree, 0 roughly, 2 do not" in text
+
+
+def test_wide_tables_scroll_in_a_box_of_their_own():
+    page = written(report())
+    assert page.count("<table>") == page.count('<div class="scroll"><table>') + page.count(
+        '<div class="scroll raw"><table>'
+    )
+
+
+def test_lines_that_lie_on_each_other_are_named_and_none_hides_another():
+    low = Line("low", (1, 2), (1.0, 1.0))
+    lines = Line("first", (1, 2), (5.0, 9.0)), low, Line("second", (1, 2), (5.0, 9.01)), Line("", (1, 2), (5.0, 9.0))
+    plot = Plot("t", "x", "y", lines)
+    assert coinciding(plot) == [("first", "second")]
+    assert coinciding(replace(plot, lines=lines[:2])) == []
+    page = written(report(plots=(plot,)))
+    assert "<figcaption>On one line: first and second.</figcaption>" in page
+    alone = drawn(replace(plot, lines=lines[:2]))
+    assert len(_widths(drawn(plot))) == len(_widths(alone)) + 2, "each of three has a breadth of its own"
+
+
+def _widths(svg):
+    return set(re.findall(r"stroke-width: ([0-9.]+)", svg))
+
+
+def test_small_differences_of_a_logarithmic_plot_are_differences():
+    lines = Line("a", (1, 2), (0.001, 100.0)), Line("b", (1, 2), (0.01, 100.0))
+    assert coinciding(Plot("t", "x", "y", lines)) == [("a", "b")]
+    assert coinciding(Plot("t", "x", "y", lines, is_log_y=True)) == []
+
+
+def test_the_circumstances_are_told():
+    text = " ".join(parsed(written(report())).texts)
+    assert "scale: tiny" in text and "seed: 7" in text and "machine: x86" in text
+
+
+@pytest.mark.parametrize("plot", [LINES, SHARES], ids=["lines", "bars"])
+def test_a_plot_is_well_formed_and_the_same_every_time(plot):
+    svg = drawn(plot)
+    ET.fromstring(re.sub(r'xlink:href="#', 'href="#', svg))
+    assert svg.startswith("<svg") and svg == drawn(plot)
+    for label in ("counting", "somebody new") if plot is LINES else ("counting", "atree", "75%", "3 ms"):
+        assert label in svg
+
+
+def test_the_axes_may_have_names_instead_of_numbers():
+    svg = drawn(Plot("t", "", "y", (Line("a", (1, 2), (3.0, 4.0)),), is_log_y=True, x_names=("class 1", "class 2")))
+    assert "class 1" in svg and "class 2" in svg

@@ -1,0 +1,250 @@
+"""The verdicts on networks are computed: other measurements, other verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tamis.relations.advertisements import OverlapIndex
+from tamis_lab.experiments import DisagreementError
+from tamis_lab.experiments.base import Verdict
+from tamis_lab.experiments.routing import (
+    advertised,
+    both,
+    both_sides,
+    brokers,
+    covering,
+    growing,
+    measures,
+    overlap,
+    similarity,
+    simulated,
+)
+from tamis_lab.experiments.routing import conjunctive as conjunctions
+from tamis_lab.experiments.routing.coverings import Covered
+from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.prunings import FINE
+from tamis_lab.experiments.routing.sizes import SIZES
+from tamis_lab.experiments.routing.traffic import auctions
+from tests.tamis_lab.experiments.scales import TINY, quiet
+
+
+def verdict(result, words):
+    (claim,) = [claim for claim in result.claims if words in claim.statement]
+    return claim.verdict
+
+
+@pytest.mark.parametrize(("slow", "expected"), [(0.47, Verdict.AGREES), (1.0, Verdict.SAME), (1.4, Verdict.TURNED)])
+def test_pruning_wins_or_loses_by_the_clock(monkeypatch, slow, expected):
+    monkeypatch.setattr(
+        measures, "network_s", lambda name, pruning, share, line, scale: 1.0 if share in (0.0,) else slow
+    )
+    monkeypatch.setattr(measures, "central_s", lambda name, pruning, share, scale: (1.0, 0.5))
+    result = measures.run(TINY, 1, quiet)
+    best = Verdict.SAME if slow > 1 else expected
+    assert verdict(result, "The best time by accuracy, compared with that without pruning") is best
+    assert verdict(result, "After all prunings by occurrence, compared") is (
+        expected if slow != 0.47 else Verdict.AGREES
+    )
+
+
+def test_all_measures_begin_with_one_time_the_best_of_several(monkeypatch):
+    drifting = iter([1.34, 1.21, 1.11, 1.12, 1.3])  # one system, measured once for each curve
+    monkeypatch.setattr(
+        measures, "network_s", lambda name, pruning, share, line, scale: 0.5 if share else next(drifting)
+    )
+    monkeypatch.setattr(measures, "central_s", lambda name, pruning, share, scale: (1.0, 0.5))
+    rows = [row for row in measures.run(TINY, 1, quiet).rows if "ms" in row]
+    firsts = [row["ms"] for row in rows if row["share of prunings"] == 0]
+    assert firsts == [1110.0] * len(measures.TIMED) and next(drifting, None) is None
+    assert [row["measure"] for row in rows if row["share of prunings"] == 0] == list(measures.TIMED)
+
+
+def clocked(monkeypatch, module, slow, fast=1.0):
+    """Let some module's brokers take one time before pruning with Boolean filtering, and another in all other cases."""
+
+    def taken(name, pruning, share, *given, **options):
+        return slow if name == "boolean" and share == 0 and options.get("has_shortcut", True) else fast
+
+    monkeypatch.setattr(module, "network_s", taken)
+
+
+@pytest.mark.parametrize(("slow", "expected"), [(0.75, Verdict.AGREES), (1.0, Verdict.SAME), (2.0, Verdict.TURNED)])
+def test_boolean_filtering_or_counting_wins_by_the_clock(monkeypatch, slow, expected):
+    clocked(monkeypatch, conjunctions, slow)
+    result = conjunctions.run(TINY, 1, quiet)
+    assert verdict(result, "Without pruning, the time of Boolean") is expected
+    clocked(monkeypatch, growing, slow)
+    monkeypatch.setattr(growing, "central_s", lambda name, *given: (1.0, 0.5))
+    result = growing.run(TINY, 1, quiet)
+    assert verdict(result, "Without pruning, the time of Boolean") is expected
+    best = {0.75: Verdict.SAME, 1.0: Verdict.SAME, 2.0: Verdict.AGREES}[slow]  # nothing is faster than not to prune
+    assert verdict(result, "The best time by occurrence, compared with that without pruning, at 100,000") is best
+
+
+def test_larger_networks_gain_or_lose_by_the_clock(monkeypatch):
+    clocked(monkeypatch, brokers, 2.0)
+    result = brokers.run(TINY, 1, quiet)
+    assert verdict(result, "In a star of 10, the best time") is Verdict.AGREES
+    assert verdict(result, "In a star, time is longer again") is Verdict.SAME
+    monkeypatch.setattr(
+        brokers, "network_s", lambda name, pruning, share, overlay, *given, **options: 1 + share * overlay.count
+    )
+    result = brokers.run(TINY, 1, quiet)
+    assert verdict(result, "In a star of 10, the best time") is Verdict.SAME
+    assert verdict(result, "In stars, the more so") is Verdict.AGREES
+
+
+@pytest.mark.parametrize(("covered_s", "expected"), [(0.1, 0.0), (9.0, 1.0)])
+def test_covering_or_pruning_wins_by_the_clock(monkeypatch, covered_s, expected):
+    clocked(monkeypatch, covering, 2.0)
+    monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: covered_s * (1 + share))
+    result = covering.run(TINY, 1, quiet)
+    (claim,) = [claim for claim in result.claims if "Covering is faster" in claim.statement]
+    assert claim.verdict is Verdict.DIFFERS and float(claim.ours) == expected
+    assert verdict(result, "Time of the pruned Boolean system") is Verdict.AGREES
+    wins = verdict(result, "Boolean filtering with pruning beats")
+    assert wins is (Verdict.AGREES if expected else Verdict.TURNED)
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(0.5, Verdict.AGREES), (2.0, Verdict.TURNED)])
+def test_pruning_after_covering_gains_or_loses_by_the_clock(monkeypatch, factor, expected):
+    monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: factor if share else 1.0)
+    assert verdict(both.run(TINY, 1, quiet), "Pruning after covering makes") is expected
+
+
+@pytest.mark.parametrize(("any_s", "expected"), [(0.2, Verdict.AGREES), (1.0, Verdict.SAME), (3.0, Verdict.TURNED)])
+def test_to_know_whether_any_is_faster_by_the_clock(monkeypatch, any_s, expected):
+    def taken(ask, queries, passes):
+        return any_s if ask.__name__ == "overlaps_any" else 1.0
+
+    monkeypatch.setattr(overlap, "asked_s", taken)
+    assert verdict(overlap.run(TINY, 1, quiet), "Boolean: time to know whether any") is expected
+
+
+def test_pruned_advertisements_are_compared_faster_or_not_by_the_clock(monkeypatch):
+    times = iter([1.0, 1.0, 0.9, 0.8, 0.8, 0.5])  # all and any, after each share of the prunings
+    monkeypatch.setattr(advertised, "asked_s", lambda *given: next(times))
+    result = advertised.run(TINY, 1, quiet)
+    assert verdict(result, "Time to find all overlaps") is Verdict.AGREES
+    assert verdict(result, "Time to know whether there is any falls") is Verdict.AGREES
+    monkeypatch.setattr(advertised, "asked_s", lambda *given: 1.0)
+    result = both_sides.run(TINY, 1, quiet)
+    assert verdict(result, "Time to find all: subscriptions pruned") is Verdict.SAME
+
+
+@pytest.mark.parametrize(("power", "expected"), [(1.0, Verdict.AGREES), (0.5, Verdict.DIRECTION), (0.0, Verdict.SAME)])
+def test_time_grows_linearly_only_if_it_grows_in_proportion(monkeypatch, power, expected):
+    def taken(ask, queries, passes):
+        return len(ask.__self__.index) ** power
+
+    monkeypatch.setattr(overlap, "asked_s", taken)
+    result = overlap.run(TINY, 1, quiet)
+    assert verdict(result, "(ms, boolean, all)") is verdict(result, "(ms, conjunctive, all)") is expected
+
+
+def counted(rows, **others):
+    """Return rows of the similarity experiment: messages of each strategy, in all settings."""
+    row = {"entries": 1, "cancel messages": 0, "filters and keys in a cancellation": 1, "event messages": 1,
+           "delivered": 1, **others}  # fmt: skip
+    return [
+        {"shares": shares, "strategy": strategy, **row, "subscribe messages": rows.get((strategy, shares), 10)}
+        for shares in similarity.SHARE_COUNTS
+        for strategy in similarity.STRATEGIES
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fewer", "expected"),
+    [((3,), Verdict.TURNED), ((3, 10, 30), Verdict.DIRECTION), (similarity.SHARE_COUNTS, Verdict.AGREES)],
+)
+def test_merging_sends_fewer_messages_only_if_it_does_in_all_settings(fewer, expected):
+    rows = counted({("merging", shares): 7 for shares in fewer})
+    (claim,) = [each for each in similarity._claims(rows, 1) if each.statement.startswith("Merging takes fewer")]
+    assert claim.verdict is expected
+    assert all(f"with {shares} shares" in claim.ours for shares in similarity.SHARE_COUNTS), "all settings are told"
+
+
+class Curve:
+    """Stands for prunings of which only the load matters, over what is gone."""
+
+    def __init__(self, load):
+        self.load = load
+        self.traffic = auctions(SIZES["tiny"], seed=1, count=30)
+
+    def loads_over(self, line, gone):
+        return [self.load(each) for each in gone]
+
+    def rise(self, line):
+        return 0.0  # a bend that means nothing
+
+    def reduction(self, share):
+        return share
+
+    def rise_told(self, line, published):
+        return "It rises all along."
+
+
+@pytest.mark.parametrize(("slope", "expected"), [(2.0, Verdict.AGREES), (0.5, Verdict.TURNED)])
+def test_which_load_rises_earlier_is_seen_on_the_curves_not_by_their_bends(slope, expected):
+    row = {"table gone": 0.8, "ms": 1.0, "load": 0.1}
+    rows = [{**row, "filtering": name, "share of prunings": share, "bytes": bytes_ * (2 - share)}
+            for name, bytes_ in (("boolean", 90), ("counting", 130)) for share in (0.0, 1.0)]  # fmt: skip
+    curves = {"boolean": Curve(lambda gone: 0.1 + 0.1 * gone), "counting": Curve(lambda gone: 0.1 + 0.1 * slope * gone)}
+    claims = conjunctions._claims(rows, curves, Overlay("line", 5))
+    (claim,) = [each for each in claims if "rises earlier" in each.statement]
+    assert claim.verdict is expected
+
+
+def grown(counts, boolean, shortcut=0.9):
+    row = {"boolean, one broker": 0.7, "counting, one broker": 1.0, "counting": 1.0, "best, pruned": 0.5 * boolean,
+           "all pruned": 0.6 * boolean, "load": 0.09, "load, best, pruned": 0.1, "load, all pruned": 0.12,
+           "table gone": 0.85, "table gone where the load rises": 0.75, "matching filters": 2.0, "conjunctions": 9,
+           "boolean": boolean, "boolean, without the shortcut": boolean / shortcut}  # fmt: skip
+    return [{"subscriptions": count, **row} for count in counts]
+
+
+def grown_claims(rows):
+    curves = {row["subscriptions"]: Curve(lambda gone: 0.1) for row in rows}
+    return growing._claims(rows, curves, Overlay("line", 5))
+
+
+def test_what_was_published_for_a_number_is_compared_at_that_number():
+    claims = grown_claims(grown((100_000, 200_000, 500_000), 0.85))
+    for number in ("100,000", "200,000", "500,000"):
+        found = [claim for claim in claims if f"at {number} subscriptions" in claim.statement]
+        assert found and all(claim.ours.endswith(f", at {number}") for claim in found), found
+    (slightly,) = [claim for claim in claims if "gains slightly more" in claim.statement]
+    assert slightly.ours.endswith("at 200,000 and 100,000")
+
+
+@pytest.mark.parametrize(("boolean", "expected"), [(0.85, Verdict.AGREES), (1.5, Verdict.PREMISE)])
+def test_who_does_not_lead_does_not_lead_by_less(boolean, expected):
+    (claim,) = [claim for claim in grown_claims(grown((100, 200), boolean)) if "leads by less" in claim.statement]
+    assert claim.verdict is expected
+    assert ("does not lead" in claim.remark) is (expected is Verdict.PREMISE)
+
+
+def test_a_shortcut_that_saves_nothing_does_not_save_more_and_more():
+    claims = grown_claims(grown((100, 200), 0.85, shortcut=1.1))
+    (claim,) = [claim for claim in claims if "the more it saves" in claim.statement]
+    assert claim.verdict is Verdict.PREMISE
+
+
+def test_events_that_are_added_are_counted_without_those_before():
+    loads = [0.05 + 0.05 * share for share in FINE]
+    found = measures.Found(loads, list(FINE), 0.75)
+    assert found.added(0.5) == pytest.approx(0.5) and found.added(0.0) == 0
+
+
+def test_an_index_that_contradicts_itself_stops_the_lab(monkeypatch):
+    monkeypatch.setattr(OverlapIndex, "overlaps_any", lambda self, given: False)
+    with pytest.raises(DisagreementError):
+        overlap.run(TINY, 1, quiet)
+
+
+def test_a_strategy_that_loses_events_stops_the_lab(monkeypatch):
+    monkeypatch.setattr(simulated, "published", lambda *given: Counter())
+    with pytest.raises(DisagreementError, match="one matcher that knows everything"):
+        similarity.run(TINY, 1, quiet)
