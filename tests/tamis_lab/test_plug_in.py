@@ -126,3 +126,28 @@ def test_the_command_says_what_to_install(hidden, tmp_path):
         result = tamis(*arguments)
         assert result.exit_code == 2
         assert "pip install 'tamis[lab]'" in " ".join(result.stderr.split())
+
+
+@pytest.mark.spark
+def test_a_worker_of_spark_matches_with_an_algorithm_of_the_literature(spark, tmp_path):
+    matcher = Matcher("counting")
+    matcher.add_many({"cheap": "price < 20", "dear": "price > 90"})
+    matcher.save(tmp_path / "rules.tamis")
+    path = str(tmp_path / "rules.tamis")
+
+    def matched(batches):
+        import pyarrow as pa
+
+        from tamis import Matcher
+
+        loaded = Matcher.load(path)
+        assert loaded.algorithm == "counting"
+        for batch in batches:
+            found = [loaded.match({"price": price}) for price in batch.column("price").to_pylist()]
+            yield pa.RecordBatch.from_pydict(
+                {"number": batch.column("number"), "found": [",".join(ids) for ids in found]}
+            )
+
+    events = spark.createDataFrame([(1, 12.0), (2, 50.0), (3, 99.0)], "number bigint, price double")
+    rows = events.mapInArrow(matched, "number bigint, found string").collect()
+    assert sorted((row.number, row.found) for row in rows) == [(1, "cheap"), (2, ""), (3, "dear")]

@@ -73,6 +73,8 @@ class Claim:
     """The section or figure that says so."""
     remark: str = ""
     """Why it may have come out otherwise."""
+    key: str = ""
+    """Which statement of the experiment it is (`statements`), and of what, if it was made of several things."""
 
 
 @dataclass(frozen=True, slots=True)

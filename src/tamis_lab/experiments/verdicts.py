@@ -171,6 +171,21 @@ def by_value(
     return Claim(statement, f"{told(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
+def by_limit(
+    statement: str, published: float, measured: float, *, where: str, unit: str = "", at: str = "", remark: str = ""
+) -> Claim:
+    """Check that a figure stays below a published one.
+
+    >>> claim = by_limit("costs little", 1, 0.2, unit="ms", where="4.5")
+    >>> claim.published, claim.ours, claim.verdict
+    ('less than 1 ms', '0.20 ms', <Verdict.AGREES: 'agrees'>)
+    """
+    verdict = Verdict.AGREES if measured < published else Verdict.TURNED
+    ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
+    limit = f"less than {told(published)} {unit}".strip()
+    return Claim(statement, limit, ours, verdict, where, _if_not_agreed(verdict, remark))
+
+
 def by_order(
     statement: str, names: Sequence[str], values: Mapping[str, float], *, where: str, remark: str = ""
 ) -> Claim:

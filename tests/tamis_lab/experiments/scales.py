@@ -1,9 +1,18 @@
 """What the labs have in common: a scale smaller than any that people would use, and what every result must have."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING
 
 from tamis_lab.experiments.base import Picture, Result, Scale, Verdict
 from tamis_lab.experiments.plots import drawn
+from tamis_lab.experiments.statements import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis_lab.experiments.base import Claim
 
 TINY = Scale(
     name="tiny",
@@ -36,9 +45,24 @@ def assert_told(results: dict[str, Result], without_claims: tuple[str, ...] = ()
             assert isinstance(plot, Picture) or drawn(plot).startswith("<svg")
 
 
-def assert_agreed(result: Result, statements: tuple[str, ...]) -> None:
+def claim_of(claims: Iterable[Claim], key: str) -> Claim:
+    """Return the claim about a statement."""
+    (found,) = [claim for claim in claims if claim.key == key]
+    return found
+
+
+def assert_all_judged(lab: str, results: dict[str, Result]) -> None:
+    """Every published statement is judged by its experiment, and nothing else is; of several things, each once."""
+    published = statements(lab)
+    assert published.keys() == {key for key, result in results.items() if result.claims}
+    for key, by_key in published.items():
+        keys = [claim.key for claim in results[key].claims]
+        assert len(set(keys)) == len(keys), key
+        assert {each.partition(" (")[0] for each in keys} == by_key.keys(), key
+
+
+def assert_agreed(result: Result, keys: tuple[str, ...]) -> None:
     """What is counted comes out as published."""
-    for words in statements:
-        claims = [claim for claim in result.claims if words in claim.statement]
-        assert claims, words
-        assert {claim.verdict for claim in claims} == {Verdict.AGREES}, claims
+    for key in keys:
+        claim = claim_of(result.claims, key)
+        assert claim.verdict is Verdict.AGREES, claim

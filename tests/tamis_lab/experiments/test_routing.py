@@ -32,25 +32,36 @@ from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import SIZES, sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
 from tamis_lab.experiments.routing.traffic import SEATS, auctions, conjunctive
-from tests.tamis_lab.experiments.scales import TINY, assert_agreed, assert_told, quiet
+from tests.tamis_lab.experiments.scales import TINY, assert_agreed, assert_all_judged, assert_told, quiet
 from tests.tamis_lab.experiments.test_page import parsed
 
 pytestmark = pytest.mark.xdist_group("lab routing")  # so that one process runs the experiments, once
 
 EXACT = {
-    "way": ("Flooding takes", "Under merging", "Pruned filters", "same subscribers"),
-    "similarity": ("With simple routing", "Flooding needs", "Nothing is lost", "Every strategy"),
-    "imperfection": ("the fewer entries",),
-    "interest": ("The more brokers", "If all brokers", "With one publisher", "If anything"),
-    "measures": ("So much of the table",),
-    "conjunctive": ("So much of a", "Boolean entries are smaller", "The more is pruned"),
-    "growing": ("So much of the table", "Where the load rises does"),
-    "brokers": ("On lines, load over prunings", "In stars, the load before"),
-    "covering": ("A Boolean entry", "Boolean entries take", "Conjunctions take more", "the less is left by covering"),
-    "both": ("takes of the whole table", "Pruning takes a good part"),
-    "overlap": ("No overlap is missed", "No overlap is claimed"),
-    "advertised": ("Before pruning, an advertisement", "After all prunings, an advertisement"),
-    "both sides": ("Pruning advertisements adds fewer",),
+    "way": ("flooding-everywhere", "merging-only-interested", "pruned-goes-farther", "same-subscribers"),
+    "similarity": ("simple-knows-all", "simple-tells-all", "flooding", "nothing-lost", "same-deliveries"),
+    "imperfection": ("fewer-entries",),
+    "interest": (
+        "saves-less-with-more-interest",
+        "all-want-all",
+        "one-publisher-entries",
+        "one-publisher-messages",
+        "anything-from-anywhere",
+    ),
+    "measures": (
+        "gone-after-all (accuracy)",
+        "gone-after-all (efficiency)",
+        "gone-after-all (memory)",
+        "gone-after-all (occurrence)",
+    ),
+    "conjunctive": ("boolean-gone", "conjunctive-gone", "boolean-entries-smaller", "difference-shrinks"),
+    "growing": ("gone-after-all", "load-rises-alike"),
+    "brokers": ("lines-alike", "load-of-stars-falls"),
+    "covering": ("boolean-bytes", "boolean-bytes-alike", "conjunctions-take-more", "left-by-covering"),
+    "both": ("takes-more-of-the-whole", "takes-a-good-part"),
+    "overlap": ("none-missed", "none-invented"),
+    "advertised": ("overlapping-before", "overlapping-after-all"),
+    "both sides": ("advertisements-add-fewer",),
 }
 """What is counted, not timed, and does not need many subscriptions: it comes out as published at every size."""
 
@@ -62,6 +73,10 @@ def results():
 
 def test_every_experiment_runs_draws_and_judges(results):
     assert_told(results)
+
+
+def test_every_published_statement_is_judged(results):
+    assert_all_judged("routing", results)
 
 
 @pytest.mark.parametrize("key", EXACT)

@@ -27,12 +27,11 @@ from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE
 from tamis_lab.experiments.routing.sizes import SIZES
 from tamis_lab.experiments.routing.traffic import auctions
-from tests.tamis_lab.experiments.scales import TINY, quiet
+from tests.tamis_lab.experiments.scales import TINY, claim_of, quiet
 
 
-def verdict(result, words):
-    (claim,) = [claim for claim in result.claims if words in claim.statement]
-    return claim.verdict
+def verdict(result, key):
+    return claim_of(result.claims, key).verdict
 
 
 @pytest.mark.parametrize(("slow", "expected"), [(0.47, Verdict.AGREES), (1.0, Verdict.SAME), (1.4, Verdict.TURNED)])
@@ -43,10 +42,8 @@ def test_pruning_wins_or_loses_by_the_clock(monkeypatch, slow, expected):
     monkeypatch.setattr(measures, "central_s", lambda name, pruning, share, scale: (1.0, 0.5))
     result = measures.run(TINY, 1, quiet)
     best = Verdict.SAME if slow > 1 else expected
-    assert verdict(result, "The best time by accuracy, compared with that without pruning") is best
-    assert verdict(result, "After all prunings by occurrence, compared") is (
-        expected if slow != 0.47 else Verdict.AGREES
-    )
+    assert verdict(result, "best-time (accuracy)") is best
+    assert verdict(result, "occurrence-time-after-all") is (expected if slow != 0.47 else Verdict.AGREES)
 
 
 def test_all_measures_begin_with_one_time_the_best_of_several(monkeypatch):
@@ -74,26 +71,26 @@ def clocked(monkeypatch, module, slow, fast=1.0):
 def test_boolean_filtering_or_counting_wins_by_the_clock(monkeypatch, slow, expected):
     clocked(monkeypatch, conjunctions, slow)
     result = conjunctions.run(TINY, 1, quiet)
-    assert verdict(result, "Without pruning, the time of Boolean") is expected
+    assert verdict(result, "time-unpruned") is expected
     clocked(monkeypatch, growing, slow)
     monkeypatch.setattr(growing, "central_s", lambda name, *given: (1.0, 0.5))
     result = growing.run(TINY, 1, quiet)
-    assert verdict(result, "Without pruning, the time of Boolean") is expected
+    assert verdict(result, "time-unpruned") is expected
     best = {0.75: Verdict.SAME, 1.0: Verdict.SAME, 2.0: Verdict.AGREES}[slow]  # nothing is faster than not to prune
-    assert verdict(result, "The best time by occurrence, compared with that without pruning, at 100,000") is best
+    assert verdict(result, "best-time (100,000)") is best
 
 
 def test_larger_networks_gain_or_lose_by_the_clock(monkeypatch):
     clocked(monkeypatch, brokers, 2.0)
     result = brokers.run(TINY, 1, quiet)
-    assert verdict(result, "In a star of 10, the best time") is Verdict.AGREES
-    assert verdict(result, "In a star, time is longer again") is Verdict.SAME
+    assert verdict(result, "best-time (star, 10)") is Verdict.AGREES
+    assert verdict(result, "longer-after-all (star)") is Verdict.SAME
     monkeypatch.setattr(
         brokers, "network_s", lambda name, pruning, share, overlay, *given, **options: 1 + share * overlay.count
     )
     result = brokers.run(TINY, 1, quiet)
-    assert verdict(result, "In a star of 10, the best time") is Verdict.SAME
-    assert verdict(result, "In stars, the more so") is Verdict.AGREES
+    assert verdict(result, "best-time (star, 10)") is Verdict.SAME
+    assert verdict(result, "longer-with-more-brokers") is Verdict.AGREES
 
 
 @pytest.mark.parametrize(("covered_s", "expected"), [(0.1, 0.0), (9.0, 1.0)])
@@ -101,17 +98,17 @@ def test_covering_or_pruning_wins_by_the_clock(monkeypatch, covered_s, expected)
     clocked(monkeypatch, covering, 2.0)
     monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: covered_s * (1 + share))
     result = covering.run(TINY, 1, quiet)
-    (claim,) = [claim for claim in result.claims if "Covering is faster" in claim.statement]
+    claim = claim_of(result.claims, "time-crossing")
     assert claim.verdict is Verdict.DIFFERS and float(claim.ours) == expected
-    assert verdict(result, "Time of the pruned Boolean system") is Verdict.AGREES
-    wins = verdict(result, "Boolean filtering with pruning beats")
+    assert verdict(result, "pruned-time") is Verdict.AGREES
+    wins = verdict(result, "pruning-beats-covering")
     assert wins is (Verdict.AGREES if expected else Verdict.TURNED)
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(0.5, Verdict.AGREES), (2.0, Verdict.TURNED)])
 def test_pruning_after_covering_gains_or_loses_by_the_clock(monkeypatch, factor, expected):
     monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: factor if share else 1.0)
-    assert verdict(both.run(TINY, 1, quiet), "Pruning after covering makes") is expected
+    assert verdict(both.run(TINY, 1, quiet), "faster-still") is expected
 
 
 @pytest.mark.parametrize(("any_s", "expected"), [(0.2, Verdict.AGREES), (1.0, Verdict.SAME), (3.0, Verdict.TURNED)])
@@ -120,18 +117,18 @@ def test_to_know_whether_any_is_faster_by_the_clock(monkeypatch, any_s, expected
         return any_s if ask.__name__ == "overlaps_any" else 1.0
 
     monkeypatch.setattr(overlap, "asked_s", taken)
-    assert verdict(overlap.run(TINY, 1, quiet), "Boolean: time to know whether any") is expected
+    assert verdict(overlap.run(TINY, 1, quiet), "boolean-any-to-all") is expected
 
 
 def test_pruned_advertisements_are_compared_faster_or_not_by_the_clock(monkeypatch):
     times = iter([1.0, 1.0, 0.9, 0.8, 0.8, 0.5])  # all and any, after each share of the prunings
     monkeypatch.setattr(advertised, "asked_s", lambda *given: next(times))
     result = advertised.run(TINY, 1, quiet)
-    assert verdict(result, "Time to find all overlaps") is Verdict.AGREES
-    assert verdict(result, "Time to know whether there is any falls") is Verdict.AGREES
+    assert verdict(result, "time-of-all") is Verdict.AGREES
+    assert verdict(result, "time-of-any-falls") is Verdict.AGREES
     monkeypatch.setattr(advertised, "asked_s", lambda *given: 1.0)
     result = both_sides.run(TINY, 1, quiet)
-    assert verdict(result, "Time to find all: subscriptions pruned") is Verdict.SAME
+    assert verdict(result, "all-subscriptions-pruned") is Verdict.SAME
 
 
 @pytest.mark.parametrize(("power", "expected"), [(1.0, Verdict.AGREES), (0.5, Verdict.DIRECTION), (0.0, Verdict.SAME)])
@@ -141,7 +138,7 @@ def test_time_grows_linearly_only_if_it_grows_in_proportion(monkeypatch, power, 
 
     monkeypatch.setattr(overlap, "asked_s", taken)
     result = overlap.run(TINY, 1, quiet)
-    assert verdict(result, "(ms, boolean, all)") is verdict(result, "(ms, conjunctive, all)") is expected
+    assert verdict(result, "time-grows (boolean, all)") is verdict(result, "time-grows (conjunctive, all)") is expected
 
 
 def counted(rows, **others):
@@ -161,7 +158,7 @@ def counted(rows, **others):
 )
 def test_merging_sends_fewer_messages_only_if_it_does_in_all_settings(fewer, expected):
     rows = counted({("merging", shares): 7 for shares in fewer})
-    (claim,) = [each for each in similarity._claims(rows, 1) if each.statement.startswith("Merging takes fewer")]
+    claim = claim_of(similarity._claims(rows, 1), "merging-fewer-messages")
     assert claim.verdict is expected
     assert all(f"with {shares} shares" in claim.ours for shares in similarity.SHARE_COUNTS), "all settings are told"
 
@@ -193,7 +190,7 @@ def test_which_load_rises_earlier_is_seen_on_the_curves_not_by_their_bends(slope
             for name, bytes_ in (("boolean", 90), ("counting", 130)) for share in (0.0, 1.0)]  # fmt: skip
     curves = {"boolean": Curve(lambda gone: 0.1 + 0.1 * gone), "counting": Curve(lambda gone: 0.1 + 0.1 * slope * gone)}
     claims = conjunctions._claims(rows, curves, Overlay("line", 5))
-    (claim,) = [each for each in claims if "rises earlier" in each.statement]
+    claim = claim_of(claims, "load-rises-earlier")
     assert claim.verdict is expected
 
 
@@ -212,23 +209,26 @@ def grown_claims(rows):
 
 def test_what_was_published_for_a_number_is_compared_at_that_number():
     claims = grown_claims(grown((100_000, 200_000, 500_000), 0.85))
-    for number in ("100,000", "200,000", "500,000"):
-        found = [claim for claim in claims if f"at {number} subscriptions" in claim.statement]
-        assert found and all(claim.ours.endswith(f", at {number}") for claim in found), found
-    (slightly,) = [claim for claim in claims if "gains slightly more" in claim.statement]
+    for number, keys in (
+        ("100,000", ("best-time (100,000)", "time-after-all", "load-unpruned", "load-after-all")),
+        ("200,000", ("best-time (200,000)",)),
+        ("500,000", ("time-unpruned",)),
+    ):
+        assert all(claim_of(claims, key).ours.endswith(f", at {number}") for key in keys), number
+    slightly = claim_of(claims, "gains-more-with-more")
     assert slightly.ours.endswith("at 200,000 and 100,000")
 
 
 @pytest.mark.parametrize(("boolean", "expected"), [(0.85, Verdict.AGREES), (1.5, Verdict.PREMISE)])
 def test_who_does_not_lead_does_not_lead_by_less(boolean, expected):
-    (claim,) = [claim for claim in grown_claims(grown((100, 200), boolean)) if "leads by less" in claim.statement]
+    claim = claim_of(grown_claims(grown((100, 200), boolean)), "leads-by-less")
     assert claim.verdict is expected
     assert ("does not lead" in claim.remark) is (expected is Verdict.PREMISE)
 
 
 def test_a_shortcut_that_saves_nothing_does_not_save_more_and_more():
     claims = grown_claims(grown((100, 200), 0.85, shortcut=1.1))
-    (claim,) = [claim for claim in claims if "the more it saves" in claim.statement]
+    claim = claim_of(claims, "shortcut-saves-more")
     assert claim.verdict is Verdict.PREMISE
 
 

@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.workloads import Auction
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.auction_memory import MIXES
-from tamis_lab.experiments.filtering.auction_time import CACHES
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
+from tamis_lab.experiments.statements import Judge
 
-PUBLISHED_RATIOS = {"class 1": 0.73, "class 2": 0.80, "class 3": 0.39}
+judged = Judge("filtering", "auction classes")
+
+CLASSES = ("class 1", "class 2", "class 3")
 CONVERSION = {"class 1": 2, "class 2": 4, "class 3": 6}
 TURNING_COUNT = 80_000
 """Where counting is said to lose its lead in class 2."""
@@ -25,9 +26,9 @@ _COUNTED = 16
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure both, class by class, over the number of subscriptions."""
-    rows = [row for name in PUBLISHED_RATIOS for row in _sweep(name, scale, seed, tell)]
+    rows = [row for name in CLASSES for row in _sweep(name, scale, seed, tell)]
     plots = []
-    for name in PUBLISHED_RATIOS:
+    for name in CLASSES:
         mine = [row for row in rows if row["class"] == name]
         counts = tuple(row["subscriptions"] for row in mine)
         lines = tuple(Line(each, counts, tuple(row[each] for row in mine)) for each in (BOOLEAN, COUNTING))
@@ -39,38 +40,16 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 def _claims(rows: list[Row]) -> list[Claim]:
     lasts = {row["class"]: row for row in rows}
     claims = [
-        verdicts.by_ratio(
-            f"Time of Boolean filtering for that of counting, {name}, at 500,000 subscriptions",
-            published,
-            lasts[name][BOOLEAN] / lasts[name][COUNTING],
-            at=f"at {lasts[name]['subscriptions']:,}",
-            where="5.7.3, figures 5.6 to 5.8",
-            remark=CACHES,
+        judged(
+            "time", lasts[name][BOOLEAN] / lasts[name][COUNTING], name=name, at=f"at {lasts[name]['subscriptions']:,}"
         )
-        for name, published in PUBLISHED_RATIOS.items()
+        for name in CLASSES
     ]
     return [
         *claims,
-        verdicts.by_order(
-            "Boolean filtering gains most in class 3, then in class 1, then in class 2 (time of counting for its time)",
-            ["class 3", "class 1", "class 2"],
-            {name: row[COUNTING] / row[BOOLEAN] for name, row in lasts.items()},
-            where="5.7.3",
-            remark=CACHES,
-        ),
-        verdicts.by_order(
-            "Class 2 has by far the most candidates (share of the subscriptions)",
-            ["class 2", "class 3"],
-            {name: row["candidates"] for name, row in lasts.items()},
-            where="5.7.3",
-        ),
-        verdicts.by_equality(
-            "A subscription becomes 2, 4 and 6 conjunctions (measured for each that is published)",
-            "2, 4, 6",
-            {name: lasts[name]["conjunctions"] / each for name, each in CONVERSION.items()},
-            where="table 5.2",
-            within=1.01,
-        ),
+        judged("gains", {name: row[COUNTING] / row[BOOLEAN] for name, row in lasts.items()}),
+        judged("candidates", {name: row["candidates"] for name, row in lasts.items()}),
+        judged("conjunctions", {name: lasts[name]["conjunctions"] / each for name, each in CONVERSION.items()}),
         _crossing([row for row in rows if row["class"] == "class 2"]),
     ]
 
@@ -105,14 +84,7 @@ def _crossing(rows: list[Row]) -> Claim:
     else:
         found = f"Boolean filtering leads at {rows[is_ahead.index(False)]['subscriptions']:,}"
     should_be = [row["subscriptions"] < TURNING_COUNT for row in rows]
-    claim = verdicts.by_share(
-        "In class 2 counting leads up to 80,000 subscriptions, then Boolean filtering",
-        "80,000",
-        [ahead is should for ahead, should in zip(is_ahead, should_be, strict=True)],
-        what="sizes",
-        where="5.7.3",
-        remark=CACHES,
-    )
+    claim = judged("crossing", [ahead is should for ahead, should in zip(is_ahead, should_be, strict=True)])
     return replace(claim, ours=f"{found} (as published {claim.ours})")
 
 

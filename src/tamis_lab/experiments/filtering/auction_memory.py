@@ -7,9 +7,11 @@ from its formulas and its table of characteristics.
 from __future__ import annotations
 
 from tamis.workloads import Auction
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import A_TREES, BOOLEAN, CLUSTER, COUNTING, GRYPHON, PATHS, field_of
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "auction memory")
 
 MIXES = {
     "class 1": (1.0, 0.0, 0.0),
@@ -17,8 +19,6 @@ MIXES = {
     "class 3": (0.0, 0.0, 1.0),
     "all three": (1.0, 1.0, 1.0),
 }
-PUBLISHED = {"class 1": 1.00, "class 2": 0.80, "class 3": 0.52, "all three": 0.72}
-"""Bytes of Boolean filtering for each byte of counting, by equations 5.1 and 5.3 over table 5.2."""
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
@@ -35,15 +35,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             if subject.name != GRYPHON:
                 row[subject.name] = subject.payload() / subject.count
         rows.append(row)
-        claims.append(
-            verdicts.by_ratio(
-                f"Bytes of Boolean filtering for each of counting, {name}",
-                PUBLISHED[name],
-                row[BOOLEAN] / row[COUNTING],
-                where="5.5.3, table 5.2",
-                about=1.03,
-            )
-        )
+        claims.append(judged("bytes", row[BOOLEAN] / row[COUNTING], name=name))
     places = tuple(range(1, len(rows) + 1))
     names = (BOOLEAN, COUNTING, CLUSTER, PATHS)
     lines = tuple(Line(name, places, tuple(row[name] for row in rows)) for name in names)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from tamis.workloads import Auction
 from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import (
     BOOLEAN,
@@ -19,15 +18,11 @@ from tamis_lab.experiments.filtering.subjects import (
     COUNTING_SHUFFLED,
     field_of,
 )
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "auction time")
 
 ALL = (BOOLEAN, BOOLEAN_ORDERED, BOOLEAN_SHUFFLED, COUNTING, COUNTING_SHUFFLED)
-PUBLISHED_RATIO = 0.73
-CACHES = (
-    "The thesis explains its result by the caches of its time: the counters of all conjunctions did not fit into them, "
-    "those of the subscriptions did for four times as many. Today both fit into the last cache, counters are compared "
-    "many at a time, and what is left is the evaluation of candidates, which only Boolean filtering has. That is a "
-    "guess: nothing here measures caches."
-)
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
@@ -49,39 +44,15 @@ def _claims(rows: list[Row], by_distribution: list[Row]) -> tuple[Claim, ...]:
     at = f"at {last['subscriptions']:,}"
     ratios = [row[BOOLEAN] / row[COUNTING] for row in rows]
     return (
-        verdicts.by_ratio(
-            "Time of Boolean filtering for that of counting, all classes, at 500,000 subscriptions",
-            PUBLISHED_RATIO,
-            ratios[-1],
-            at=at,
-            where="5.7.2, figure 5.5",
-            remark=CACHES,
-        ),
-        verdicts.by_ratio(
-            "The same with lists in random order, as dynamic arrays come to be",
-            PUBLISHED_RATIO,
-            last[BOOLEAN_SHUFFLED] / last[COUNTING_SHUFFLED],
-            at=at,
-            where="5.7.2, figure 5.5",
-            remark=CACHES,
-        ),
-        verdicts.by_direction(
-            "The more subscriptions, the better for Boolean filtering: its time for that of counting changes by",
-            "equal for few, then falling",
+        judged("time", ratios[-1], at=at),
+        judged("time-shuffled", last[BOOLEAN_SHUFFLED] / last[COUNTING_SHUFFLED], at=at),
+        judged(
+            "more-subscriptions",
             ratios[-1] / ratios[0],
-            is_more=False,
             at=f"from {first['subscriptions']:,} to {last['subscriptions']:,}",
-            where="5.7.2",
-            remark=CACHES,
         ),
         *(
-            verdicts.by_equality(
-                f"The distribution of operands hardly matters to {name} filtering (ms)",
-                "a slight effect",
-                {row["distribution"]: row[name] for row in by_distribution},
-                where="5.7.2",
-                within=1.25,
-            )
+            judged("operands-hardly-matter", {row["distribution"]: row[name] for row in by_distribution}, name=name)
             for name in (BOOLEAN, COUNTING)
         ),
     )

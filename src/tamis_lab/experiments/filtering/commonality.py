@@ -13,9 +13,12 @@ from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.filtering.turning_points import alternatives
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.matching.formulas import characteristics
 from tamis_lab.matching.predicates import Predicates
 from tamis_lab.matching.shapes import shaped
+
+judged = Judge("filtering", "commonality")
 
 COMMONALITIES = (0.0, 0.25, 0.5, 0.75)
 ALTERNATIVES = (2, 5)
@@ -30,25 +33,16 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     for name in _NAMES:
         falls = [_last(rows, name, count) / _first(rows, name, count) for count in ALTERNATIVES]
         claims.append(
-            verdicts.by_direction(
-                f"In practice the memory of {name} filtering falls where more predicates are in common",
-                "falls",
+            judged(
+                "memory-falls",
                 verdicts.geometric_mean(falls),
-                is_more=False,
+                name=name,
                 at=f"with {COMMONALITIES[-1]:.0%} in common against none",
-                where="5.6.3, figure 5.4",
-                remark="In flat tables a list has a few bytes of overhead; the thesis has a dynamic array for each.",
             )
         )
     many = [row for row in rows if row["alternatives"] == ALTERNATIVES[-1]]
     claims.append(
-        verdicts.by_equality(
-            "The turning point does not move: bytes of Boolean filtering for each of counting stay",
-            "the same at 0, 25 and 50 %",
-            {f"{row['asked']:.0%} in common": row[BOOLEAN] / row[COUNTING] for row in many},
-            where="5.6.3",
-            within=1.1,
-        )
+        judged("turning-point-stays", {f"{row['asked']:.0%} in common": row[BOOLEAN] / row[COUNTING] for row in many})
     )
     lines = []
     for name in _NAMES:

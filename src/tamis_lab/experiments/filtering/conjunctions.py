@@ -7,11 +7,12 @@ What remains is one look at where the tree stands.
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell, Verdict
+from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
+from tamis_lab.experiments.statements import Judge
 
-_MOST_MS = 1.0
+judged = Judge("filtering", "pure conjunctions")
+
 _NAMES = (BOOLEAN, COUNTING)
 
 
@@ -27,13 +28,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         times = field.event_s(events, scale, tell)
         rows.append({"subscriptions": end, **{name: 1e3 * taken for name, taken in times.items()}})
     more = rows[-1][BOOLEAN] - rows[-1][COUNTING]
-    claim = Claim(
-        "On pure conjunctions Boolean filtering takes a fraction of a millisecond more an event, up to 300,000 of them",
-        "less than 1 ms",
-        f"{verdicts.told(more)} ms, at {rows[-1]['subscriptions']:,}",
-        Verdict.AGREES if more < _MOST_MS else Verdict.TURNED,
-        "4.5.1",
-    )
+    claim = judged("fraction-of-a-millisecond", more, at=f"at {rows[-1]['subscriptions']:,}")
     counts = tuple(row["subscriptions"] for row in rows)
     lines = tuple(Line(name, counts, tuple(row[name] for row in rows)) for name in _NAMES)
     plot = Plot("Time to match an event, pure conjunctions", "subscriptions", "ms", lines)

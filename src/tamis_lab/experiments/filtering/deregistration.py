@@ -7,15 +7,15 @@ of popular predicates are as long as there are subscriptions, so whoever searche
 from __future__ import annotations
 
 from tamis.workloads import Auction
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, PATHS, field_of
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "deregistration")
 
 _SHARE = 0.01
 _LEAST = 10
 _NAMES = (BOOLEAN, COUNTING, PATHS)
-_ABOUT = 3.0
-"""How much more still counts as the same: removals are rare enough."""
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
@@ -30,25 +30,9 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         rates = field.removals_per_s(max(_LEAST, int(_SHARE * count)), seed + 1)
         rows.append({"subscriptions": count, **{name: 1e6 / rate for name, rate in rates.items()}})
     few, many = (row["subscriptions"] for row in rows)
-    claims = [
-        verdicts.by_ratio(
-            "Removing is no more costly with Boolean filtering than with counting (its time for that of counting)",
-            1.0,
-            rows[-1][BOOLEAN] / rows[-1][COUNTING],
-            at=f"at {many:,}",
-            where="4.4",
-            about=_ABOUT,
-        )
-    ]
+    claims = [judged("boolean-to-counting", rows[-1][BOOLEAN] / rows[-1][COUNTING], at=f"at {many:,}")]
     claims += [
-        verdicts.by_ratio(
-            f"The cost of removing does not grow with the number of subscriptions ({name})",
-            1.0,
-            rows[-1][name] / rows[0][name],
-            at=f"from {few:,} to {many:,}",
-            where="4.4",
-            about=_ABOUT,
-        )
+        judged("does-not-grow", rows[-1][name] / rows[0][name], name=name, at=f"from {few:,} to {many:,}")
         for name in (BOOLEAN, COUNTING)
     ]
     lines = tuple(Line(name, (few, many), tuple(row[name] for row in rows)) for name in _NAMES)

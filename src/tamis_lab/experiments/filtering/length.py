@@ -7,9 +7,11 @@ and few matches, the thesis finds, only Gryphon suffers, whose tree becomes deep
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING, GENERAL, GRYPHON, PATHS, field_of
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "length")
 
 _RANGES = (PATHS, GENERAL, COUNTING)
 _EQUALITIES = (PATHS, GENERAL, COUNTING, GRYPHON)
@@ -21,34 +23,11 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     ranges = [_row(">", 0.45, length, _RANGES, scale, seed, tell) for length in lengths]
     equalities = [_row("=", 0.005, length, _EQUALITIES, scale, seed, tell) for length in lengths]
     slowed = {name: equalities[0][name] / equalities[-1][name] for name in _EQUALITIES}
-    falling = (
-        verdicts.by_trend(
-            f"With ranges and many matches the rate falls with the length ({name})",
-            "falls strongly",
-            lengths,
-            [row[name] for row in ranges],
-            is_rising=False,
-            where="5.7.1, figures 5.23 and 5.24",
-            of="events a second,",
-        )
-        for name in (GENERAL, PATHS)
-    )
+    falling = (judged("rate-falls", lengths, [row[name] for row in ranges], name=name) for name in (GENERAL, PATHS))
     claims = (
         *falling,
-        verdicts.by_order(
-            "With equalities and few matches Gryphon suffers from length, the A-Tree less (how many times slowed)",
-            [GRYPHON, PATHS],
-            slowed,
-            where="5.7.1, figure 5.25",
-            remark="Gryphon's tree looks equalities up here, and tests attributes in the order that suits most.",
-        ),
-        verdicts.by_equality(
-            "With equalities and few matches length hardly matters to the A-Tree and counting (how many times slowed)",
-            "hardly",
-            {name: slowed[name] for name in (PATHS, COUNTING)} | {"not at all": 1.0},
-            where="5.7.1",
-            remark="Each predicate more that is often true is one more list of hits, in both.",
-        ),
+        judged("gryphon-suffers", slowed),
+        judged("hardly-matters", {name: slowed[name] for name in (PATHS, COUNTING)} | {"not at all": 1.0}),
     )
     plots = (
         _plot("Ranges, 45 % match", lengths, ranges, _RANGES),

@@ -6,9 +6,11 @@ More matches are more predicates that hold, and more subscriptions to be reporte
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING, PATHS, field_of
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "matches")
 
 SHARES = (0.05, 0.2, 0.5)
 _NAMES = (PATHS, COUNTING)
@@ -24,13 +26,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         times = field.event_s(workload.events(scale.most_events, seed + 1), scale, tell)
         achieved = workload.achieved(min(2_000, scale.setting_count), 50, seed)
         rows.append({"asked": share, "match share": achieved.match_share} | {name: 1 / times[name] for name in _NAMES})
-    claims = tuple(
-        verdicts.by_trend(
-            f"The more subscriptions match, the fewer events a second ({name})", "falls", SHARES,
-            [row[name] for row in rows], is_rising=False, where="5.7.3, figures 5.30 and 5.31",
-        )
-        for name in _NAMES
-    )  # fmt: skip
+    claims = tuple(judged("fewer-events", SHARES, [row[name] for row in rows], name=name) for name in _NAMES)
     lines = tuple(Line(name, SHARES, tuple(row[name] for row in rows)) for name in _NAMES)
     return Result(
         f"AND of {scale.lengths[-1]} ranges, {scale.setting_count:,} subscriptions.",

@@ -6,9 +6,11 @@ subscription for each; a graph of the expression has one more node for each fact
 
 from __future__ import annotations
 
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, PATHS, field_of
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "normal forms")
 
 FACTORS = (1, 2, 3, 4, 6, 8)
 _NAMES = (COUNTING, BOOLEAN, PATHS)
@@ -19,20 +21,10 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     rows = [_row(factors, max(4, scale.memory_count >> factors), tell) for factors in FACTORS]
     three = rows[FACTORS.index(3)]
     claims = (
-        verdicts.by_ratio(
-            "Three factors of two need eight subscriptions of a conjunctive language",
-            8,
-            three["conjunctions"],
-            unit="conjunctions",
-            where="1.3",
-            about=1.01,
-        ),
-        verdicts.by_share(
-            "The number of conjunctions doubles with each factor, that of nodes grows by one",
-            "exponential, and linear",
+        judged("eight-conjunctions", three["conjunctions"]),
+        judged(
+            "doubles",
             [row["conjunctions"] == 2 ** row["factors"] and row["inner nodes"] <= row["factors"] + 1 for row in rows],
-            what="numbers of factors",
-            where="1.3",
         ),
     )
     lines = tuple(Line(name, FACTORS, tuple(row[f"bytes {name}"] for row in rows)) for name in _NAMES)

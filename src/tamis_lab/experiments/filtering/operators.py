@@ -11,6 +11,9 @@ from tamis.workloads import AND_ONLY, AND_OR, AND_OR_XOR, Expressions
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import A_TREES, GENERAL, PATHS, ZERO, field_of
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "operators")
 
 LOADS = {"AND": AND_ONLY, "AND, OR": AND_OR, "AND, OR, XOR": AND_OR_XOR}
 _COUNTED = 8
@@ -43,41 +46,13 @@ def _claims(by_load: dict[str, list[Row]]) -> tuple[Claim, ...]:
 
     slowed = [after[ZERO] / before[ZERO] for before, after in zip(plain, mixed, strict=True)]
     return (
-        verdicts.by_direction(
-            "On AND and OR true-value paths are ahead of zero suppression (events a second for its)",
-            "by a great margin",
-            ratio(PATHS, ZERO, and_or),
-            is_more=True,
-            where="5.5, figures 5.13 to 5.15",
-        ),
-        verdicts.by_direction(
-            "On AND and OR true-value paths are ahead of the general filter (events a second for its)",
-            "by a great margin",
-            ratio(PATHS, GENERAL, and_or),
-            is_more=True,
-            where="5.5",
-        ),
-        verdicts.by_direction(
-            "Zero suppression is faster than the general filter, with XOR too (events a second for its)",
-            "faster",
-            ratio(ZERO, GENERAL, plain + and_or + mixed),
-            is_more=True,
-            where="5.5, 5.6",
-        ),
-        verdicts.by_direction(
-            "The mixed load is slower than the conjunctive one, at the same sharing and matches (zero suppression)",
-            "much slower",
-            verdicts.geometric_mean(slowed),
-            is_more=False,
-            where="5.6, figures 5.19 to 5.22",
-            remark="At the same share of matches and of common nodes the operators matter less than these two do.",
-        ),
-        verdicts.by_share(
-            "The general filter tells parents no less often than zero suppression, that as often as true-value paths",
-            "by construction",
+        judged("paths-ahead-of-zero", ratio(PATHS, ZERO, and_or)),
+        judged("paths-ahead-of-general", ratio(PATHS, GENERAL, and_or)),
+        judged("zero-ahead-of-general", ratio(ZERO, GENERAL, plain + and_or + mixed)),
+        judged("mixed-slower", verdicts.geometric_mean(slowed)),
+        judged(
+            "touches",
             [row[f"touches {GENERAL}"] >= row[f"touches {ZERO}"] == row[f"touches {PATHS}"] for row in plain + and_or],
-            what="loads",
-            where="3.5",
         ),
     )
 

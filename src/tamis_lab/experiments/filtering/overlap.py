@@ -6,34 +6,26 @@ The more they share, the fewer nodes there are to be made, kept and told.
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import PATHS, field_of
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("filtering", "overlap")
 
 SHARED = (0.1, 0.25, 0.4, 0.6, 0.8)
 _MEASURED = {
-    "events": ("events a second", True),
-    "insertions": ("insertions a second", True),
-    "bytes": ("bytes a subscription", False),
-    "nodes": ("nodes a subscription", False),
+    "events": "events a second",
+    "insertions": "insertions a second",
+    "bytes": "bytes a subscription",
+    "nodes": "nodes a subscription",
 }
-"""What is measured, its unit, and whether it should rise where more is shared."""
+"""What is measured, and its unit."""
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure the A-Tree over the share of nodes that subscriptions have in common."""
     rows = [_row(shared, scale, seed, tell) for shared in SHARED]
-    claims = tuple(
-        verdicts.by_trend(
-            f"The more nodes subscriptions share, the {'more' if is_rising else 'fewer'} {unit}",
-            "rises" if is_rising else "falls",
-            SHARED,
-            [row[what] for row in rows],
-            is_rising=is_rising,
-            where="5.7.2, figures 5.26 to 5.29",
-        )
-        for what, (unit, is_rising) in _MEASURED.items()
-    )
+    claims = tuple(judged(f"shared-{what}", SHARED, [row[what] for row in rows]) for what in _MEASURED)
     plots = tuple(
         Plot(
             unit.capitalize(),
@@ -41,7 +33,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             unit,
             (Line(PATHS, SHARED, tuple(row[what] for row in rows)),),
         )
-        for what, (unit, _) in _MEASURED.items()
+        for what, unit in _MEASURED.items()
     )
     setup = (
         f"AND of {scale.lengths[-1]} ranges, {scale.setting_count:,} subscriptions, 38 % match an event; true-value "

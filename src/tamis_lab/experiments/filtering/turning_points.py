@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.language import parse
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, CLUSTER, COUNTING, field_of
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.matching.formulas import (
     Characteristics,
     boolean_bytes,
@@ -26,6 +26,8 @@ from tamis_lab.matching.formulas import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+judged = Judge("filtering", "turning points")
 
 FAMILIES = ((1, 3), (2, 2), (4, 2), (1, 8), (6, 4))
 """How many predicates must hold, and how many there are in each alternative."""
@@ -51,37 +53,13 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     off_the_point = [row for row in rows if abs(row["turning point"] - row["alternatives"]) > 0.01]
     farthest = max(abs(row[name] / row[f"{name} by formula"] - 1) for row in rows for name in _FORMULAS)
     claims = (
-        verdicts.by_share(
-            "Boolean filtering takes less memory than counting beyond the turning point, and more below it",
-            "in all settings",
+        judged(
+            "boolean-beyond-turning-point",
             [(row[BOOLEAN] < row[COUNTING]) is (row["alternatives"] > row["turning point"]) for row in off_the_point],
-            what="settings",
-            where="5.5, 5.6.2",
         ),
-        verdicts.by_ratio(
-            "The formulas give the bytes of the structures",
-            1.0,
-            1 + farthest,
-            unit="times the formula",
-            at="where they are farthest apart",
-            where="5.2 to 5.4",
-            about=1.01,
-        ),
-        verdicts.by_ratio(
-            "With 10 predicates, 0.8 operators for each, and each in 70 % of the conjunctions, the turning point is",
-            1.93,
-            turning_point(_shares(10, 0.8, 0.7)),
-            unit="conjunctions",
-            where="5.5.3, figure 5.1",
-            about=1.01,
-        ),
-        verdicts.by_share(
-            "Counting takes less memory than the cluster algorithm",
-            "always",
-            [row[COUNTING] < row[CLUSTER] for row in rows],
-            what="settings",
-            where="5.5.3",
-        ),
+        judged("formulas", 1 + farthest, at="where they are farthest apart"),
+        judged("published-turning-point", turning_point(_shares(10, 0.8, 0.7))),
+        judged("counting-below-cluster", [row[COUNTING] < row[CLUSTER] for row in rows]),
     )
     setup = (
         f"{scale.memory_count:,} subscriptions for each of {len(rows)} settings. Bytes are those of the structures "

@@ -16,17 +16,19 @@ from tamis.language import parse
 from tamis.language.rewrites.disjunctive import disjuncts
 from tamis.pruning.characteristics import Characteristics
 from tamis.workloads import Auction
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.overlap import Advertised, agreed, asked_s
 from tamis_lab.experiments.routing.prunings import Pruning
 from tamis_lab.experiments.routing.sizes import Sizes, sizes_of
 from tamis_lab.experiments.routing.traffic import Traffic, auctions
+from tamis_lab.experiments.statements import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.language.expressions import Expression
+
+judged = Judge("routing", "advertised")
 
 ASKED = 4
 """So many times as many are asked as elsewhere: there are eight kinds of them, and they differ."""
@@ -111,36 +113,17 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
 
     most = max(row["candidates"] for row in rows)
     overhead = OVERHEAD.format(first["alternatives"], last["alternatives"])
-    fewer = (
-        "An alternative of an advertisement to which more is disjoint than to another finds nothing that the other "
-        "does not find; ours asks with the others alone, before pruning as after."
-    )
     return (
-        verdicts.by_value("So much of the table of advertisements is gone after all prunings", 0.72, gone[-1],
-                          within=0.01, where="8.6.1, figure 8.19"),
-        verdicts.by_value("Before pruning, an advertisement overlaps so many of the subscriptions", 0.46,
-                          first["overlapping"], within=0.03, where="8.6.1, figure 8.19"),
-        verdicts.by_value("After all prunings, an advertisement overlaps so many of the subscriptions", 0.63,
-                          last["overlapping"], within=0.03, where="8.6.1, figure 8.19; 0.65 in 8.6.2"),
-        *(
-            verdicts.by_value(f"With {place} of the table gone, an advertisement overlaps so many of them", published,
-                              at(place, "overlapping"), within=0.03, where="8.6.1, figure 8.19")
-            for place, published in ((0.37, 0.50), (0.55, 0.56))
-        ),
-        verdicts.by_direction("On the way, more candidates are looked at than before pruning, at the most", "rises",
-                              most / first["candidates"], is_more=True, unit="times as many",
-                              where="8.6.1, figure 8.19", remark=fewer),
-        verdicts.by_direction("After all prunings, fewer candidates are looked at than before", "below 1",
-                              last["candidates"] / first["candidates"], is_more=False, unit="times as many",
-                              where="8.6.1, figure 8.19", remark=fewer),
-        verdicts.by_ratio("Time to find all overlaps, after all prunings compared with before", 0.80,
-                          last["ms, all"] / first["ms, all"], where="8.6.1, figure 8.19", remark=overhead),
-        verdicts.by_ratio("Time to know whether there is any overlap, after all prunings compared with before", 0.56,
-                          last["ms, any"] / first["ms, any"], where="8.6.1, figure 8.19", remark=overhead),
-        verdicts.by_trend("Time to know whether there is any falls all the way (ms, over what is gone)",
-                          "falls throughout", gone, [row["ms, any"] for row in rows], is_rising=False,
-                          where="8.6.1, figure 8.19", remark=overhead),
-    )  # fmt: skip
+        judged("gone-after-all", gone[-1]),
+        judged("overlapping-before", first["overlapping"]),
+        judged("overlapping-after-all", last["overlapping"]),
+        *(judged("overlapping-on-the-way", at(place, "overlapping"), place=place) for place in (0.37, 0.55)),
+        judged("more-candidates-on-the-way", most / first["candidates"]),
+        judged("fewer-candidates-after-all", last["candidates"] / first["candidates"]),
+        judged("time-of-all", last["ms, all"] / first["ms, all"], remark=overhead),
+        judged("time-of-any", last["ms, any"] / first["ms, any"], remark=overhead),
+        judged("time-of-any-falls", gone, [row["ms, any"] for row in rows], remark=overhead),
+    )
 
 
 def _plots(rows: list[Row]) -> tuple[Plot, ...]:

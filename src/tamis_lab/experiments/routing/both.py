@@ -7,7 +7,6 @@ left are pruned.
 from __future__ import annotations
 
 from tamis.workloads import Auction
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE
@@ -17,6 +16,9 @@ from tamis_lab.experiments.routing.filter_times import spent_told
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions, conjunctive
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("routing", "both")
 
 ALONE, BOTH = "covered", "covered and pruned"
 
@@ -69,32 +71,27 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
         for row in (least, most)
     ]
     cut_offs = ", ".join(f"{row['cut-off']:.0%}" for row in rows)
-    unit = "of the time with covering alone"
     return (
-        verdicts.by_share("Pruning after covering makes filtering faster still", "always",
-                          [gain < 1 for gain in gains], what="settings", where="8.4.3, figure 8.17", remark=own),
-        verdicts.by_ratio("The time with covering and pruning, where least is covered", 0.32, gains[0], unit=unit,
-                          at=f"{shares[0]:.0%} covered", where="8.4.3: 68% less", remark=own + spent[0]),
-        verdicts.by_ratio("The time with covering and pruning, where most is covered", 0.96, gains[-1], unit=unit,
-                          at=f"{shares[-1]:.0%} covered", where="8.4.3: 4% less", remark=own + spent[1]),
-        verdicts.by_trend("The less is covered, the more pruning gains (time with covering and pruning, divided by "
-                          "that with covering alone, over the share that is covered)", "most where little is covered",
-                          shares, gains, is_rising=True, where="8.4.3, figure 8.17",
-                          remark=f"{own}So it should rise all along. That single times of some hundredths of a "
-                          "millisecond vary by more than that is a guess."),
-        verdicts.by_trend("The less is covered, the more pruning takes of what covering leaves (share that is gone, "
-                          "over the share that is covered)", "grows with falling cover", shares, gone, is_rising=False,
-                          where="8.4.3, figure 8.17",
-                          remark=f"How far is best for time is not the same everywhere: {cut_offs} of the prunings, "
-                          "from the least covered to the most."),
-        verdicts.by_direction("The less is covered, the more pruning takes of the whole table (share that is gone, "
-                              "least covered divided by most covered)", "grows with falling cover",
-                              gone[0] * (1 - shares[0]) / (gone[-1] * (1 - shares[-1])), is_more=True,
-                              where="8.4.3, figure 8.17"),
-        verdicts.by_direction("Pruning takes a good part even where most is covered", "significant", 1 - gone[-1],
-                              is_more=False, unit="of the predicates stay", at=f"{shares[-1]:.0%} covered",
-                              where="8.4.3, figure 8.17"),
-    )  # fmt: skip
+        judged("faster-still", [gain < 1 for gain in gains], remark=own),
+        judged("time-least-covered", gains[0], at=f"{shares[0]:.0%} covered", remark=own + spent[0]),
+        judged("time-most-covered", gains[-1], at=f"{shares[-1]:.0%} covered", remark=own + spent[1]),
+        judged(
+            "gains-more-with-less-cover",
+            shares,
+            gains,
+            remark=f"{own}So it should rise all along. That single times of some hundredths of a "
+            "millisecond vary by more than that is a guess.",
+        ),
+        judged(
+            "takes-more-of-what-is-left",
+            shares,
+            gone,
+            remark=f"How far is best for time is not the same everywhere: {cut_offs} of the prunings, "
+            "from the least covered to the most.",
+        ),
+        judged("takes-more-of-the-whole", gone[0] * (1 - shares[0]) / (gone[-1] * (1 - shares[-1]))),
+        judged("takes-a-good-part", 1 - gone[-1], at=f"{shares[-1]:.0%} covered"),
+    )
 
 
 def _plots(rows: list[Row]) -> tuple[Plot, ...]:

@@ -6,13 +6,15 @@ grow. Subscriptions are pruned first here, by accuracy, and then advertisements,
 
 from __future__ import annotations
 
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.advertised import ASKED, OVERHEAD, advertisements, asked
 from tamis_lab.experiments.routing.overlap import Advertised
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.traffic import auctions
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("routing", "both sides")
 
 GONE = (0.0, 0.10, 0.19, 0.28, 0.50, 0.84)
 """What is gone of the subscriptions; the last is all that can go."""
@@ -73,46 +75,44 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
     )
     unpruned, pruned = (OVERHEAD.format(each[0]["alternatives"], each[-1]["alternatives"]) for each in (none, most))
     return (
-        verdicts.by_value("So much of the advertisements can go if subscriptions are not pruned", 0.72,
-                          none[-1]["advertisements gone"], within=0.01, where="8.6.2, figure 8.20"),
-        verdicts.by_value("So much of the advertisements can go if subscriptions are pruned as far as they can be",
-                          0.53, most[-1]["advertisements gone"], within=0.02, where="8.6.2, figure 8.20",
-                          remark="An advertisement overlaps "
-                          f"{most[0]['overlapping']:.2f} of the subscriptions then, and {most[-1]['overlapping']:.2f} "
-                          "after all its prunings: nothing is kept out by anything, and all prunings are equals. We "
-                          "take the one that saves the most bytes; that the source took another is a guess."),
-        verdicts.by_value("With 0.28 of the subscriptions gone, an advertisement overlaps so many of them", 0.75,
-                          more[0]["overlapping"], within=0.02, where="8.6.2, figure 8.23"),
-        verdicts.by_value("With all of the subscriptions gone that can go, an advertisement overlaps so many of them",
-                          0.75, most[0]["overlapping"], within=0.02, where="8.6.2, figure 8.23"),
-        verdicts.by_value("With 0.19 of the subscriptions gone, an advertisement overlaps so many of them", 0.65,
-                          some[0]["overlapping"], within=0.03, where="8.6.2, figure 8.23",
-                          remark="Read off a plot where the curve is steep: ours climbs from "
-                          f"{firsts[1]['overlapping']:.2f} with {gone[1]:.2f} gone to {more[0]['overlapping']:.2f} "
-                          f"with {gone[3]:.2f}."),
-        verdicts.by_direction("Pruning advertisements adds fewer overlaps than pruning subscriptions (overlaps that "
-                              "each hundredth of the predicates adds, subscriptions compared with advertisements)",
-                              "prune advertisements", per_point[0] / max(per_point[1], 1e-9), is_more=True,
-                              where="8.6.2"),
-        verdicts.by_ratio("Time to know whether any: subscriptions pruned all the way, compared with before", 1.8 / 8.7,
-                          most[0]["ms, any"] / none[0]["ms, any"], where="8.6.2, figure 8.21",
-                          remark="The advertisement that asks is the same before and then, with "
-                          f"{none[0]['alternatives']:.2f} alternatives. That to take it apart is most of the time, "
-                          "whatever the subscriptions are, is a guess."),
-        verdicts.by_ratio("Time to find all: subscriptions pruned all the way, compared with before", 38 / 108,
-                          most[0]["ms, all"] / none[0]["ms, all"], where="8.6.2, figure 8.22", remark=found_told),
-        verdicts.by_trend("Time to find all falls the more of the subscriptions is gone (ms)", "falls", gone,
-                          [row["ms, all"] for row in firsts], is_rising=False, where="8.6.2, figure 8.22",
-                          remark=f"{found_told} On the way it is {', '.join(f'{each:.2f}' for each in overlapping)}."),
-        verdicts.by_ratio("Whether any: advertisements pruned all the way, subscriptions not, compared with before",
-                          0.55, gain(none, "ms, any"), where="8.6.2, figure 8.21", remark=unpruned),
-        verdicts.by_ratio("Whether any: advertisements pruned all the way, subscriptions too, compared with before",
-                          0.89, gain(most, "ms, any"), where="8.6.2, figure 8.21", remark=pruned),
-        verdicts.by_ratio("All: advertisements pruned all the way, subscriptions not, compared with before", 86 / 108,
-                          gain(none, "ms, all"), where="8.6.2, figure 8.22", remark=unpruned),
-        verdicts.by_ratio("All: advertisements pruned all the way, subscriptions too, compared with before", 34 / 38,
-                          gain(most, "ms, all"), where="8.6.2, figure 8.22", remark=pruned),
-    )  # fmt: skip
+        judged("advertisements-gone-unpruned", none[-1]["advertisements gone"]),
+        judged(
+            "advertisements-gone-pruned",
+            most[-1]["advertisements gone"],
+            remark="An advertisement overlaps "
+            f"{most[0]['overlapping']:.2f} of the subscriptions then, and {most[-1]['overlapping']:.2f} "
+            "after all its prunings: nothing is kept out by anything, and all prunings are equals. We "
+            "take the one that saves the most bytes; that the source took another is a guess.",
+        ),
+        judged("overlapping-at-028", more[0]["overlapping"]),
+        judged("overlapping-at-most", most[0]["overlapping"]),
+        judged(
+            "overlapping-at-019",
+            some[0]["overlapping"],
+            remark="Read off a plot where the curve is steep: ours climbs from "
+            f"{firsts[1]['overlapping']:.2f} with {gone[1]:.2f} gone to {more[0]['overlapping']:.2f} "
+            f"with {gone[3]:.2f}.",
+        ),
+        judged("advertisements-add-fewer", per_point[0] / max(per_point[1], 1e-9)),
+        judged(
+            "any-subscriptions-pruned",
+            most[0]["ms, any"] / none[0]["ms, any"],
+            remark="The advertisement that asks is the same before and then, with "
+            f"{none[0]['alternatives']:.2f} alternatives. That to take it apart is most of the time, "
+            "whatever the subscriptions are, is a guess.",
+        ),
+        judged("all-subscriptions-pruned", most[0]["ms, all"] / none[0]["ms, all"], remark=found_told),
+        judged(
+            "all-falls",
+            gone,
+            [row["ms, all"] for row in firsts],
+            remark=f"{found_told} On the way it is {', '.join(f'{each:.2f}' for each in overlapping)}.",
+        ),
+        judged("any-advertisements-alone", gain(none, "ms, any"), remark=unpruned),
+        judged("any-advertisements-too", gain(most, "ms, any"), remark=pruned),
+        judged("all-advertisements-alone", gain(none, "ms, all"), remark=unpruned),
+        judged("all-advertisements-too", gain(most, "ms, all"), remark=pruned),
+    )
 
 
 def _plots(rows: list[Row]) -> tuple[Plot, ...]:

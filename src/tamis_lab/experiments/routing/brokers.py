@@ -14,6 +14,9 @@ from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.traffic import auctions
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("routing", "brokers")
 
 MEASURE = "occurrence"
 LINE, STAR = TOPOLOGIES = ("line", "star")
@@ -63,50 +66,59 @@ def _claims(rows: list[Row], loads: Loads, counts: tuple[int, ...]) -> tuple[Cla
     most = counts[-1]
     farther = [_at_end(rows, STAR, count)["load"] / _fastest(rows, STAR, count)["load"] for count in counts]
     return (
-        verdicts.by_value("The load of a line before pruning", 0.06, on_line[0][0], within=0.02, where="8.3.3"),
-        verdicts.by_value("On lines, load over prunings is the same for all sizes: the curves lie apart by at most",
-                          0.0, apart, within=0.03, where="8.3.3, figure 8.13",
-                          remark="On a short line, more brokers are at an end, from where an event goes one way only."),
-        verdicts.by_trend("In stars, the load before pruning falls with the number of brokers", "falls", counts,
-                          [loads[STAR, count][0] for count in counts], is_rising=False, where="8.3.3, figure 8.14"),
+        judged("load-of-a-line", on_line[0][0]),
+        judged("lines-alike", apart),
+        judged("load-of-stars-falls", counts, [loads[STAR, count][0] for count in counts]),
         *(
-            verdicts.by_value(f"In a {topology}, time is best when so much of the table is gone", 0.65,
-                              cut_offs[topology, most], within=0.1, at=f"{most} brokers",
-                              where="8.3.3, figures 8.13, 8.14",
-                              remark=_spent(_fastest(rows, topology, most), rows))
+            judged(
+                "best-place",
+                cut_offs[topology, most],
+                topology=topology,
+                at=f"{most} brokers",
+                remark=_spent(_fastest(rows, topology, most), rows),
+            )
             for topology in TOPOLOGIES
         ),
-        verdicts.by_equality("Time is best at about the same place, whatever the topology and the size (share of the "
-                             "table that is gone)", "alike",
-                             {f"{one} of {two}": at for (one, two), at in cut_offs.items()}, where="8.3.3",
-                             remark=_flat_told(rows, cut_offs)),
+        judged(
+            "best-place-alike",
+            {f"{one} of {two}": at for (one, two), at in cut_offs.items()},
+            remark=_flat_told(rows, cut_offs),
+        ),
         *(
-            verdicts.by_value(f"In a {topology}, pruning adds so much to the load in the end", 0.1,
-                              rises[topology, most], within=0.05, at=f"{most} brokers",
-                              where="8.3.3, figures 8.13, 8.14")
+            judged("load-added", rises[topology, most], topology=topology, at=f"{most} brokers")
             for topology in TOPOLOGIES
         ),
         *(
-            verdicts.by_ratio(f"In a {topology} of {count}, the best time compared with that without pruning",
-                              0.52, bests[topology, count], where="8.3.3: 0.45 to 0.60",
-                              remark=_spent(_fastest(rows, topology, count), rows))
-            for topology in TOPOLOGIES for count in (counts[0], most)
+            judged(
+                "best-time",
+                bests[topology, count],
+                topology=topology,
+                count=count,
+                remark=_spent(_fastest(rows, topology, count), rows),
+            )
+            for topology in TOPOLOGIES
+            for count in (counts[0], most)
         ),
         *(
-            verdicts.by_direction(f"In a {topology}, time is longer again after all prunings than at its best",
-                                  "worse after the cut-off", _ratios(rows, topology, most)[-1] / bests[topology, most],
-                                  is_more=True, at=f"{most} brokers", where="8.3.3",
-                                  remark=_spent(_at_end(rows, topology, most), rows))
+            judged(
+                "longer-after-all",
+                _ratios(rows, topology, most)[-1] / bests[topology, most],
+                topology=topology,
+                at=f"{most} brokers",
+                remark=_spent(_at_end(rows, topology, most), rows),
+            )
             for topology in TOPOLOGIES
         ),
-        verdicts.by_trend("In stars, the more so the more brokers there are (time after all prunings, divided by the "
-                          "best, over the number of brokers)", "the centre has too much to do", counts, after,
-                          is_rising=True, where="8.3.3, figure 8.14",
-                          remark="What is counted: after all prunings an event gets to "
-                          f"{verdicts.told(farther[0])} times as many other brokers as at the best in a star of "
-                          f"{counts[0]}, and to {verdicts.told(farther[-1])} times as many in a star of {most}. That "
-                          "the times of single networks vary by more than one size differs from the next is a guess."),
-    )  # fmt: skip
+        judged(
+            "longer-with-more-brokers",
+            counts,
+            after,
+            remark="What is counted: after all prunings an event gets to "
+            f"{verdicts.told(farther[0])} times as many other brokers as at the best in a star of "
+            f"{counts[0]}, and to {verdicts.told(farther[-1])} times as many in a star of {most}. That "
+            "the times of single networks vary by more than one size differs from the next is a guess.",
+        ),
+    )
 
 
 def _best(rows: list[Row], topology: str, count: int) -> float:

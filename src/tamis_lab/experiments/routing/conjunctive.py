@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.filter_times import network_s, spent_told
@@ -18,12 +17,15 @@ from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions
 from tamis_lab.experiments.routing.traffic import conjunctive as in_conjunctions
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.matching.formulas import boolean_bytes, characteristics, counting_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.language.expressions import Expression
+
+judged = Judge("routing", "conjunctive")
 
 MEASURE = "occurrence"
 PLACES = tuple(number / 20 for number in range(2, 15))
@@ -78,36 +80,36 @@ def _claims(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tup
     fastest = min(counting, key=lambda row: row["ms"])
     gaps = [two["bytes"] - one["bytes"] for one, two in zip(boolean, counting, strict=True)]
     return (
-        verdicts.by_value("So much of a Boolean table is gone after all prunings", 0.85, boolean[-1]["table gone"],
-                          within=0.02, where="8.3.2, figure 8.11"),
-        verdicts.by_value("So much of a conjunctive table is gone after all prunings", 0.75, counting[-1]["table gone"],
-                          within=0.02, where="8.3.2, figure 8.11"),
-        verdicts.by_value("The load of the conjunctive system rises slightly when so much is gone", 0.60,
-                          bend, within=0.07, where="8.3.2, figure 8.11",
-                          remark=prunings[COUNTING].rise_told(line, 0.60)),
-        verdicts.by_share("The load of the conjunctive system rises earlier than that of the Boolean one: with as much "
-                          "of the table gone, it is higher", "from 0.60 on instead of 0.75",
-                          [two > one for one, two in zip(loads[BOOLEAN], loads[COUNTING], strict=True)],
-                          what="places", found=f"{at[COUNTING]:.3f} and {at[BOOLEAN]:.3f} with 0.60 gone",
-                          where="8.3.2, figure 8.11"),
-        verdicts.by_ratio("Without pruning, the time of Boolean filtering compared with that of counting", 7 / 9,
-                          boolean[0]["ms"] / counting[0]["ms"], where="8.3.2, figure 8.11", remark=counters),
-        verdicts.by_ratio("At the best, both take about the same time (Boolean filtering, compared with counting)",
-                          1.0, best[BOOLEAN] / best[COUNTING], about=1.2, where="8.3.2, figure 8.11",
-                          remark=f"Without pruning it is {boolean[0]['ms'] / counting[0]['ms']:.2f} times already, and "
-                          f"pruning leaves {best[BOOLEAN] / boolean[0]['ms']:.2f} of the time of Boolean filtering and "
-                          f"{best[COUNTING] / counting[0]['ms']:.2f} of that of counting."),
-        verdicts.by_ratio("The best time of the conjunctive system, compared with that without pruning", 3.8 / 9,
-                          best[COUNTING] / counting[0]["ms"], where="8.3.2, figure 8.11", remark=spent_told(
-                          BROKERS, (counting[0]["ms"], counting[0]["load"]), (fastest["ms"], fastest["load"]))),
-        verdicts.by_share("Boolean entries are smaller than conjunctive ones, however far both are pruned",
-                          "everywhere", [gap > 0 for gap in gaps], what="places", where="8.3.2, figure 8.12"),
-        verdicts.by_trend("The more is pruned, the smaller the difference (bytes)", "the gap shrinks",
-                          [row["share of prunings"] for row in boolean], gaps, is_rising=False,
-                          where="8.3.2, figure 8.12",
-                          remark="A pruning takes one predicate of a conjunction, but a branch of a Boolean tree may "
-                          f"have several. {_widest_told(boolean, counting)}"),
-    )  # fmt: skip
+        judged("boolean-gone", boolean[-1]["table gone"]),
+        judged("conjunctive-gone", counting[-1]["table gone"]),
+        judged("load-rises", bend, remark=prunings[COUNTING].rise_told(line, 0.60)),
+        judged(
+            "load-rises-earlier",
+            [two > one for one, two in zip(loads[BOOLEAN], loads[COUNTING], strict=True)],
+            found=f"{at[COUNTING]:.3f} and {at[BOOLEAN]:.3f} with 0.60 gone",
+        ),
+        judged("time-unpruned", boolean[0]["ms"] / counting[0]["ms"], remark=counters),
+        judged(
+            "time-at-best",
+            best[BOOLEAN] / best[COUNTING],
+            remark=f"Without pruning it is {boolean[0]['ms'] / counting[0]['ms']:.2f} times already, and "
+            f"pruning leaves {best[BOOLEAN] / boolean[0]['ms']:.2f} of the time of Boolean filtering and "
+            f"{best[COUNTING] / counting[0]['ms']:.2f} of that of counting.",
+        ),
+        judged(
+            "best-conjunctive-time",
+            best[COUNTING] / counting[0]["ms"],
+            remark=spent_told(BROKERS, (counting[0]["ms"], counting[0]["load"]), (fastest["ms"], fastest["load"])),
+        ),
+        judged("boolean-entries-smaller", [gap > 0 for gap in gaps]),
+        judged(
+            "difference-shrinks",
+            [row["share of prunings"] for row in boolean],
+            gaps,
+            remark="A pruning takes one predicate of a conjunction, but a branch of a Boolean tree may "
+            f"have several. {_widest_told(boolean, counting)}",
+        ),
+    )
 
 
 def _widest_told(boolean: list[Row], counting: list[Row]) -> str:

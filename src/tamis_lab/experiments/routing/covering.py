@@ -21,9 +21,12 @@ from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions, conjunctive
+from tamis_lab.experiments.statements import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+judged = Judge("routing", "covering")
 
 PRUNED, COVERED = "boolean, pruned", "counting, covered"
 SYSTEMS = (BOOLEAN, PRUNED, COUNTING, COVERED)
@@ -116,53 +119,50 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
     )
     faster = spent_told(BROKERS, (rows[-1][BOOLEAN], rows[-1]["load"]), (rows[-1][PRUNED], rows[-1]["load, pruned"]))
     return (
-        verdicts.by_value("However many titles there are, a part of the conjunctions is covered", 0.25, shares[0],
-                          within=0.05, where="8.4.1, figure 8.15"),
-        verdicts.by_value("A Boolean entry without pruning takes so many bytes", 95, rows[-1][f"{BOOLEAN} bytes"],
-                          within=3, where="8.4.1, figure 8.15"),
-        verdicts.by_equality("Boolean entries take the same, whatever is covered (bytes)", "flat",
-                             {name: row[f"{BOOLEAN} bytes"] for name, row in named.items()}, within=1.05,
-                             where="8.4.1, figure 8.15"),
-        verdicts.by_equality("Pruned entries take nearly the same, whatever is covered (bytes)", "39 to 54",
-                             {name: row[f"{PRUNED} bytes"] for name, row in named.items()}, within=54 / 39,
-                             where="8.4.1, figure 8.15",
-                             remark=f"{chosen}{min(sooner):.0f} to {max(sooner):.0f}."),
-        verdicts.by_ratio("Bytes of a pruned entry, compared with those without pruning", 0.49, verdicts.geometric_mean(
-                          [row[f"{PRUNED} bytes"] / row[f"{BOOLEAN} bytes"] for row in rows]),
-                          where="8.4.1: 44 to 59% less", remark=f"{chosen}{kept:.2f} times."),
-        verdicts.by_share("Conjunctions take more than Boolean entries, if nothing is dropped", "more",
-                          [row[f"{COUNTING} bytes"] > row[f"{BOOLEAN} bytes"] for row in rows], what="settings",
-                          where="8.4.1, figure 8.15"),
-        verdicts.by_line("The more is covered, the less is left by covering (bytes, over the share that is not "
-                         "covered)", "falls linearly", [1 - share for share in reversed(shares)],
-                         all_of(f"{COVERED} bytes")[::-1], where="8.4.1, figure 8.15"),
-        verdicts.by_value("Covering takes less memory than pruning once so much is covered", CROSSING,
-                          crossing(shares, all_of(f"{COVERED} bytes"), later), within=0.07,
-                          where="8.4.1, figure 8.15",
-                          remark=f"{chosen}{crossing(shares, all_of(f'{COVERED} bytes'), sooner):.2f}."),
-        verdicts.by_ratio("Time of the pruned Boolean system, compared with that without pruning", 0.53,
-                          verdicts.geometric_mean([row[PRUNED] / row[BOOLEAN] for row in rows]),
-                          where="8.4.2: 39 to 55% less", remark=faster),
-        verdicts.by_value("Covering is faster than pruning once so much is covered", CROSSING,
-                          crossing(shares, all_of(COVERED), all_of(PRUNED)), within=0.1, where="8.4.2, figure 8.16",
-                          remark=f"Without either, Boolean filtering takes {rows[0][BOOLEAN] / rows[0][COUNTING]:.2f} "
-                          "times the time of counting where least is covered."),
+        judged("always-covered", shares[0]),
+        judged("boolean-bytes", rows[-1][f"{BOOLEAN} bytes"]),
+        judged("boolean-bytes-alike", {name: row[f"{BOOLEAN} bytes"] for name, row in named.items()}),
+        judged(
+            "pruned-bytes-alike",
+            {name: row[f"{PRUNED} bytes"] for name, row in named.items()},
+            remark=f"{chosen}{min(sooner):.0f} to {max(sooner):.0f}.",
+        ),
+        judged(
+            "pruned-bytes",
+            verdicts.geometric_mean([row[f"{PRUNED} bytes"] / row[f"{BOOLEAN} bytes"] for row in rows]),
+            remark=f"{chosen}{kept:.2f} times.",
+        ),
+        judged("conjunctions-take-more", [row[f"{COUNTING} bytes"] > row[f"{BOOLEAN} bytes"] for row in rows]),
+        judged("left-by-covering", [1 - share for share in reversed(shares)], all_of(f"{COVERED} bytes")[::-1]),
+        judged(
+            "bytes-crossing",
+            crossing(shares, all_of(f"{COVERED} bytes"), later),
+            remark=f"{chosen}{crossing(shares, all_of(f'{COVERED} bytes'), sooner):.2f}.",
+        ),
+        judged("pruned-time", verdicts.geometric_mean([row[PRUNED] / row[BOOLEAN] for row in rows]), remark=faster),
+        judged(
+            "time-crossing",
+            crossing(shares, all_of(COVERED), all_of(PRUNED)),
+            remark=f"Without either, Boolean filtering takes {rows[0][BOOLEAN] / rows[0][COUNTING]:.2f} "
+            "times the time of counting where least is covered.",
+        ),
         *(
-            verdicts.by_trend(f"The less is covered, the faster: {name} (ms, over the share that is covered)",
-                              "fewer events match", shares, all_of(name), is_rising=True, where="8.4.2, figure 8.16",
-                              remark=matching)
+            judged("faster-with-less-cover", shares, all_of(name), name=name, remark=matching)
             for name in (BOOLEAN, PRUNED, COUNTING)
         ),
-        verdicts.by_trend("The more is covered, the faster: covering (ms)", "gets worse with less cover", shares,
-                          all_of(COVERED), is_rising=False, where="8.4.2, figure 8.16"),
-        verdicts.by_share("Boolean filtering with pruning beats conjunctions with covering where less than 65% are "
-                          "covered (bytes and time)", "for cover that is not extreme",
-                          [row[f"{PRUNED} bytes"] < row[f"{COVERED} bytes"] and row[PRUNED] < row[COVERED]
-                           for row in rows if row["covered"] < CROSSING], what="settings", where="9.1",
-                          remark=f"In bytes pruning wins up to a cover of "
-                          f"{crossing(shares, all_of(f'{COVERED} bytes'), later):.2f}, in time up to "
-                          f"{crossing(shares, all_of(COVERED), all_of(PRUNED)):.2f}."),
-    )  # fmt: skip
+        judged("covering-faster-with-more", shares, all_of(COVERED)),
+        judged(
+            "pruning-beats-covering",
+            [
+                row[f"{PRUNED} bytes"] < row[f"{COVERED} bytes"] and row[PRUNED] < row[COVERED]
+                for row in rows
+                if row["covered"] < CROSSING
+            ],
+            remark=f"In bytes pruning wins up to a cover of "
+            f"{crossing(shares, all_of(f'{COVERED} bytes'), later):.2f}, in time up to "
+            f"{crossing(shares, all_of(COVERED), all_of(PRUNED)):.2f}.",
+        ),
+    )
 
 
 def _plots(rows: list[Row]) -> tuple[Plot, ...]:

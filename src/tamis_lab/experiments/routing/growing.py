@@ -17,6 +17,9 @@ from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions, conjunctive
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("routing", "growing")
 
 MEASURE = "occurrence"
 WITHOUT = "boolean, without the shortcut"
@@ -92,56 +95,54 @@ def _claims(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple
     shortcut = SHORTCUT.format(verdicts.told(float(many["matching filters"])), many["subscriptions"])
     rise = curves[few["subscriptions"]].rise_told(line, 0.75)
     return (
-        verdicts.by_ratio("Without pruning, the time of Boolean filtering compared with that of counting, at 500,000 "
-                          "subscriptions", 0.85, ratio, at=_at(many), where="8.2, figure 8.1",
-                          remark=COUNTERS.format(many["conjunctions"])),
-        verdicts.given(ratio < 1 / verdicts.NOISE and alone < 1 / verdicts.NOISE, verdicts.by_direction(
-                       "Boolean filtering leads by less than on one broker (its time compared with that of counting, "
-                       "divided by the same on one broker)", "14 to 17% instead of 27%", ratio / alone, is_more=True,
-                       at=_at(many), where="8.2"),
-                       f"Boolean filtering does not lead: it takes {ratio:.2f} times the time of counting in the "
-                       f"network, and {alone:.2f} times on one broker."),
-        verdicts.by_direction("The filtering shortcut saves time (with it, compared with without)", "10 ms at 500,000",
-                              cut_short[rows.index(many)], is_more=False, at=_at(many), where="8.2, figure 8.2",
-                              remark=shortcut),
-        verdicts.given(min(cut_short) < 1 / verdicts.NOISE, verdicts.by_trend(
-                       "The more subscriptions, the more it saves: time with the filtering shortcut, compared with "
-                       "without", "5 ms at 250,000, 10 ms at 500,000", counts, cut_short, is_rising=False,
-                       where="8.2, figure 8.2", remark=shortcut),
-                       "The shortcut saves nothing with any number of subscriptions: with it, time is "
-                       f"{min(cut_short):.2f} to {max(cut_short):.2f} times that without."),
-        *(
-            verdicts.by_ratio(f"The best time by occurrence, compared with that without pruning, at {told} "
-                              "subscriptions", published, row["best, pruned"] / row[BOOLEAN], at=_at(row), where=where,
-                              remark=_spent(row, "best, pruned"))
-            for told, published, row, where in (("100,000", 0.54, few, "8.3.2, figure 8.10"),
-                                                ("200,000", 0.48, some, "8.3.1, figure 8.6"))
+        judged("time-unpruned", ratio, at=_at(many), remark=COUNTERS.format(many["conjunctions"])),
+        verdicts.given(
+            ratio < 1 / verdicts.NOISE and alone < 1 / verdicts.NOISE,
+            judged("leads-by-less", ratio / alone, at=_at(many)),
+            f"Boolean filtering does not lead: it takes {ratio:.2f} times the time of counting in the "
+            f"network, and {alone:.2f} times on one broker.",
         ),
-        verdicts.by_ratio("After all prunings, compared with the time without, at 100,000 subscriptions", 0.64,
-                          few["all pruned"] / few[BOOLEAN], at=_at(few), where="8.3.2, figure 8.10",
-                          remark=_spent(few, "all pruned")),
-        verdicts.by_direction("Pruning gains slightly more with more subscriptions: the best time compared with that "
-                              "without, at 200,000 divided by that at 100,000", "grows slightly",
-                              (more["best, pruned"] / more[BOOLEAN]) / (fewer["best, pruned"] / fewer[BOOLEAN]),
-                              is_more=False, at=f"{_at(more)} and {fewer['subscriptions']:,}", where="8.3.2",
-                              remark=f"With fewer, the best time is {fewer['best, pruned'] / fewer[BOOLEAN]:.2f} of "
-                              f"that without pruning, with more {more['best, pruned'] / more[BOOLEAN]:.2f}: a "
-                              "difference that is near to the noise of single times."),
-        verdicts.by_value("The load without pruning, at 100,000 subscriptions", 0.09, few["load"], within=0.02,
-                          at=_at(few), where="8.3.2, figure 8.10",
-                          remark=f"It grows with the number, from {rows[0]['load']:.2f} {_at(rows[0])}."),
-        verdicts.by_value("The load after all prunings by occurrence, at 100,000 subscriptions", 0.12,
-                          few["load, all pruned"], within=0.03, at=_at(few), where="8.3.2, figure 8.10"),
-        verdicts.by_value("So much of the table is gone after all prunings", 0.85, few["table gone"], within=0.02,
-                          at=_at(few), where="8.3.2"),
-        verdicts.by_value("The load rises slightly when so much of the table is gone", 0.75,
-                          few["table gone where the load rises"], within=0.07, at=_at(few),
-                          where="8.3.2, figure 8.10", remark=rise),
-        verdicts.by_equality("Where the load rises does not depend on the number of subscriptions (share of the table)",
-                             "the same",
-                             {f"{row['subscriptions']:,}": row["table gone where the load rises"] for row in rows},
-                             within=1.1, where="8.3.2", remark=f"{rise} So it is chance which place is found."),
-    )  # fmt: skip
+        judged("shortcut-saves", cut_short[rows.index(many)], at=_at(many), remark=shortcut),
+        verdicts.given(
+            min(cut_short) < 1 / verdicts.NOISE,
+            judged("shortcut-saves-more", counts, cut_short, remark=shortcut),
+            "The shortcut saves nothing with any number of subscriptions: with it, time is "
+            f"{min(cut_short):.2f} to {max(cut_short):.2f} times that without.",
+        ),
+        *(
+            judged(
+                "best-time",
+                row["best, pruned"] / row[BOOLEAN],
+                told=told,
+                at=_at(row),
+                remark=_spent(row, "best, pruned"),
+            )
+            for told, row in (("100,000", few), ("200,000", some))
+        ),
+        judged("time-after-all", few["all pruned"] / few[BOOLEAN], at=_at(few), remark=_spent(few, "all pruned")),
+        judged(
+            "gains-more-with-more",
+            (more["best, pruned"] / more[BOOLEAN]) / (fewer["best, pruned"] / fewer[BOOLEAN]),
+            at=f"{_at(more)} and {fewer['subscriptions']:,}",
+            remark=f"With fewer, the best time is {fewer['best, pruned'] / fewer[BOOLEAN]:.2f} of "
+            f"that without pruning, with more {more['best, pruned'] / more[BOOLEAN]:.2f}: a "
+            "difference that is near to the noise of single times.",
+        ),
+        judged(
+            "load-unpruned",
+            few["load"],
+            at=_at(few),
+            remark=f"It grows with the number, from {rows[0]['load']:.2f} {_at(rows[0])}.",
+        ),
+        judged("load-after-all", few["load, all pruned"], at=_at(few)),
+        judged("gone-after-all", few["table gone"], at=_at(few)),
+        judged("load-rises", few["table gone where the load rises"], at=_at(few), remark=rise),
+        judged(
+            "load-rises-alike",
+            {f"{row['subscriptions']:,}": row["table gone where the load rises"] for row in rows},
+            remark=f"{rise} So it is chance which place is found.",
+        ),
+    )
 
 
 def _spent(row: Row, then: str) -> str:

@@ -10,11 +10,13 @@ from functools import partial
 
 from tamis.routing import Broker, ImperfectMerging, Merging, Strategy
 from tamis.simulation.topologies import names
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.simulated import built, played
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("routing", "imperfection")
 
 BUDGETS = (0.0, 0.1, 0.25, 0.5)
 LENGTHS = (2, 5, 10)
@@ -39,14 +41,10 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     longest = [row for row in rows if row["brokers"] == LENGTHS[-1]]
     farthest = [row for row in rows if row["budget"] == BUDGETS[-1]]
     claims = (
-        verdicts.by_trend("The more may be wasted, the fewer entries are left (longest line)", "greatly reduced",
-                          BUDGETS, [row["entries"] for row in longest], is_rising=False, where="2.6"),
-        verdicts.by_trend("The more may be wasted, the more event messages (longest line)", "irrelevant ones",
-                          BUDGETS, [row["event messages"] for row in longest], is_rising=True, where="2.6"),
-        verdicts.by_trend("Waste adds up on the way (messages, divided by those that are needed, over the "
-                          "length of the line)", "adds up, until it is flooding", LENGTHS,
-                          [1 + row["in vain"] for row in farthest], is_rising=True, where="2.6"),
-    )  # fmt: skip
+        judged("fewer-entries", BUDGETS, [row["entries"] for row in longest]),
+        judged("more-messages", BUDGETS, [row["event messages"] for row in longest]),
+        judged("waste-adds-up", LENGTHS, [1 + row["in vain"] for row in farthest]),
+    )
     setup = (
         f"{count} subscriptions to {SHARE_COUNT} shares at one end of lines of brokers, {4 * count} events from "
         "the other end, simulated. In vain are messages that perfect merging does not send."

@@ -14,21 +14,22 @@ from tamis.language import parse
 from tamis.routing import Broker
 from tamis.simulation import Counters, measured
 from tamis.simulation.topologies import names
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.simulated import built, client_of, published, wanted_by
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
+from tamis_lab.experiments.statements import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+judged = Judge("routing", "interest")
 
 BROKER_COUNT = 15
 TOPOLOGY = "balanced tree"
 INTERESTED = (1, 2, 4, 8, 15)
 PUBLISHING = (1, 3, 8, 15)
 SHARE_COUNT = 30
-UNIT = "of those without advertisements"
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
@@ -62,18 +63,12 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         for kind in kinds
     }
     claims = (
-        verdicts.by_trend("The more brokers want an event, the less filtering saves (messages, as a share of "
-                          "those of flooding)", "flooding is good if interests are spread evenly", INTERESTED,
-                          [row["filtering"] for row in interest], is_rising=True, where="2.2"),
-        verdicts.by_value("If all brokers want every event, filtering sends as much as flooding", 1.0,
-                          interest[-1]["filtering"], within=0.01, where="2.2"),
-        verdicts.by_direction("With one publisher, advertisements leave fewer entries", "fewer",
-                              saved["own shares"][0], is_more=False, unit=UNIT, where="2.7"),
-        verdicts.by_direction("With one publisher, advertisements leave fewer messages for subscribing", "fewer",
-                              messages["own shares"][0], is_more=False, unit=UNIT, where="2.7"),
-        verdicts.by_value("If anything may come from anywhere, advertisements save nothing: entries", 1.0,
-                          saved["anything"][-1], within=0.01, unit=UNIT, where="2.7"),
-    )  # fmt: skip
+        judged("saves-less-with-more-interest", INTERESTED, [row["filtering"] for row in interest]),
+        judged("all-want-all", interest[-1]["filtering"]),
+        judged("one-publisher-entries", saved["own shares"][0]),
+        judged("one-publisher-messages", messages["own shares"][0]),
+        judged("anything-from-anywhere", saved["anything"][-1]),
+    )
     setup = (
         f"A {TOPOLOGY} of {BROKER_COUNT} brokers, simulated, {count} subscriptions. Advertisements are of a "
         "publisher's own two shares, or of anything."

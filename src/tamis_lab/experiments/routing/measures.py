@@ -21,14 +21,13 @@ from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning, bend
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("routing", "measures")
 
 ACCURACY, EFFICIENCY, MEMORY, OCCURRENCE = NAMES = ("accuracy", "efficiency", "memory", "occurrence")
 HITS_ALONE, LOWEST = "efficiency, first measure alone", "memory, lowest ANDs, first measure alone"
 EXPLODING = (ACCURACY, EFFICIENCY, MEMORY)
-BENDS = {ACCURACY: (0.75, 0.66), EFFICIENCY: (0.50, 0.34), MEMORY: (0.05, 0.07)}
-"""Where the load takes off: the share of all prunings, and of the table that is gone there (M)."""
-BEST = {ACCURACY: 0.47, EFFICIENCY: 0.67, OCCURRENCE: 0.47}
-"""The best time for that without pruning."""
 TIES = (
     "Here equals in the queue are told apart by the second measure, as the text says. If the queue looks at the first "
     "measure alone, {}. That reading was chosen because it fits, and is no independent confirmation."
@@ -143,81 +142,78 @@ def _thesis(
     ends = {name: _ratios(rows, name)[-1] for name in NAMES}
     bests = {name: min(_ratios(rows, name)) for name in NAMES}
     early = {name: 1 / _near(rows, name, 0.35)["ms"] for name in TIMED}
-    leads = [found[MEMORY].reductions[at] - max(found[name].reductions[at] for name in NAMES if name != MEMORY)
-             for at in range(len(FINE))]  # fmt: skip
+    leads = [
+        found[MEMORY].reductions[at] - max(found[name].reductions[at] for name in NAMES if name != MEMORY)
+        for at in range(len(FINE))
+    ]
     last = {name: _spent(rows, name, 1.0) for name in NAMES}
     rarely = found[OCCURRENCE]
     return (
-        verdicts.by_value("The load before pruning", 0.08, found[ACCURACY].loads[0], within=0.02, where="8.3.1",
-                          remark=f"With half as many subscriptions it is {halves[ACCURACY].loads[0]:.2f}: there are "
-                          "fewer to a title."),
-        *(claim for name in EXPLODING for claim in _bends(name, name, found)),
-        *_bends(EFFICIENCY, HITS_ALONE, found),
-        *_bends(MEMORY, LOWEST, found),
+        judged(
+            "load-unpruned",
+            found[ACCURACY].loads[0],
+            remark=f"With half as many subscriptions it is {halves[ACCURACY].loads[0]:.2f}: there are "
+            "fewer to a title.",
+        ),
+        *(claim for name in EXPLODING for claim in _bends(name, found)),
+        *_bends(HITS_ALONE, found),
+        *_bends(LOWEST, found),
         *(
-            verdicts.by_value(f"After all prunings by {name} every event goes nearly everywhere: the load", 1.0,
-                              found[name].loads[-1], within=0.05, where="8.3.1, figures 8.3 to 8.5",
-                              remark=f"With half as many subscriptions it is {halves[name].loads[-1]:.2f}: the fewer "
-                              "there are, the fewer titles are asked for behind every link. Published are 200,000.")
+            judged(
+                "load-after-all",
+                found[name].loads[-1],
+                name=name,
+                remark=f"With half as many subscriptions it is {halves[name].loads[-1]:.2f}: the fewer "
+                "there are, the fewer titles are asked for behind every link. Published are 200,000.",
+            )
             for name in EXPLODING
         ),
-        verdicts.by_value("By occurrence the load never takes off: after all prunings it is", 0.12,
-                          rarely.loads[-1], within=0.05, where="8.3.1, figure 8.6; 8.3.2, figure 8.10"),
-        verdicts.by_value("By occurrence there is a slight bend after", 0.85,
-                          bend(FINE, rarely.loads, rarely.loads[-1]), within=0.1,
-                          unit="of the prunings", where="8.3.1, figure 8.8",
-                          remark=f"The load rises by {rarely.loads[-1] - rarely.loads[0]:.2f} altogether, of which "
-                          f"{rarely.load(0.5) - rarely.loads[0]:.2f} come with the first half of the prunings and "
-                          f"{rarely.loads[-1] - rarely.load(0.85):.2f} after 85%: no place stands out."),
-        *(
-            verdicts.by_value(f"So much of the table is gone after all prunings by {name}", 0.84,
-                              found[name].reductions[-1], within=0.01, where="8.3.1, figure 8.7")
-            for name in NAMES
+        judged("occurrence-load", rarely.loads[-1]),
+        judged(
+            "occurrence-bend",
+            bend(FINE, rarely.loads, rarely.loads[-1]),
+            remark=f"The load rises by {rarely.loads[-1] - rarely.loads[0]:.2f} altogether, of which "
+            f"{rarely.load(0.5) - rarely.loads[0]:.2f} come with the first half of the prunings and "
+            f"{rarely.loads[-1] - rarely.load(0.85):.2f} after 85%: no place stands out.",
         ),
-        verdicts.by_share("Up to 70% of the prunings the table is smallest by memory", "leads",
-                          [lead >= -0.005 for share, lead in zip(FINE, leads, strict=True) if 0 < share <= 0.7],
-                          what="places", where="8.3.1, figure 8.7"),
-        *(
-            verdicts.by_ratio(f"The best time by {name}, compared with that without pruning", BEST[name], bests[name],
-                              where="8.3.1, figures 8.3, 8.4, 8.6",
-                              remark=_spent(rows, name, _best_share(rows, name)))
-            for name in BEST
+        *(judged("gone-after-all", found[name].reductions[-1], name=name) for name in NAMES),
+        judged(
+            "memory-smallest", [lead >= -0.005 for share, lead in zip(FINE, leads, strict=True) if 0 < share <= 0.7]
         ),
-        verdicts.by_value("The best time by accuracy is at the bend, after", 0.75, _best_share(rows, ACCURACY),
-                          within=0.1, unit="of the prunings", where="8.3.1, figure 8.9", remark=_flat_told(rows)),
-        verdicts.by_direction("After all prunings by accuracy time is longer than at its best", "strongly degraded",
-                              ends[ACCURACY] / bests[ACCURACY], is_more=True, where="8.3.1, figure 8.3",
-                              remark=last[ACCURACY]),
-        verdicts.by_direction("After all prunings by efficiency it is longer than without pruning", "never below",
-                              ends[EFFICIENCY], is_more=True, where="8.3.1, figure 8.4", remark=last[EFFICIENCY]),
-        verdicts.by_direction("After all prunings by memory it is longer than without pruning", "never recovers",
-                              ends[MEMORY], is_more=True, where="8.3.1, figure 8.5", remark=last[MEMORY]),
-        verdicts.by_ratio("After all prunings by occurrence, compared with the time without pruning", 0.6,
-                          ends[OCCURRENCE], where="8.3.1, figure 8.6", remark=last[OCCURRENCE]),
         *(
-            verdicts.by_order(f"Up to 30% of the prunings time falls fastest by {name} (events in a millisecond, at "
-                              "35%)", (name, ACCURACY), early, where="8.3.1, figure 8.9",
-                              remark=TIES.format(f"it is {verdicts.told(early[HITS_ALONE])} instead of "
-                                                 f"{verdicts.told(early[EFFICIENCY])} events")
-                              if name == EFFICIENCY else _spent(rows, name, 0.35))
+            judged("best-time", bests[name], name=name, remark=_spent(rows, name, _best_share(rows, name)))
+            for name in (ACCURACY, EFFICIENCY, OCCURRENCE)
+        ),
+        judged("accuracy-best-place", _best_share(rows, ACCURACY), remark=_flat_told(rows)),
+        judged("accuracy-longer-after-all", ends[ACCURACY] / bests[ACCURACY], remark=last[ACCURACY]),
+        judged("efficiency-longer-than-unpruned", ends[EFFICIENCY], remark=last[EFFICIENCY]),
+        judged("memory-longer-than-unpruned", ends[MEMORY], remark=last[MEMORY]),
+        judged("occurrence-time-after-all", ends[OCCURRENCE], remark=last[OCCURRENCE]),
+        *(
+            judged(
+                "falls-fastest",
+                early,
+                name=name,
+                remark=TIES.format(
+                    f"it is {verdicts.told(early[HITS_ALONE])} instead of {verdicts.told(early[EFFICIENCY])} events"
+                )
+                if name == EFFICIENCY
+                else _spent(rows, name, 0.35),
+            )
             for name in (EFFICIENCY, HITS_ALONE)
         ),
-        verdicts.by_equality("The distribution of operands hardly moves the bend by accuracy (share of prunings)",
-                             "hardly depends", bends, within=1.1, where="8.3.1"),
-    )  # fmt: skip
+        judged("operands-hardly-matter", bends),
+    )
 
 
-def _bends(measure: str, name: str, found: dict[str, Found]) -> tuple[Claim, Claim]:
-    share, gone = BENDS[measure]
+def _bends(name: str, found: dict[str, Found]) -> tuple[Claim, Claim]:
     mine, other = found[name], found[OTHERS.get(name, name)]
     readings = f"it is after {other.bend:.2f} of the prunings", f"it is {other.at_bend(other.reductions):.2f}"
     ties = [TIES.format(told) if name in OTHERS else "" for told in readings]
     return (
-        verdicts.by_value(f"By {name} the load takes off after", share, mine.bend, within=0.05,
-                          unit="of the prunings", where="8.3.1, figure 8.8; 2006, figure 1", remark=ties[0]),
-        verdicts.by_value(f"By {name} the table has by then lost", gone, mine.at_bend(mine.reductions), within=0.05,
-                          where="8.3.1, figures 8.3 to 8.5", remark=ties[1]),
-    )  # fmt: skip
+        judged("load-takes-off", mine.bend, name=name, remark=ties[0]),
+        judged("gone-by-then", mine.at_bend(mine.reductions), name=name, remark=ties[1]),
+    )
 
 
 # -- What the paper says
@@ -234,40 +230,53 @@ def _paper(found: dict[str, Found], rows: list[Row], halves: dict[str, Found]) -
     def slower(*others: str) -> list[bool]:
         return [
             alone[MEMORY][share] >= max(alone[name][share] for name in others)
-            for share in alone[MEMORY] if 0 < share < 1
-        ]  # fmt: skip
+            for share in alone[MEMORY]
+            if 0 < share < 1
+        ]
 
     return (
-        verdicts.by_added("Network-based pruning adds routed events, at half of the prunings", 0.10,
-                          network.added(0.5), where="2006, section 4, figure 1e",
-                          remark=_added_told(network, halves[ACCURACY], 0.5)),
-        verdicts.by_added("Network-based pruning adds routed events, at the bend", 0.37, network.added(network.bend),
-                          where="2006, section 4, figure 1e",
-                          remark=_added_told(network, halves[ACCURACY], network.bend)),
-        verdicts.by_added("Throughput-based pruning adds routed events, at its bend", 0.26,
-                          throughput.added(throughput.bend), where="2006, section 4, figure 1e",
-                          remark=_added_told(throughput, halves[HITS_ALONE], throughput.bend)),
-        verdicts.by_value("Network-based pruning has taken so much of the table at its best time", 0.67,
-                          _near(rows, ACCURACY, _best_share(rows, ACCURACY))["table gone"], within=0.07,
-                          where="2006, section 4, figure 1f", remark=_flat_told(rows)),
-        verdicts.by_ratio("The best time by network load, compared with that without pruning", 0.47,
-                          min(_ratios(rows, ACCURACY)), where="2006, section 4, figure 1d",
-                          remark=_spent(rows, ACCURACY, _best_share(rows, ACCURACY))),
-        verdicts.by_ratio("The best time by throughput, compared with that without pruning", 0.73,
-                          min(_ratios(rows, EFFICIENCY)), where="2006, section 4, figure 1d",
-                          remark=_spent(rows, EFFICIENCY, _best_share(rows, EFFICIENCY))),
-        verdicts.by_ratio("With one broker, throughput-based pruning leads after 35% of the prunings: its time, "
-                          "compared with that of network-based", 0.82,
-                          alone[EFFICIENCY][early] / alone[ACCURACY][early], where="2006, section 4, figure 1a",
-                          remark=TIES.format(f"it is {first_alone:.2f} times")),
-        verdicts.by_share("With one broker, network-based pruning is the faster from 43% of the prunings on",
-                          "from 43% on", [alone[ACCURACY][share] <= alone[EFFICIENCY][share] for share in late],
-                          what="places", where="2006, section 4, figure 1a",
-                          remark=TIES.format(f"it is so in {sum(later)} of {len(later)} places")),
-        verdicts.by_share("With one broker, pruning by memory is the slowest", "worst", slower(ACCURACY, EFFICIENCY),
-                          what="places", where="2006, section 4, figure 1a",
-                          remark=TIES.format(f"efficiency makes it so in {sum(slower(ACCURACY, HITS_ALONE))} places")),
-    )  # fmt: skip
+        judged("network-adds-at-half", network.added(0.5), remark=_added_told(network, halves[ACCURACY], 0.5)),
+        judged(
+            "network-adds-at-bend",
+            network.added(network.bend),
+            remark=_added_told(network, halves[ACCURACY], network.bend),
+        ),
+        judged(
+            "throughput-adds-at-bend",
+            throughput.added(throughput.bend),
+            remark=_added_told(throughput, halves[HITS_ALONE], throughput.bend),
+        ),
+        judged(
+            "network-gone-at-best",
+            _near(rows, ACCURACY, _best_share(rows, ACCURACY))["table gone"],
+            remark=_flat_told(rows),
+        ),
+        judged(
+            "network-best-time",
+            min(_ratios(rows, ACCURACY)),
+            remark=_spent(rows, ACCURACY, _best_share(rows, ACCURACY)),
+        ),
+        judged(
+            "throughput-best-time",
+            min(_ratios(rows, EFFICIENCY)),
+            remark=_spent(rows, EFFICIENCY, _best_share(rows, EFFICIENCY)),
+        ),
+        judged(
+            "throughput-leads-alone",
+            alone[EFFICIENCY][early] / alone[ACCURACY][early],
+            remark=TIES.format(f"it is {first_alone:.2f} times"),
+        ),
+        judged(
+            "network-faster-alone",
+            [alone[ACCURACY][share] <= alone[EFFICIENCY][share] for share in late],
+            remark=TIES.format(f"it is so in {sum(later)} of {len(later)} places"),
+        ),
+        judged(
+            "memory-slowest-alone",
+            slower(ACCURACY, EFFICIENCY),
+            remark=TIES.format(f"efficiency makes it so in {sum(slower(ACCURACY, HITS_ALONE))} places"),
+        ),
+    )
 
 
 def _added_told(found: Found, half: Found, share: float) -> str:

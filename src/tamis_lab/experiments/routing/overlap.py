@@ -21,12 +21,15 @@ from tamis_lab.experiments.errors import DisagreementError
 from tamis_lab.experiments.measuring import cpu_s, undisturbed
 from tamis_lab.experiments.routing.filter_times import TURNS
 from tamis_lab.experiments.routing.sizes import sizes_of
+from tamis_lab.experiments.statements import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tamis.language import Schema
     from tamis.language.expressions import Expression
+
+judged = Judge("routing", "overlap")
 
 BOOLEAN, CONJUNCTIVE = SYSTEMS = ("boolean", "conjunctive")
 ALL, ANY = ", all", ", any"
@@ -157,42 +160,49 @@ def _claims(rows: list[Row], exact: list[tuple[bool, bool]]) -> tuple[Claim, ...
     asked = verdicts.told(last[f"{CONJUNCTIVE} asked"]), verdicts.told(last[f"{CONJUNCTIVE} queries"])
     first = f"Of the {asked[1]} conjunctions of a subscription {asked[0]} are asked until one finds an advertisement."
     return (
-        verdicts.by_value("An advertisement is so many conjunctions", 2.5,
-                          last["conjunctive entries"] / last["boolean entries"], within=0.05, where="8.5"),
-        verdicts.by_share("No overlap is missed that there is", "none", [told for is_so, told in exact if is_so],
-                          what="pairs", where="7.2"),
-        verdicts.by_share("No overlap is claimed that is none, as predicates are equalities and ranges of one "
-                          "attribute each", "exact for satisfiable alternatives",
-                          [is_so for is_so, told in exact if told], what="pairs", where="7.2"),
+        judged("conjunctions", last["conjunctive entries"] / last["boolean entries"]),
+        judged("none-missed", [told for is_so, told in exact if is_so]),
+        judged("none-invented", [is_so for is_so, told in exact if told]),
         *(
-            verdicts.by_line(f"Time grows with the number of advertisements (ms, {name})", "grows linearly", counts,
-                             [row[name] for row in rows], where="8.5, figure 8.18",
-                             remark=f"{by_itself(name)} Without that part it grows as the power "
-                             f"{verdicts.power(counts, without(name)):.2f}; what else is not in proportion, we do not "
-                             "know.")
+            judged(
+                "time-grows",
+                counts,
+                [row[name] for row in rows],
+                name=name,
+                remark=f"{by_itself(name)} Without that part it grows as the power "
+                f"{verdicts.power(counts, without(name)):.2f}; what else is not in proportion, we do not "
+                "know.",
+            )
             for name in (BOOLEAN + ALL, CONJUNCTIVE + ALL)
         ),
-        verdicts.by_ratio("Boolean: time to know whether any, compared with that to know all", 0.2,
-                          last[BOOLEAN + ANY] / last[BOOLEAN + ALL], at=at, where="8.5, figure 8.18",
-                          remark=by_itself(BOOLEAN + ANY)),
-        verdicts.by_equality("Boolean: this does not depend on the number of advertisements (any, divided by all)",
-                             "constant",
-                             {f"{row['advertisements']:,}": row[BOOLEAN + ANY] / row[BOOLEAN + ALL] for row in rows},
-                             where="8.5, figure 8.18",
-                             remark=f"{by_itself(BOOLEAN + ANY)} This part is there whatever is asked; without it, "
-                             f"the ratio is from {verdicts.told(min(rest))} to {verdicts.told(max(rest))}."),
-        verdicts.by_ratio("Conjunctive: time to know whether any, compared with that to know all", 0.86,
-                          last[CONJUNCTIVE + ANY] / last[CONJUNCTIVE + ALL], at=at, where="8.5: 80 to 92%",
-                          remark=f"{first} To know all, every one is asked, and {named[0]} conjunctions are named."),
-        verdicts.by_ratio("Whether any: time of the Boolean system, compared with the conjunctive one, at 500,000",
-                          0.28, last[BOOLEAN + ANY] / last[CONJUNCTIVE + ANY], at=at, where="8.5, figure 8.18",
-                          remark=f"{by_itself(BOOLEAN + ANY)} {first}"),
-        verdicts.by_ratio("All: time of the conjunctive system, compared with the Boolean one, at 500,000", 0.88,
-                          last[CONJUNCTIVE + ALL] / last[BOOLEAN + ALL], at=at, where="8.5, figure 8.18",
-                          remark=f"A conjunctive system asks {asked[1]} times, once for each conjunction of a "
-                          f"subscription, and names {named[0]} conjunctions; the Boolean one asks once and names "
-                          f"{named[1]} advertisements. That naming them takes most of the time is a guess."),
-    )  # fmt: skip
+        judged("boolean-any-to-all", last[BOOLEAN + ANY] / last[BOOLEAN + ALL], at=at, remark=by_itself(BOOLEAN + ANY)),
+        judged(
+            "boolean-any-to-all-alike",
+            {f"{row['advertisements']:,}": row[BOOLEAN + ANY] / row[BOOLEAN + ALL] for row in rows},
+            remark=f"{by_itself(BOOLEAN + ANY)} This part is there whatever is asked; without it, "
+            f"the ratio is from {verdicts.told(min(rest))} to {verdicts.told(max(rest))}.",
+        ),
+        judged(
+            "conjunctive-any-to-all",
+            last[CONJUNCTIVE + ANY] / last[CONJUNCTIVE + ALL],
+            at=at,
+            remark=f"{first} To know all, every one is asked, and {named[0]} conjunctions are named.",
+        ),
+        judged(
+            "any-boolean-to-conjunctive",
+            last[BOOLEAN + ANY] / last[CONJUNCTIVE + ANY],
+            at=at,
+            remark=f"{by_itself(BOOLEAN + ANY)} {first}",
+        ),
+        judged(
+            "all-conjunctive-to-boolean",
+            last[CONJUNCTIVE + ALL] / last[BOOLEAN + ALL],
+            at=at,
+            remark=f"A conjunctive system asks {asked[1]} times, once for each conjunction of a "
+            f"subscription, and names {named[0]} conjunctions; the Boolean one asks once and names "
+            f"{named[1]} advertisements. That naming them takes most of the time is a guess.",
+        ),
+    )
 
 
 def _plots(rows: list[Row]) -> tuple[Plot, ...]:

@@ -12,11 +12,13 @@ from random import Random
 
 from tamis.routing import STRATEGIES, Broker
 from tamis.simulation.topologies import names
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.simulated import built, played
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
+from tamis_lab.experiments.statements import Judge
+
+judged = Judge("routing", "similarity")
 
 TOPOLOGY, BROKER_COUNT = "balanced tree", 10
 SHARE_COUNTS = (300, 100, 30, 10, 3)
@@ -59,52 +61,67 @@ def _claims(rows: list[Row], count: int) -> tuple[Claim, ...]:
     }
     carried = {name: _all(rows, name, "filters and keys in a cancellation") for name in STRATEGIES}
     return (
-        verdicts.by_share("With simple routing every broker knows every subscription of the others", "all of them",
-                          [row["entries"] == others * count for row in simple], what="settings", where="2.3"),
-        verdicts.by_share("With simple routing a subscription is told over every link, and so is a cancellation",
-                          "every link", [row["subscribe messages"] == others * count
-                                         and row["cancel messages"] == others * (count // 5) for row in simple],
-                          what="settings", where="2.3"),
-        verdicts.by_share("Flooding needs no control messages, and takes every event to every broker", "none, and all",
-                          [row["subscribe messages"] + row["cancel messages"] == 0
-                           and row["event messages"] == others * count for row in rows if row["strategy"] == FLOODING],
-                          what="settings", where="2.2"),
-        verdicts.by_share("Tables shrink from simple routing to identity, covering and merging (entries)",
-                          "smaller at each step", [_is_falling(*each) for each in _settings(entries, PERFECT)],
-                          what="settings", found=_named(entries, PERFECT), where="2.3 to 2.6"),
-        verdicts.by_share("Control messages become fewer from simple routing to identity and covering",
-                          "fewer at each step", [_is_falling(*each) for each in _settings(messages, PERFECT[:3])],
-                          what="settings", found=_named(messages, PERFECT[:3]), where="2.3 to 2.5"),
-        verdicts.by_share("Merging takes fewer control messages than covering", "fewer",
-                          [_is_falling(*each) for each in _settings(messages, (COVERING, MERGING))],
-                          what="settings", found=_ratios_told(messages, MERGING, COVERING), where="2.6",
-                          remark=f"{_RETOLD} The entries are fewer all the same: "
-                          f"{_ratios_told(entries, MERGING, COVERING)}."),
-        *(
-            verdicts.by_trend(f"The more alike, the more {name} saves (entries, as a share of those of simple routing, "
-                              "over the number of shares)", "depends on similarity", SHARE_COUNTS, _saved(rows, name),
-                              is_rising=False, where=where)
-            for name, where in ((IDENTITY, "2.4"), (COVERING, "2.5"), (MERGING, "2.6"))
+        judged("simple-knows-all", [row["entries"] == others * count for row in simple]),
+        judged(
+            "simple-tells-all",
+            [
+                row["subscribe messages"] == others * count and row["cancel messages"] == others * (count // 5)
+                for row in simple
+            ],
         ),
-        verdicts.by_share("Nothing is lost in quality: identity, covering and merging carry exactly the events that "
-                          "simple routing carries", "the same",
-                          [_is_same(rows, each, PERFECT) for each in SHARE_COUNTS],
-                          what="settings", where="1, 2.4 to 2.6"),
-        verdicts.by_share("Every strategy delivers the same", "the same",
-                          [len({row["delivered"] for row in rows if row["shares"] == each}) == 1
-                           for each in SHARE_COUNTS], what="settings", where="2.2"),
-        verdicts.by_share("With covering, a cancellation carries what takes its place (more filters and keys in it "
-                          "than with simple routing)", "covered ones are told again",
-                          [_is_falling(*each) for each in _settings(carried, (COVERING, SIMPLE))], what="settings",
-                          found=_ratios_told(carried, COVERING, SIMPLE), where="2.5"),
-        verdicts.by_share("Imperfect merging carries more events than perfect routing", "irrelevant ones too",
-                          [one > two for one, two in zip(_all(rows, IMPERFECT, "event messages"),
-                                                         _all(rows, SIMPLE, "event messages"), strict=True)],
-                          what="settings", where="2.6"),
-        verdicts.by_share("Imperfect merging has fewer entries than perfect merging", "fewer",
-                          [_is_falling(*each) for each in _settings(entries, (MERGING, IMPERFECT))], what="settings",
-                          found=_ratios_told(entries, IMPERFECT, MERGING), where="2.6"),
-    )  # fmt: skip
+        judged(
+            "flooding",
+            [
+                row["subscribe messages"] + row["cancel messages"] == 0 and row["event messages"] == others * count
+                for row in rows
+                if row["strategy"] == FLOODING
+            ],
+        ),
+        judged(
+            "tables-shrink",
+            [_is_falling(*each) for each in _settings(entries, PERFECT)],
+            found=_named(entries, PERFECT),
+        ),
+        judged(
+            "control-messages-shrink",
+            [_is_falling(*each) for each in _settings(messages, PERFECT[:3])],
+            found=_named(messages, PERFECT[:3]),
+        ),
+        judged(
+            "merging-fewer-messages",
+            [_is_falling(*each) for each in _settings(messages, (COVERING, MERGING))],
+            found=_ratios_told(messages, MERGING, COVERING),
+            remark=f"{_RETOLD} The entries are fewer all the same: {_ratios_told(entries, MERGING, COVERING)}.",
+        ),
+        *(
+            judged("more-alike-saves-more", SHARE_COUNTS, _saved(rows, name), name=name)
+            for name in (IDENTITY, COVERING, MERGING)
+        ),
+        judged("nothing-lost", [_is_same(rows, each, PERFECT) for each in SHARE_COUNTS]),
+        judged(
+            "same-deliveries",
+            [len({row["delivered"] for row in rows if row["shares"] == each}) == 1 for each in SHARE_COUNTS],
+        ),
+        judged(
+            "cancellation-carries",
+            [_is_falling(*each) for each in _settings(carried, (COVERING, SIMPLE))],
+            found=_ratios_told(carried, COVERING, SIMPLE),
+        ),
+        judged(
+            "imperfect-more-events",
+            [
+                one > two
+                for one, two in zip(
+                    _all(rows, IMPERFECT, "event messages"), _all(rows, SIMPLE, "event messages"), strict=True
+                )
+            ],
+        ),
+        judged(
+            "imperfect-fewer-entries",
+            [_is_falling(*each) for each in _settings(entries, (MERGING, IMPERFECT))],
+            found=_ratios_told(entries, IMPERFECT, MERGING),
+        ),
+    )
 
 
 def _settings(counts: dict[str, list[float]], strategies: tuple[str, ...]) -> list[tuple[float, ...]]:

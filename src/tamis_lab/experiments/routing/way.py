@@ -18,12 +18,14 @@ from tamis.selectivity import Sample
 from tamis.simulation import TOPOLOGIES, Network
 from tamis.simulation.occurrences import Carried, Delivered
 from tamis.simulation.topologies import names
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Experiment, Picture, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.ways_drawn import drawn_ways
+from tamis_lab.experiments.statements import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+judged = Judge("routing", "way")
 
 BROKER_COUNT = 7
 WANTED = {
@@ -128,19 +130,11 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 def _claims(ways: list[Way]) -> tuple[Claim, ...]:
     flooded, perfect, pruned = ways
     return (
-        verdicts.by_value("Flooding takes the event to every other broker: messages", BROKER_COUNT - 1,
-                          len(flooded.stops) - 1, within=0, where="Mühl et al. 2002, 2.2"),
-        verdicts.by_share("Under merging, each broker it gets to has an interested client, or passes it on to one",
-                          "only where it is needed", [bool(stop.delivered or stop.sent) for stop in perfect.stops[1:]],
-                          what="brokers", where="Mühl et al. 2002, 2.2, 2.6"),
-        verdicts.by_direction("Pruned filters let it go farther than it has to (messages)",
-                              "more general entries", (len(pruned.stops) - 1) / (len(perfect.stops) - 1), is_more=True,
-                              unit="times as many as are needed",
-                              where="Bittner 2008, 6.3"),
-        verdicts.by_share("It gets to the same subscribers in the end", "delivery stays exact",
-                          [each.delivered == perfect.delivered for each in ways], what="strategies",
-                          where="Bittner 2008, 6.1"),
-    )  # fmt: skip
+        judged("flooding-everywhere", len(flooded.stops) - 1),
+        judged("merging-only-interested", [bool(stop.delivered or stop.sent) for stop in perfect.stops[1:]]),
+        judged("pruned-goes-farther", (len(pruned.stops) - 1) / (len(perfect.stops) - 1)),
+        judged("same-subscribers", [each.delivered == perfect.delivered for each in ways]),
+    )
 
 
 def _row(each: Way, stop: Stop) -> Row:

@@ -12,13 +12,15 @@ import numpy as np
 
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import exact, play
 from tamis_lab.experiments.topk.sizes import SIGMA, Sizes, sizes_of
 
 if TYPE_CHECKING:
     from tamis_lab.experiments.topk.points import Points
+
+judged = Judge("topk", "errors")
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
 
@@ -53,26 +55,15 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     worst = max(row["error"] for row in rows if row["stream"] != "random")
     claims = (
         *(
-            verdicts.by_share(
-                f"With {share:.0%} of the candidates there are practically no errors",
-                "practically none",
+            judged(
+                "practically-no-errors",
                 [row["error"] <= SIGMA for row in rows if row["share"] == share and row["stream"] == "random"],
-                what="k",
-                where="3.8.5, figure 3.15",
+                share=share,
             )
             for share in (1.0, 0.75, 0.5)
         ),
-        verdicts.by_direction(
-            "On streams that are not in random order there are many",
-            "not meant for them",
-            max(worst, 1e-9) / SIGMA,
-            is_more=True,
-            where="3.4.2",
-            unit="times the bound",
-        ),
-        verdicts.by_share(
-            "The order of such a stream can be noticed in time (ours)", "-", noticed, what="streams", where="ours"
-        ),
+        judged("many-out-of-order", max(worst, 1e-9) / SIGMA),
+        judged("order-noticed", noticed),
     )
     plot = Plot(
         "Errors of PA with fewer candidates than the limit",

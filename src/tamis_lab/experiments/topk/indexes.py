@@ -10,8 +10,11 @@ from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.errors import DisagreementError
 from tamis_lab.experiments.measuring import cpu_s, undisturbed
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.points import as_events, datasets, nearest
 from tamis_lab.experiments.topk.sizes import sizes_of
+
+judged = Judge("topk", "indexes")
 
 K = 3
 _WARM, _TIMED = 300, 200
@@ -49,22 +52,9 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     times = {(row["points"], row["index"]): row["event_us"] for row in rows}
     gains = {dataset: times[dataset, "columns"] / times[dataset, "grid"] for dataset in datasets()}
     elsewhere = verdicts.geometric_mean([gain for dataset, gain in gains.items() if dataset != "uniform"])
-    remark = (
-        "Published against a loop in Java that asks every subscription; ours asks them in compiled columns, several at "
-        "a time, and most of the time goes into those that are concerned."
-    )
     claims = (
-        verdicts.by_direction(
-            "On uniform points a grid gains much", "much", gains["uniform"], is_more=True, where="3.8.3", remark=remark
-        ),
-        verdicts.by_direction(
-            "It gains more on uniform points than on others",
-            "little elsewhere",
-            gains["uniform"] / elsewhere,
-            is_more=True,
-            where="3.8.3",
-            remark=remark,
-        ),
+        judged("grid-gains", gains["uniform"]),
+        judged("uniform-gains-more", gains["uniform"] / elsewhere),
     )
     places = tuple(range(1, len(gains) + 1))
     lines = tuple(Line(index, places, tuple(times[dataset, index] for dataset in gains)) for index in INDEXES)

@@ -6,8 +6,11 @@ import numpy as np
 
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import VARIANTS, checked, exact, play, ranking_of
 from tamis_lab.experiments.topk.sizes import sizes_of
+
+judged = Judge("topk", "kept")
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
@@ -27,39 +30,21 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     law = [k * (1 + sum(1 / each for each in range(k + 1, sizes.n + 1))) for k in sizes.ks]
     at = f"k = {sizes.ks[-1]}, n = {sizes.n:,}"
     claims = (
-        verdicts.by_ratio(
-            "SA keeps k (1 + ln(n / k)) events, about",
-            1.0,
-            verdicts.geometric_mean([mine / theirs for mine, theirs in zip(kept["SA"], law, strict=True)]),
-            where="3.7",
+        judged(
+            "strict-law", verdicts.geometric_mean([mine / theirs for mine, theirs in zip(kept["SA"], law, strict=True)])
         ),
-        verdicts.by_ratio("RA keeps a tenth more than SA", 1.1, kept["RA"][-1] / kept["SA"][-1], where="3.8.2", at=at),
-        verdicts.by_share(
-            "PA keeps fewer events than RA for k > 1",
-            "for k > 1",
-            [mine < theirs for mine, theirs in zip(kept["PA"][1:], kept["RA"][1:], strict=True)],
-            what="k",
-            where="3.8.2, figure 3.12",
-            remark="In a window that is not much larger than k there is little to prune.",
+        judged("relaxed-a-tenth-more", kept["RA"][-1] / kept["SA"][-1], at=at),
+        judged(
+            "probabilistic-fewer", [mine < theirs for mine, theirs in zip(kept["PA"][1:], kept["RA"][1:], strict=True)]
         ),
-        verdicts.by_ratio(
-            "At k = 81 PA keeps a quarter of what the exact algorithms keep",
-            4.0,
-            kept["RA"][-1] / kept["PA"][-1],
-            where="3.8.2",
-            at=at,
-            remark="Published for windows of 40,000; the factor grows with the window.",
-        ),
-        verdicts.by_share(
-            "Behind a filter fewer events are kept than without one",
-            "fewer",
+        judged("probabilistic-a-quarter", kept["RA"][-1] / kept["PA"][-1], at=at),
+        judged(
+            "filters-keep-fewer",
             [
                 row["kept"] < kept[row["algorithm"][:2]][sizes.ks.index(row["k"])]
                 for row in rows
                 if len(row["algorithm"]) == 4
             ],
-            what="settings",
-            where="3.8.2",
         ),
     )
     lines = tuple(Line(name, sizes.ks, tuple(kept[name])) for name in ("SA", "RA", "PA", "SAPF", "RAPF"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tamis.topk.candidate_limits import candidate_limit
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Scale, Tell
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.sizes import SIGMA
+
+judged = Judge("topk", "limits")
 
 KS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 PUBLISHED = {
@@ -29,16 +31,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         for n, limits in PUBLISHED.items()
         for k, published in zip(KS, limits, strict=True)
     ]
-    claims = (
-        verdicts.by_share(
-            "The limits of candidates are those of the table",
-            "90 limits",
-            [row["limit"] == row["published"] for row in rows],
-            what="limits",
-            where="table 3.2",
-            remark="The bound is printed with a binomial that does not give the table; ours is the corrected one.",
-        ),
-    )
+    claims = (judged("table", [row["limit"] == row["published"] for row in rows]),)
     lines = tuple(
         Line(f"k = {k}", tuple(PUBLISHED), tuple(row["limit"] for row in rows if row["k"] == k)) for k in KS[::2]
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.language.expressions import Compare, Literal
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Bars, Experiment, Result, Row, Scale, Tell
 from tamis_lab.experiments.errors import DisagreementError
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.points import as_events, distances, nearest, uniform
 from tamis_lab.experiments.topk.sizes import sizes_of
 from tamis_lab.topk.central import (
@@ -28,6 +28,8 @@ from tamis_lab.topk.central import (
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.topk.ranked import Ranked
+
+judged = Judge("topk", "messages")
 
 K = 3
 KINDS = ("subscribe", "publish", "notify", "update")
@@ -73,52 +75,16 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     counts = {row["strategy"]: sum(row[kind] for kind in KINDS) for row in rows}
     updates = {row["strategy"]: row["update"] for row in rows}
     every = next(row for row in rows if row["strategy"].endswith("every change"))
-    remark = (
-        "A ball in four dimensions passes the edge of some cell nearly as often as it moves; a box of cells does not."
-    )
     claims = (
-        verdicts.by_share(
-            "The running example takes 6, 14 and 5 messages",
-            "6, 14, 5",
-            [_example(name) == expected for name, expected in EXAMPLE.items()],
-            what="strategies",
-            where="5.1",
-        ),
-        verdicts.by_ratio(
-            "Publication flooding costs the same for ranked as for Boolean subscriptions",
-            1.0,
-            counts["publication flooding"] / counts["publication flooding, Boolean"],
-            where="5.2.1",
-        ),
-        verdicts.by_order(
-            "Subscription flooding costs most, and selective routing least",
-            ("subscription flooding, every change", "publication flooding", "selective routing"),
-            {name: float(count) for name, count in counts.items()},
-            where="5.2, 5.3",
-        ),
-        verdicts.by_direction(
-            "With subscription flooding nearly all messages tell of thresholds",
-            "not well suited",
-            every["update"] / (every["subscribe"] + every["notify"]),
-            is_more=True,
-            where="5.3.1",
-            unit="times all others",
-        ),
-        verdicts.by_direction(
-            "Telling of cells takes much fewer of them",
-            "much fewer",
+        judged("running-example", [_example(name) == expected for name, expected in EXAMPLE.items()]),
+        judged("publication-flooding-alike", counts["publication flooding"] / counts["publication flooding, Boolean"]),
+        judged("order", {name: float(count) for name, count in counts.items()}),
+        judged("thresholds-dominate", every["update"] / (every["subscribe"] + every["notify"])),
+        judged(
+            "cells-fewer",
             updates["subscription flooding, every change"] / max(1, updates["subscription flooding, cells"]),
-            is_more=True,
-            where="5.3.1, figure 5.9",
-            remark=remark,
         ),
-        verdicts.by_direction(
-            "Where the radius is chosen badly, Boolean subscriptions cost more messages than ranked ones",
-            "significantly more",
-            counts["selective routing, Boolean, twice the radius"] / counts["selective routing"],
-            is_more=True,
-            where="5.3.2, figure 5.10",
-        ),
+        judged("bad-radius", counts["selective routing, Boolean, twice the radius"] / counts["selective routing"]),
     )
     shares = {
         row["strategy"]: tuple(row[kind] / counts[row["strategy"]] for kind in KINDS)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import checked, exact, play, ranking_of
 from tamis_lab.experiments.topk.points import distances, uniform
 from tamis_lab.experiments.topk.sizes import DIMENSIONS, Sizes, sizes_of
+
+judged = Judge("topk", "thresholds")
 
 _CENTRES = 3
 _SCORE, _AT_K, _AT_N = 0.09, 9, 40_000
@@ -27,47 +29,18 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     # Of n uniform points a ball with k of them has a volume of about k / n.
     expected = _SCORE * (_AT_N / sizes.n) ** (1 / DIMENSIONS)
     claims = (
-        verdicts.by_share(
-            "The threshold of PA is lower than that of RAPF",
-            "always",
-            [mine < theirs for mine, theirs in zip(over_k["PA"], over_k["RAPF"], strict=True)],
-            what="k",
-            where="4.4, figure 4.6",
+        judged(
+            "probabilistic-lower", [mine < theirs for mine, theirs in zip(over_k["PA"], over_k["RAPF"], strict=True)]
         ),
-        verdicts.by_trend(
-            "PA's threshold rises with k", "rises", sizes.ks, over_k["PA"], is_rising=True, where="4.4, figure 4.6"
-        ),
-        verdicts.by_trend(
-            "PA's threshold falls with the window",
-            "falls",
-            [row["n"] for row in by_n],
-            [row["PA"] for row in by_n],
-            is_rising=False,
-            where="4.4, figure 4.6",
-        ),
-        verdicts.by_equality(
-            "RAPF's threshold does not depend on the window",
-            "constant",
-            {f"n = {row['n']:,}": row["RAPF"] for row in by_n},
-            where="4.4, figure 4.6",
-            within=1.1,
-        ),
-        verdicts.by_trend(
-            "The score of the k-th best rises with k",
-            "rises",
-            sizes.ks,
-            over_k["score"],
-            is_rising=True,
-            where="4.4, figure 4.7",
-        ),
-        verdicts.by_ratio(
-            "The ninth nearest of 40,000 uniform points is 0.09 away",
-            expected,
+        judged("rises-with-k", sizes.ks, over_k["PA"]),
+        judged("falls-with-window", [row["n"] for row in by_n], [row["PA"] for row in by_n]),
+        judged("filter-independent-of-window", {f"n = {row['n']:,}": row["RAPF"] for row in by_n}),
+        judged("kth-rises", sizes.ks, over_k["score"]),
+        judged(
+            "ninth-nearest",
             by_n[-1]["score"],
-            where="4.4",
-            unit="units",
+            published=expected,
             at=f"with {sizes.n:,} points, for which the published value is scaled",
-            about=1.3,
         ),
     )
     lines = tuple(Line(what, sizes.ks, tuple(over_k[what])) for what in ("PA", "RAPF", "score"))

@@ -7,8 +7,11 @@ import numpy as np
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.measuring import undisturbed
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import VARIANTS, checked, exact, play, ranking_of
 from tamis_lab.experiments.topk.sizes import sizes_of
+
+judged = Judge("topk", "times")
 
 GROUPS = {
     "strict": ("SA", "SASF", "RASF"),
@@ -16,7 +19,6 @@ GROUPS = {
     "probabilistic": ("PA", "SAPF", "RAPF"),
 }
 """By what looks at every event: the ranking where there is no filter, else the filter."""
-_LISTS = "Ours keep sorted lists in Python, whose insertions are quick; the thesis has linked lists and trees in Java."
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
@@ -40,37 +42,13 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     last = {group: verdicts.geometric_mean([times[name][-1] for name in names]) for group, names in GROUPS.items()}
     at = f"k = {sizes.ks[-1]}"
     claims = (
-        verdicts.by_order(
-            "What looks at every event decides: strict is slowest, then relaxed, then probabilistic",
-            tuple(GROUPS),
-            last,
-            where="3.8.3, figure 3.13",
-            remark=_LISTS,
-        ),
-        verdicts.by_direction(
-            "RA is faster than SA for k > 1",
-            "faster",
-            times["SA"][-1] / times["RA"][-1],
-            is_more=True,
-            where="3.8.3",
-            at=at,
-            remark=_LISTS,
-        ),
-        verdicts.by_share(
-            "PA is the fastest of all",
-            "for every k",
+        judged("order", last),
+        judged("relaxed-faster", times["SA"][-1] / times["RA"][-1], at=at),
+        judged(
+            "probabilistic-fastest",
             [times["PA"][place] == min(each[place] for each in times.values()) for place in range(len(sizes.ks))],
-            what="k",
-            where="3.8.3",
         ),
-        verdicts.by_equality(
-            "PA takes about the same time for every k",
-            "almost flat",
-            {f"k = {k}": time for k, time in zip(sizes.ks, times["PA"], strict=True)},
-            where="3.8.3",
-            within=2.0,
-            remark="In a short window many events are candidates; at the published 40,000 hardly one in 500 is.",
-        ),
+        judged("alike-for-every-k", {f"k = {k}": time for k, time in zip(sizes.ks, times["PA"], strict=True)}),
     )
     lines = tuple(Line(name, sizes.ks, tuple(times[name])) for name in VARIANTS)
     plot = Plot("Time for an event and a subscription", "k", "microseconds", lines, is_log_x=True, is_log_y=True)

@@ -8,11 +8,13 @@ import numpy as np
 
 from tamis.topk.closed_form import entering_times
 from tamis.topk.windows import TimeWindow
-from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import exact
 from tamis_lab.experiments.topk.points import datasets, distances, uniform
 from tamis_lab.experiments.topk.sizes import sizes_of
+
+judged = Judge("topk", "volume")
 
 K = 9
 RATES = (1, 2, 4)
@@ -41,45 +43,14 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     by_rate = [_by_rate(rate, k, radius, sizes.count, sizes.n, seed, tell) for rate in RATES]
     endless = exact(np.random.default_rng(seed).random(sizes.count), 1, 10 * sizes.count)
     claims = (
-        verdicts.by_equality(
-            "What a ranked subscription is told does not depend on where the points lie",
-            "independent",
-            {row["points"]: row["ranked"] for row in rows},
-            where="4.4, figure 4.8",
-            within=1.15,
+        judged("ranked-alike", {row["points"]: row["ranked"] for row in rows}),
+        judged("boolean-depends", max(boolean.values()) / min(boolean.values())),
+        judged(
+            "radius", even["Boolean, 1.25 of the radius"] / max(even["Boolean, 0.8 of the radius"], 0.1) / (1.25 / 0.8)
         ),
-        verdicts.by_direction(
-            "What a Boolean one is told does",
-            "strongly",
-            max(boolean.values()) / min(boolean.values()),
-            is_more=True,
-            where="4.4, figure 4.8",
-        ),
-        verdicts.by_direction(
-            "A little more radius is much more to be told",
-            "drastically",
-            even["Boolean, 1.25 of the radius"] / max(even["Boolean, 0.8 of the radius"], 0.1) / (1.25 / 0.8),
-            is_more=True,
-            where="4.4, figure 4.8",
-            unit="times what the radius grew",
-        ),
-        verdicts.by_equality(
-            "With a time window, more events a second do not mean more to be told",
-            "independent",
-            {f"{rate} times": ranked for rate, (ranked, _) in zip(RATES, by_rate, strict=True)},
-            where="4.4, figure 4.9",
-            within=1.15,
-        ),
-        verdicts.by_ratio(
-            "For a Boolean subscription they do", float(RATES[-1]), by_rate[-1][1] / by_rate[0][1], where="figure 4.9"
-        ),
-        verdicts.by_ratio(
-            "In an endless window only records are told: ln N + 0.58 of them",
-            math.log(sizes.count) + 0.58,
-            float(len(endless)),
-            where="2.4, example 2.4",
-            unit="events",
-        ),
+        judged("rate-ranked", {f"{rate} times": ranked for rate, (ranked, _) in zip(RATES, by_rate, strict=True)}),
+        judged("rate-boolean", by_rate[-1][1] / by_rate[0][1]),
+        judged("records", float(len(endless)), published=math.log(sizes.count) + 0.58),
     )
     lines = (
         Line("ranked", RATES, tuple(ranked for ranked, _ in by_rate)),

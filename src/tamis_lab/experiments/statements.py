@@ -1,0 +1,161 @@
+"""What was published, statement by statement, and who judges it?
+
+The statements are data: `claims/LAB.toml` has, for each experiment, what was said, where, what of it is compared, the
+figure or direction that was published, and how far ours may be from it. An experiment measures, names the statement
+that a measurement is about, and leaves the rest to the judge, which is the same for all of them.
+
+    [["auction time"]]
+    key = "time"
+    text = "Time of Boolean filtering for that of counting, all classes, at 500,000 subscriptions"
+    where = "5.7.2, figure 5.5"
+    compare = "ratio"                 one of `JUDGEMENTS`
+    published = 0.73
+    about = 1.5                       the tolerance, and other options of the judgement
+
+`{word}` in a text stands for what the experiment says at that place. A statement that was made of several things names
+the words that tell them apart (`each`); then any value may be a table by these words. A `remark` says why ours may come
+out otherwise; one that many statements have stands under a name in `[remarks]`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+from tamis_lab.experiments import verdicts
+from tamis_lab.experiments.errors import LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis_lab.experiments.base import Claim
+
+FOLDER = Path(__file__).parent / "claims"
+JUDGEMENTS: dict[str, Callable[..., Claim]] = {
+    "ratio": verdicts.by_ratio,
+    "added": verdicts.by_added,
+    "direction": verdicts.by_direction,
+    "equality": verdicts.by_equality,
+    "value": verdicts.by_value,
+    "limit": verdicts.by_limit,
+    "order": verdicts.by_order,
+    "trend": verdicts.by_trend,
+    "line": verdicts.by_line,
+    "share": verdicts.by_share,
+}
+"""What can be compared, and who compares it."""
+_FIELDS = ("key", "text", "where", "compare", "published")
+_MEASURED = {"at", "found"}
+"""What only a run knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One published statement, or one that was made of several things."""
+
+    key: str
+    text: str
+    where: Any
+    compare: str
+    published: Any
+    """A figure, words, or an order of names; None if it follows from the sizes of the run."""
+    each: tuple[str, ...]
+    """The words that tell apart what it was said of."""
+    options: dict[str, Any]
+
+    @property
+    def words(self) -> set[str]:
+        """The words of the text that an experiment fills in."""
+        return {name for _, name, _, _ in Formatter().parse(self.text) if name}
+
+
+@cache
+def statements(lab: str, folder: Path = FOLDER) -> dict[str, dict[str, Statement]]:
+    """Return the statements of a lab, by experiment and key.
+
+    >>> statements("filtering")["auction time"]["time"].published
+    0.73
+    """
+    document = tomllib.loads((folder / f"{lab}.toml").read_text("utf-8"))
+    remarks = document.pop("remarks", {})
+    for entry in (entry for entries in document.values() for entry in entries if "remark" in entry):
+        entry["remark"] = remarks.get(entry["remark"], entry["remark"])
+    return {
+        experiment: _by_key(
+            f"{lab}.toml, {experiment}", [_read(f"{lab}.toml, {experiment}", entry) for entry in entries]
+        )
+        for experiment, entries in document.items()
+    }
+
+
+def _by_key(place: str, found: list[Statement]) -> dict[str, Statement]:
+    by_key = {statement.key: statement for statement in found}
+    if len(by_key) != len(found):
+        raise LabError(f"{place}: two statements have one key; expected a key for each")
+    return by_key
+
+
+def _read(place: str, entry: dict[str, Any]) -> Statement:
+    """Return a statement, having seen that the judge can take it."""
+    place = f"{place}, {entry.get('key', 'a statement without key')!r}"
+    missing = [name for name in _FIELDS[:-1] if not entry.get(name)]
+    if missing:
+        raise LabError(f"{place}: {', '.join(missing)} missing; a statement has {', '.join(_FIELDS)}")
+    if entry["compare"] not in JUDGEMENTS:
+        raise LabError(f"{place}: there is no comparison {entry['compare']!r}, only {', '.join(JUDGEMENTS)}")
+    options = {name: value for name, value in entry.items() if name not in (*_FIELDS, "each")}
+    taken = inspect.signature(JUDGEMENTS[entry["compare"]]).parameters.keys() - {"statement", "where", *_MEASURED}
+    unknown = options.keys() - taken
+    if unknown:
+        raise LabError(f"{place}: a comparison by {entry['compare']} takes no {', '.join(sorted(unknown))}")
+    statement = Statement(
+        entry["key"],
+        entry["text"],
+        entry["where"],
+        entry["compare"],
+        entry.get("published"),
+        tuple(entry.get("each", ())),
+        options,
+    )
+    if not set(statement.each) <= statement.words:
+        raise LabError(f"{place}: each of {', '.join(statement.each)} is to be a word of the text")
+    return statement
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges what an experiment measured, by what was published.
+
+    >>> judged = Judge("filtering", "auction time")
+    >>> claim = judged("time", 0.8, at="at 1,000")
+    >>> claim.key, claim.published, claim.ours, claim.verdict
+    ('time', '0.73 times', '0.80 times, at 1,000', <Verdict.AGREES: 'agrees'>)
+    """
+
+    lab: str
+    experiment: str
+
+    def __call__(self, key: str, *measured: Any, **given: Any) -> Claim:
+        """Compare what was measured with a statement.
+
+        What is given are the words of the text, and what only the run knows: where it was measured, a reason why it may
+        have come out otherwise.
+        """
+        statement = statements(self.lab)[self.experiment][key]
+        words = {name: given.pop(name) for name in statement.words}
+        which = ", ".join(str(words[name]) for name in statement.each)
+
+        def of_these(value: Any) -> Any:
+            return value[which] if isinstance(value, dict) else value
+
+        published = given.pop("published") if statement.published is None else of_these(statement.published)
+        options = {name: of_these(value) for name, value in statement.options.items()} | given
+        claim = JUDGEMENTS[statement.compare](
+            statement.text.format(**words), published, *measured, where=of_these(statement.where), **options
+        )
+        return replace(claim, key=f"{key} ({which})" if which else key)
