@@ -31,7 +31,7 @@ def local(workload, measure):
 
 @pytest.mark.parametrize("measure", ["accuracy", "memory", "occurrence"])
 def test_the_order_on_spark_is_that_of_the_queue(spark, workload, measure):
-    from tamis.spark.pruning import pruning_order
+    from tamis.spark import pruning_order
 
     texts, sample = workload
     frame = spark.createDataFrame(list(enumerate(texts)), "subscription_id long, condition string").repartition(3)
@@ -49,7 +49,7 @@ def test_the_order_on_spark_is_that_of_the_queue(spark, workload, measure):
     [Goal(count=333), Goal(threshold=0.01), Goal(reduction=0.4), Goal(memory_bytes=12_000)],
 )
 def test_every_goal_ends_where_it_ends_locally(spark, workload, goal):
-    from tamis.spark.pruning import pruned
+    from tamis.spark import pruned
 
     texts, sample = workload
     frame = spark.createDataFrame(list(enumerate(texts)), "subscription_id long, condition string").repartition(3)
@@ -66,7 +66,7 @@ def test_every_goal_ends_where_it_ends_locally(spark, workload, goal):
 
 
 def test_what_is_no_condition_is_left_alone(spark):
-    from tamis.spark.pruning import pruned, pruning_order
+    from tamis.spark import pruned, pruning_order
 
     rows = [("a", "x = 1 AND y = 2"), ("b", "x = "), ("c", None)]
     frame = spark.createDataFrame(rows, "name string, text string")

@@ -3,8 +3,8 @@
 On Spark, with the same language, the same compiled subscriptions and the same answers. `match` pairs a DataFrame of
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
-events of a table or a stream; `session` starts a small quiet Spark where there is none; `register` adds NATS, webhooks
-and folders of Parquet to what Spark reads and writes.
+events of a table or a stream; `pruned` generalises a table of subscriptions; `session` starts a small quiet Spark where
+there is none; `register` adds NATS, webhooks and folders of Parquet to what Spark reads and writes.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tamis.spark.changes import read_rejected
     from tamis.spark.exposition import MetricsPage
     from tamis.spark.kafka import kafka_events, kafka_messages, kafka_packages
+    from tamis.spark.pruning import pruned, pruning_order
     from tamis.spark.session import running, session
     from tamis.spark.sink import commits, read_matches
     from tamis.spark.sources import register
@@ -87,6 +88,8 @@ __all__ = [
     "match_stream",
     "matching",
     "nats_events",
+    "pruned",
+    "pruning_order",
     "read_matches",
     "read_rejected",
     "register",
@@ -113,6 +116,8 @@ _HOMES = {
     "match_stream": "streaming",
     "matching": "batch",
     "nats_events": "sources.nats_events",
+    "pruned": "pruning",
+    "pruning_order": "pruning",
     "read_matches": "sink",
     "read_rejected": "changes",
     "register": "sources",

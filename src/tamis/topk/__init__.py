@@ -4,9 +4,14 @@ A *ranked* subscription (`Ranked`) asks for the best k events of a sliding windo
 at the moment it first belongs to them. `TopK` hosts ranked and Boolean subscriptions together, over one of several
 algorithms: the naive one, which is the definition; strict, relaxed and probabilistic candidate pruning, with or without
 filters over a recent buffer; and `block`, which keeps the rankings of all subscriptions in arrays.
+
+What other nodes must know of a ranked subscription is its `Proxy`; `covers` says when one subscription makes another
+one's deliveries too, a `Merger` keeps one region around many, and a `Trace` of what happened says which promises were
+kept.
 """
 
 from tamis.topk.candidate_limits import candidate_limit
+from tamis.topk.covering import covers, warm_up
 from tamis.topk.delivery import Delivery
 from tamis.topk.errors import (
     BufferSizeError,
@@ -17,8 +22,11 @@ from tamis.topk.errors import (
     WindowError,
 )
 from tamis.topk.guard import OrderReport
+from tamis.topk.merging import Merger
 from tamis.topk.processor import TopK
+from tamis.topk.proxies import Proxy
 from tamis.topk.ranked import Ranked
+from tamis.topk.specification import Trace
 from tamis.topk.windows import CountWindow, TimeWindow
 
 __all__ = [
@@ -26,13 +34,18 @@ __all__ = [
     "CountWindow",
     "Delivery",
     "LateEventError",
+    "Merger",
     "OrderReport",
+    "Proxy",
     "Ranked",
     "RankedFormError",
     "SettingError",
     "TimeWindow",
     "TopK",
+    "Trace",
     "UnknownFilterError",
     "WindowError",
     "candidate_limit",
+    "covers",
+    "warm_up",
 ]
