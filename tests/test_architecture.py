@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,47 @@ def test_a_kernel_imports_nothing_else_of_tamis_but_kernels_of_its_own_package()
             own = f"{source.name}.{path.relative_to(source).parts[0]}."
             others = [name for name, _ in imports(path) if name.startswith("tamis")]
             assert all(name.startswith(own) and name.endswith(".kernels") for name in others), path
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_every_module_has_a_user_beside_the_tests():
+    """Some module imports it or something in it, or it is what Python or a command runs."""
+    paths = {module_name(path): path for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py"))}
+    used = {name for name in paths if name.endswith("__main__") or name in ENTRIES}
+    for own, path in paths.items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            else:
+                names = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+            used |= {name.rsplit(".", dots)[0] for name in names - {own} for dots in range(name.count(".") + 1)}
+    used |= {f"{package}.{home}" for package, homes in by_name() for home in homes}
+    assert sorted(paths.keys() - used) == []
+
+
+ENTRIES = ("tamis", "tamis.cli", "tamis.literature", "tamis_lab.matching.algorithms", "tamis_lab.experiments")
+"""What users import, and what the product imports by name."""
+
+
+def by_name():
+    """Yield packages whose names are imported when somebody asks for them, and the modules of these names."""
+    for path in SOURCE.rglob("__init__.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
+                yield module_name(path), set(ast.literal_eval(node.value).values())
+
+
+def test_the_architecture_names_every_module():
+    """By the end of its dotted name, in backticks: `axes`, `block/draft`, `simulation.network`."""
+    document = (SOURCE.parent.parent / "docs" / "architecture.md").read_text("utf-8")
+    named = {words.strip("/").replace("/", ".") for words in re.findall(r"`([^`\n]+)`", document)}
+    names = [module_name(path) for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py")) if path.stem[:2] != "__"]
+    ends = {name: {".".join(name.split(".")[start:]) for start in range(name.count(".") + 1)} for name in names}
+    assert sorted(name for name in names if not ends[name] & named) == []
 
 
 def test_every_module_says_what_it_is_for():
