@@ -19,8 +19,8 @@ setup: $(VENV)/ready  ## install everything into .venv, and find Java for Spark
 run: setup  ## the main job: auctions matched on a local Spark; artifacts/run/index.html shows what came of it
 	@$(BIN)/tamis pipeline
 
-test: setup  ## the tests, in minutes
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+test: setup  ## the tests, in minutes; of one package: make test P=language
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(if $(P),$(wildcard tests/$(P) src/tamis/$(P) src/$(P)))
 
 test-all: setup  ## the tests, the slow and heavy suites included, on new random examples
 	TAMIS_HYPOTHESIS=$${TAMIS_HYPOTHESIS:-exploring} $(BIN)/pytest -n $(WORKERS) --dist loadgroup

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -82,6 +84,28 @@ def test_a_kernel_imports_nothing_else_of_tamis_but_kernels_of_its_own_package()
             own = f"{source.name}.{path.relative_to(source).parts[0]}."
             others = [name for name, _ in imports(path) if name.startswith("tamis")]
             assert all(name.startswith(own) and name.endswith(".kernels") for name in others), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for source in (SOURCE, LAB) for path in sorted(source.rglob("__init__.py"))],
+    ids=lambda path: str(path.parent.relative_to(SOURCE.parent)),
+)
+def test_the_public_names_of_a_package_are_those_in_its_all_and_say_what_they_are(path):
+    if "spark" in path.parts:
+        pytest.importorskip("pyspark")
+    package = importlib.import_module(module_name(path))
+    own = {
+        name
+        for name, value in vars(package).items()
+        if getattr(value, "__module__", "").split(".")[0] in (SOURCE.name, LAB.name) and not name.startswith("_")
+    }
+    public = getattr(package, "__all__", [])
+    assert own <= set(public), f"{package.__name__} shows what is not in its __all__"
+    assert len(set(public)) == len(public)
+    for name in public:
+        value = getattr(package, name)
+        assert value.__doc__ or not (inspect.isroutine(value) or inspect.isclass(value)), name
 
 
 def module_name(path: Path) -> str:

@@ -9,6 +9,8 @@ names, `output` shows it: to people in colour, to programs as JSON.
 Exit codes are grep's: 0 is yes, 1 is no, 2 is a mistake in what was asked.
 """
 
+__all__ = ["main"]
+
 
 def main() -> None:
     """Run the command line."""

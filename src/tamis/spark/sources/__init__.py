@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SOURCES = (NatsDataSource, ParquetFolderDataSource, WebhookDataSource)
 
+__all__ = ["SOURCES", "NatsDataSource", "ParquetFolderDataSource", "WebhookDataSource", "register"]
+
 
 def register(spark: SparkSession) -> None:
     """Make the formats known to a session; once is enough, and more often does no harm."""

@@ -3,7 +3,10 @@
 One module for each question. `subjects` says who is compared.
 """
 
-from tamis_lab.experiments.base import Experiment
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tamis_lab.experiments.filtering import (
     auction_classes,
     auction_memory,
@@ -21,6 +24,9 @@ from tamis_lab.experiments.filtering import (
     time_shares,
     turning_points,
 )
+
+if TYPE_CHECKING:
+    from tamis_lab.experiments.base import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     module.EXPERIMENT
@@ -42,3 +48,5 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         time_shares,
     )
 )
+
+__all__ = ["EXPERIMENTS"]

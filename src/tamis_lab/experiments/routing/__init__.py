@@ -5,7 +5,10 @@ brokers an event gets to, `prunings` what prunings do to that, `coverings` what 
 long brokers take.
 """
 
-from tamis_lab.experiments.base import Experiment
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tamis_lab.experiments.routing import (
     advertised,
     both,
@@ -21,6 +24,9 @@ from tamis_lab.experiments.routing import (
     similarity,
     way,
 )
+
+if TYPE_CHECKING:
+    from tamis_lab.experiments.base import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     module.EXPERIMENT
@@ -40,3 +46,5 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         both_sides,
     )
 )
+
+__all__ = ["EXPERIMENTS"]

@@ -4,9 +4,17 @@ One module for each question. `sizes` says how large they are, `points` where th
 played through one ranking.
 """
 
-from tamis_lab.experiments.base import Experiment
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tamis_lab.experiments.topk import errors_made, indexes, kept, limits, messages, thresholds, times, volume
+
+if TYPE_CHECKING:
+    from tamis_lab.experiments.base import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     module.EXPERIMENT for module in (limits, kept, times, errors_made, indexes, thresholds, volume, messages)
 )
+
+__all__ = ["EXPERIMENTS"]
