@@ -154,6 +154,7 @@ class Judge:
             return value[which] if isinstance(value, dict) else value
 
         published = given.pop("published") if statement.published is None else of_these(statement.published)
+        assert not given.keys() & statement.options.keys(), "a run does not change what was written down beforehand"
         options = {name: of_these(value) for name, value in statement.options.items()} | given
         claim = JUDGEMENTS[statement.compare](
             statement.text.format(**words), published, *measured, where=of_these(statement.where), **options

@@ -56,9 +56,16 @@ def test_what_was_said_of_several_things_is_compared_for_each(judged):
     assert (one.verdict, two.verdict) == (Verdict.AGREES, Verdict.TURNED)
 
 
-def test_the_tolerance_is_that_of_the_statement(judged):
-    assert judged("first", 0.7, name="a").verdict is Verdict.AGREES
-    assert judged("first", 0.7, name="a", about=1.1).verdict is Verdict.DIRECTION
+@pytest.mark.parametrize(
+    ("about", "verdict"), [(1.5, Verdict.AGREES), (1.2, Verdict.DIRECTION), (1.1, Verdict.DIFFERS)]
+)
+def test_the_tolerance_is_that_of_the_statement(tmp_path, monkeypatch, about, verdict):
+    (tmp_path / "mine.toml").write_text(GOOD.replace("about = 1.5", f"about = {about}"))
+    monkeypatch.setattr("tamis_lab.experiments.statements.statements", lambda lab: statements(lab, tmp_path))
+    judged = Judge("mine", "one experiment")
+    assert judged("first", 0.7, name="a").verdict is verdict
+    with pytest.raises(AssertionError, match="written down beforehand"):
+        judged("first", 0.7, name="a", about=2.0)
 
 
 def test_what_only_the_run_knows_is_given_by_it(judged):
