@@ -29,8 +29,9 @@ from tamis.language.schema import Schema
 from tamis.matching import array_file
 from tamis.matching.axes import Axis, AxisKey
 from tamis.matching.block.draft import Draft
+from tamis.matching.block.kernels import Broad, Keys, Probes, Program, Runs
 from tamis.matching.block.maps import Maps
-from tamis.matching.block.segment import Segment
+from tamis.matching.block.segment import Segment, SortedAxes
 from tamis.matching.columns import Texts
 from tamis.matching.destinations import Destinations
 from tamis.matching.errors import SavedMatcherError
@@ -48,7 +49,10 @@ Part: TypeAlias = tuple[Any, npt.NDArray[np.bool_]]
 
 T = TypeVar("T")
 
-RECORDS = {record.__name__: record for record in (Segment, Draft, Maps, Axis, AxisKey, Texts)}
+RECORDS = {
+    record.__name__: record
+    for record in (Segment, SortedAxes, Program, Keys, Runs, Probes, Broad, Draft, Maps, Axis, AxisKey, Texts)
+}
 _SCALARS = (bool, int, float, str, Decimal, dt.date, type(None))
 _IN_JSON = (bool, int, float, str, type(None))
 
@@ -258,7 +262,7 @@ class _Writer:
             return {"condition": written(value)} if is_condition(value) else {"term": written(IsNull(value))}
         if isinstance(value, list) and value and all(isinstance(each, _SCALARS) for each in value):
             return self._scalars(name, value)
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple) and type(value) not in RECORDS.values():
             parts = [self.document(f"{name}.{number}", each) for number, each in enumerate(value)]
             return {"list" if isinstance(value, list) else "tuple": parts}
         if type(value) in RECORDS.values():
@@ -313,6 +317,8 @@ class _Reader:
         raise ValueError(f"no value is saved as {document!r}")
 
     def _record(self, kind: Any, found: dict[str, Any]) -> Any:
+        if issubclass(kind, tuple):
+            return kind(**{name: self.value(document) for name, document in found.items()})
         record = object.__new__(kind)
         for field in dataclasses.fields(kind):
             if not field.name.startswith("_"):
@@ -328,6 +334,8 @@ class _Reader:
 
 
 def _fields(record: Any) -> Iterable[str]:
+    if isinstance(record, tuple):
+        return record._fields  # type: ignore[attr-defined, no-any-return]  # a named tuple
     return (field.name for field in dataclasses.fields(record) if not field.name.startswith("_"))
 
 

@@ -88,7 +88,14 @@ def laid_out(clauses):
     table[:, kernels.TREE] = NONE
     table[:-1, kernels.OWNER] = np.arange(len(clauses))
     empty = np.zeros((0, 5), np.uint32)
-    return table, np.array(rows, np.uint32).reshape(-1, 3), empty, program.bitmaps
+    numbers = np.arange(len(clauses), dtype=np.uint32)
+    return kernels.Program(table, np.array(rows, np.uint32).reshape(-1, 3), empty, program.bitmaps, numbers, numbers)
+
+
+def one_row(leaf_count):
+    """A layout of one row, which has all leaves and is found by none of them."""
+    leaves_of_row = np.arange(leaf_count, dtype=np.uint32)
+    return kernels.Layout(np.array([0]), np.array([-1]), np.array([0, leaf_count]), leaves_of_row)
 
 
 def matches(clauses, codes):
@@ -109,7 +116,7 @@ def test_a_clause_holds_where_all_its_leaves_do(clauses, codes):
         (event, clause)
         for clause in range(len(clauses))
         for event in range(columns.shape[1])
-        if kernels.clause_holds(columns, event, np.uintp(clause), *program)
+        if kernels.clause_holds(columns, event, np.uintp(clause), program)
     }
     assert found == matches(clauses, codes)
 
@@ -124,15 +131,14 @@ def test_match_keys_finds_the_events_of_each_key_that_pass_its_clauses(clauses, 
     keys = np.arange(len(clauses))
     alive = np.array([number not in dead for number in keys])
     is_broad = np.zeros(len(clauses), np.bool_)
-    out = np.empty(room, np.uint16), np.empty(room, np.uint32)
-    found, key, clause = set(), 0, 0
-    while key < len(clauses):
-        key, clause, written = kernels.match_keys(
-            columns, order, starts, 0 * keys, keys, keys + 1, np.arange(len(clauses) + 1),
-            *laid_out(clauses), keys.astype(np.uint32), keys.astype(np.uint32), is_broad, alive,
-            np.empty(count + 1, np.uint16), key, clause, *out, None,
-        )  # fmt: skip
-        found |= set(zip(out[0][:written].tolist(), out[1][:written].tolist(), strict=True))
+    out = kernels.Matches(np.empty(room, np.uint16), np.empty(room, np.uint32))
+    block = kernels.SortedBlock(columns, order, starts)
+    runs = kernels.Runs(0 * keys, keys, keys + 1, np.arange(len(clauses) + 1), is_broad)
+    survivors = np.empty(count + 1, np.uint16)
+    found, run, row = set(), 0, 0
+    while run < len(clauses):
+        run, row, written = kernels.match_keys(block, runs, laid_out(clauses), alive, survivors, (run, row), out, None)
+        found |= set(zip(out.events[:written].tolist(), out.owners[:written].tolist(), strict=True))
     assert found == {
         (event, owner) for event, owner in matches(clauses, codes) if codes[0][event] == owner and owner not in dead
     }
@@ -145,10 +151,12 @@ def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(claus
     probes = np.tile(np.array([0, 0, 0xFFFF] * 3 + [0, 2, 1, 0, 0, 0, 0], np.uint16), (count, 1))
     out = np.empty(room, np.uint32)
     numbers = np.arange(count, dtype=np.uint32)
+    keys = kernels.Keys(
+        np.array([0, count, count]), np.array([0, count]), numbers, numbers + np.uint32(5), np.arange(count + 1), -1
+    )
     written = kernels.match_event(
-        np.array(event, np.uint32).reshape(-1, 1), np.array([0, count, count]), np.array([0, count]), -1,
-        numbers, numbers + np.uint32(5), np.arange(count + 1), np.zeros(2, np.uint8), probes,
-        *laid_out(clauses), np.ones(count, np.bool_), out, None,
+        np.array(event, np.uint32).reshape(-1, 1), keys, kernels.Probes(np.zeros(2, np.uint8), probes),
+        laid_out(clauses), np.ones(count, np.bool_), out, None,
     )  # fmt: skip
     expected = [
         owner
@@ -168,11 +176,9 @@ def test_probes_let_through_whatever_their_leaves_let_through(clause, event):
     firsts, lasts = (np.array(bounds, np.uint32) for bounds in zip(*((min(a, b), max(a, b)) for _, a, b in clause), strict=True)) if count else (np.zeros(0, np.uint32),) * 2  # fmt: skip
     probes = np.empty((1, 16), np.uint16)
     shifts = np.array([2, 2], np.uint8)
-    kernels.choose_probes(
-        np.array([0]), np.array([0, count]), np.arange(count, dtype=np.uint32), np.array([-1]),
-        np.array([axis for axis, _, _ in clause], np.uint32), np.zeros(count, np.uint8), firsts, lasts - firsts,
-        firsts, lasts, np.arange(count, dtype=np.float32), shifts, probes,
-    )  # fmt: skip
+    axes, costs = np.array([axis for axis, _, _ in clause], np.uint32), np.arange(count, dtype=np.float32)
+    table = kernels.LeafTable(axes, np.zeros(count, np.uint8), firsts, lasts - firsts, costs)
+    kernels.choose_probes(one_row(count), table, kernels.Hulls(firsts, lasts, costs), shifts, probes)
     passes = [
         (event[axis] >> 2) - first in range(span + 1)
         for axis, first, span in probes[0, :9].reshape(3, 3).astype(int).tolist()
@@ -191,26 +197,27 @@ def test_a_probe_tells_all_of_one_small_set(sets, event):
     count = len(sets)
     firsts, spans = np.empty(count, np.uint32), np.empty(count, np.uint32)
     numbers, starts = np.arange(count), np.cumsum([0, *map(len, sets)])
-    kernels.write_few(
-        numbers, numbers, starts, np.array([each for some in sets for each in some], np.int32), firsts, spans
-    )
+    operands = np.array([each for some in sets for each in some], np.int32)
+    kernels.write_few(numbers, numbers, kernels.SetTable(starts, operands), firsts, spans)
     shares = np.array([len(each) for each in sets], np.float32)
     probes = np.empty((1, 16), np.uint16)
-    kernels.choose_probes(
-        np.array([0]), np.array([0, count]), np.arange(count, dtype=np.uint32), np.array([-1]),
-        np.arange(count, dtype=np.uint32), np.full(count, FEW, np.uint8), firsts, spans,
-        np.zeros(count, np.uint32), np.full(count, 127, np.uint32), shares, np.zeros(count, np.uint8), probes,
-    )  # fmt: skip
+    axes = np.arange(count, dtype=np.uint32)
+    table = kernels.LeafTable(axes, np.full(count, FEW, np.uint8), firsts, spans, shares)
+    hulls = kernels.Hulls(np.zeros(count, np.uint32), np.full(count, 127, np.uint32), shares)
+    kernels.choose_probes(one_row(count), table, hulls, np.zeros(count, np.uint8), probes)
     assert probes[0, 9] == (count == 1)
     cheapest = int(np.argmin(shares))
     assert probes[0, 10] == cheapest
     leaves_of_clause = np.array([(8 * axis + FEW, firsts[axis], spans[axis]) for axis in range(count)], np.uint32)
     clauses = np.array([(0, NONE, 0, 0), (count, 0, 0, 0)], np.uint32)
+    none = np.zeros(1, np.uint32)
+    keys = kernels.Keys(np.zeros(4, np.int64), np.zeros(3, np.int64), none, none, np.array([0, 1]), 0)
+    program = kernels.Program(
+        clauses, leaves_of_clause, np.zeros((1, 5), np.uint32), np.zeros(1, np.uint64), none, none
+    )
     written = kernels.match_event(
-        np.array(event, np.uint32).reshape(-1, 1), np.zeros(4, np.int64), np.zeros(3, np.int64), 0,
-        np.zeros(1, np.uint32), np.zeros(1, np.uint32), np.array([0, 1]), np.zeros(3, np.uint8),
-        probes, clauses, leaves_of_clause, np.zeros((1, 5), np.uint32), np.zeros(1, np.uint64), np.ones(1, np.bool_),
-        np.empty(1, np.uint32), None,
+        np.array(event, np.uint32).reshape(-1, 1), keys, kernels.Probes(np.zeros(3, np.uint8), probes),
+        program, np.ones(1, np.bool_), np.empty(1, np.uint32), None,
     )  # fmt: skip
     assert written == all(code in {2 * each + 2 for each in some} for some, code in zip(sets, event, strict=False))
 
@@ -277,9 +284,8 @@ def test_a_match_is_repeated_where_an_earlier_clause_of_its_owner_holds(clauses,
     codes = np.array(event, np.uint32).reshape(-1, 1)
     hold = {owner for _, owner in matches(clauses, [[code] for code in event])} - ({0} if missing else set())
     for ordinal in range(len(clauses)):
-        found = kernels.is_repeated(
-            codes, np.uintp(0), np.uint32(0), np.uint32(ordinal), np.zeros(1, np.uint32), rows, *laid_out(clauses)
-        )
+        program = laid_out(clauses)._replace(owner_clauses=np.zeros(1, np.uint32), clause_rows=rows)
+        found = kernels.is_repeated(codes, np.uintp(0), np.uint32(0), np.uint32(ordinal), program)
         assert found == any(earlier < ordinal for earlier in hold)
 
 
@@ -301,24 +307,25 @@ def test_match_maps_finds_what_the_clauses_of_each_owner_hold_for_once(clauses, 
         kernels.fill_maps(
             columns[axis], count, each, 0, CODES, words, maps[base * words : (base + 2 * CODES + 1) * words]
         )
-    table, rows, empty, bitmaps = laid_out([leaves_of for _, leaves_of in clauses])
-    table[:-1, kernels.OWNER] = [owner for owner, _ in clauses]
-    terms = np.zeros((len(rows), 2), np.uint32)
+    program = laid_out([leaves_of for _, leaves_of in clauses])
+    program.clauses[:-1, kernels.OWNER] = [owner for owner, _ in clauses]
+    terms = np.zeros((len(program.leaves), 2), np.uint32)
     for index, (axis, (kind, asked)) in enumerate(pair for _, leaves_of in clauses for pair in leaves_of):
         if kind == INTERVAL:
             base = axis * (2 * CODES + 1) + CODES
             terms[index] = (kernels.EXACT_BIT + (kernels.DIFFERENCE << kernels.KIND_SHIFT) + base + asked[-1] + 1, base + asked[0])  # fmt: skip
     everything = np.array([(1 << min(64, count - 64 * word)) - 1 for word in range(words)], np.uint64)
     alive = np.array([owner not in dead for owner in range(3)])
-    out = np.empty(room, np.uint16), np.empty(room, np.uint32)
+    out = kernels.Matches(np.empty(room, np.uint16), np.empty(room, np.uint32))
+    broad = kernels.Broad(
+        np.arange(len(clauses), dtype=np.int32), terms, np.zeros(1, np.uint32), np.zeros((0, 4), np.uint32),
+        np.zeros(len(clauses) + 1, np.uint32),
+    )  # fmt: skip
+    block, work = kernels.MappedBlock(columns, maps, everything), kernels.Room(*np.empty((4, words), np.uint64))
     found, at = [], 0
     while at < len(clauses):
-        at, written = kernels.match_maps(
-            columns, np.arange(len(clauses), dtype=np.int32), maps, everything, terms, np.zeros(1, np.uint32),
-            np.zeros((0, 4), np.uint32), np.zeros(len(clauses) + 1, np.uint32), table, rows, empty, bitmaps, alive,
-            *np.empty((2, words), np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64), at, *out, None,
-        )  # fmt: skip
-        found += zip(out[0][:written].tolist(), out[1][:written].tolist(), strict=True)
+        at, written = kernels.match_maps(block, broad, program, alive, work, at, out, None)
+        found += zip(out.events[:written].tolist(), out.owners[:written].tolist(), strict=True)
     expected = {
         (event, clauses[number][0]) for event, number in matches([leaves_of for _, leaves_of in clauses], codes)
     }
@@ -335,7 +342,7 @@ def test_an_event_reaches_the_destinations_of_the_living_and_is_asked_until_it_r
     destinations = np.array([destination for destination, _ in twins], np.uint32)
     members = np.unique(destinations)
     reached = np.array([0, *before], np.uint64)
-    shortcut = (
+    shortcut = kernels.Reaching(
         np.zeros(1, np.uint32), np.array([0, len(members)], np.uint32), members, destinations,
         np.array([0, len(twins)], np.uint32), np.arange(len(twins), dtype=np.uint32),
         np.array([is_alive for _, is_alive in twins]), 1, reached, np.zeros(10, np.uint32),
@@ -346,7 +353,7 @@ def test_an_event_reaches_the_destinations_of_the_living_and_is_asked_until_it_r
     assert kernels.reach(np.uintp(event), kernels.find_targets(np.uint32(0), shortcut), shortcut) == (0 in living)
     after = [bits | (1 << event) * (number in living) for number, bits in enumerate(before, 1)]
     assert reached.tolist() == [0, *after]
-    assert not shortcut[-1][5:].any()
+    assert not shortcut.targets[5:].any()
 
 
 @given(maps=st.lists(st.sets(st.integers(0, 127)), max_size=4), room=st.sampled_from([1, 600]))
@@ -366,15 +373,13 @@ def test_the_buckets_of_a_set_are_listed_each_once(sets, longest):
     is_exact = np.empty(len(sets), np.bool_)
     members = np.array([member for each in sets for member in each], np.int32)
     sizes = np.bincount(buckets)
-    written = kernels.list_buckets(
-        np.arange(len(sets)), np.cumsum([0, *map(len, sets)]), members, buckets, sizes, 7, longest,
-        starts, lists, is_exact,
-    )  # fmt: skip
+    table = kernels.SetTable(np.cumsum([0, *map(len, sets)]), members)
+    written = kernels.list_buckets(np.arange(len(sets)), table, buckets, sizes, longest, starts, lists, is_exact)
     assert starts[-1] == written
     for index, each in enumerate(sets):
         mine = lists[starts[index] : starts[index + 1]].tolist()
         wanted = sorted({int(buckets[2 * member + 2]) for member in each})
-        assert mine == ([7 + bucket for bucket in wanted] if len(wanted) <= longest else [])
+        assert mine == (wanted if len(wanted) <= longest else [])
         if mine:
             assert is_exact[index] == all(sizes[bucket] == 1 for bucket in wanted)
 
@@ -472,7 +477,8 @@ def test_write_sets_writes_bitmaps_and_lists(sets, data):
     starts = np.cumsum([0, *map(len, sets)])
     members = np.array([member for each in sets for member in each], np.int32)
     numbers = np.arange(count)
-    kernels.write_sets(numbers, numbers, starts, members, np.full(count, CODES), is_in, places, kinds, words)
+    table = kernels.SetTable(starts, members)
+    kernels.write_sets(numbers, table, np.full(count, CODES), is_in, places, kinds, words)
     for index, each in enumerate(sets):
         codes = {2 * member + 2 for member in each}
         mine = words[places[index] : places[index] + lengths[index]].tolist()
@@ -494,7 +500,8 @@ def test_the_cheapest_leaf_is_chosen_and_the_others_follow_in_order(clauses, dat
     rows = np.arange(len(clauses))
     keeps = rows % 2 == 0
     leaf_starts, placed = np.empty(len(clauses) + 1, np.int64), np.empty(len(flat), np.uint32)
-    written = kernels.lay_out_leaves(rows, starts, flat, chosen, keeps, costs, leaf_starts, placed)
+    layout = kernels.Layout(rows, chosen, leaf_starts, placed)
+    written = kernels.lay_out_leaves(starts, flat, keeps, costs, layout)
     assert written == leaf_starts[-1]
     for row, clause in enumerate(clauses):
         mine = placed[leaf_starts[row] : leaf_starts[row + 1]].tolist()

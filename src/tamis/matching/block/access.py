@@ -22,9 +22,8 @@ import numpy as np
 from tamis.language.expressions import And, Between, Compare, Expression, In, Literal, Not
 from tamis.matching.axes import TRUTH
 from tamis.matching.block import kernels
-from tamis.matching.block.segment import leaf_codes
+from tamis.matching.block.segment import leaf_table
 from tamis.selectivity import operations as op
-from tamis.selectivity.shares import default_shares, observed_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,7 +159,7 @@ def _percent(share: float) -> str:
 def clause_plans(segment: Segment, place: int, sample: Events | None, schema: Schema | None) -> tuple[ClausePlan, ...]:
     """Return how the clauses of one subscription, the first of its twins, are laid out in a segment."""
     draft = segment.draft
-    clause_rows = segment.program[0][:-1]
+    clause_rows = segment.program.clauses[:-1]
     rows = np.flatnonzero(clause_rows[:, kernels.OWNER] == place)
     clauses = np.flatnonzero(draft.clause_owners == place)
     leaves = _LeafReader(draft, clauses, sample, schema)
@@ -176,11 +175,11 @@ def _clause_plan(segment: Segment, clause: int, rows: Ints, leaves: _LeafReader)
     tree = leaves.tree(clause)
     if not len(rows):
         return ClausePlan(NEVER, 0.0, 0, tuple(leaves.plan(leaf) for leaf in asked), tree)
-    keys = np.searchsorted(segment.key_clauses, rows, side="right") - 1
+    keys = np.searchsorted(segment.keys.rows, rows, side="right") - 1
     axis = int(segment.key_axes[keys[0]])
-    key = None if axis < 0 else leaves.key_among(asked, axis, segment.key_firsts[keys], segment.key_lasts[keys])
+    key = None if axis < 0 else leaves.key_among(asked, axis, segment.keys.firsts[keys], segment.keys.lasts[keys])
     share = 1.0 if key is None else leaves.plan(key).share
-    path = BITMAP if segment.is_broad[rows[0]] else KEY
+    path = BITMAP if segment.runs.is_broad[rows[0]] else KEY
     return ClausePlan(
         SCAN if key is None and path == KEY else path,
         share,
@@ -208,15 +207,14 @@ class _LeafReader:
             leaf_a=draft.leaf_a[numbers],
             leaf_b=draft.leaf_b[numbers],
         )
-        kinds, firsts, spans, _ = leaf_codes(small)
+        codes = None
         if sample is not None and sample.count:
             codes = [axis.codes(sample, schema) for axis in small.axes]
-            shares = observed_shares(small, kinds, firsts, spans, codes)
-        else:
-            shares = default_shares(small)
-        self._shares = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
+        table, _ = leaf_table(small, codes)
+        lasts = table.firsts + table.spans
+        self._shares = dict(zip(numbers.tolist(), table.shares.tolist(), strict=True))
         self._intervals = dict(
-            zip(numbers.tolist(), zip(firsts.tolist(), (firsts + spans).tolist(), strict=True), strict=True)
+            zip(numbers.tolist(), zip(table.firsts.tolist(), lasts.tolist(), strict=True), strict=True)
         )
 
     def plan(self, leaf: int, *, is_key: bool = False) -> LeafPlan:

@@ -383,7 +383,7 @@ class Block(Algorithm):
                 "open": len(self._open),
                 "axes": len({axis.key for part in self._parts for axis in part.segment.draft.axes}),
                 "clauses": sum(len(part.segment.draft.clause_owners) for part in self._parts),
-                "broad_clauses": sum(len(part.segment.broad_rows) for part in self._parts),
+                "broad_clauses": sum(len(part.segment.maps.broad.rows) for part in self._parts),
                 "twins": sum(
                     len(part.segment) - int(np.count_nonzero(np.diff(part.segment.twin_starts)))
                     for part in self._parts

@@ -1,15 +1,18 @@
-"""The compiled loops of the block matcher: arrays in, arrays out.
+"""The compiled loops of the block matcher: tables in, matches out.
 
 Throughout, an event's value on an axis is a *code*: 0 for NULL or a value of another kind, otherwise its rank
-among the axis's operands plus one. A segment's clauses are rows of four tables of unsigned 32-bit numbers (one row
-is one cache line or less, and few arguments make calls between kernels cheap):
+among the axis's operands plus one. What a segment has compiled travels into the loops as the tables below, each a named
+tuple that goes in whole. How they hang together, for a segment of three clauses under two keys:
 
-    leaves     WHAT FIRST SPAN                         a leaf: does the code lie in a set of codes? WHAT is the axis,
-                                                       times eight, plus the kind
-    trees      WHAT FIRST SPAN ON_TRUE ON_FALSE        a leaf of a tree, and where to go on from it
-    clauses    LEAVES TREE OWNER ORDINAL               where its leaves start (they end where the next clause's start),
-                                                       where its tree starts, whose it is, and which of the owner's
-    bitmaps                                            64-bit words: the members of sets
+    Keys        axis 0, code 4          axis 2, codes 2 to 9          a key is a leaf that events are sorted by
+                |                       |
+    rows        0           1           2                             one clause each, under the key that finds it
+                |           |           |
+    Program     leaves 0-1  leaves 2-2  leaves 3-5, tree at 0         what is checked behind the key
+                |           |           |
+    owners      7           3           7                             whose clause it is; 7 matches if either holds
+
+A row of `clauses`, `leaves` or `trees` is one cache line or less, so a clause costs one wait for memory, not six.
 
 There are six kinds of leaf:
 
@@ -19,9 +22,15 @@ There are six kinds of leaf:
     LISTED     the code is one of the SPAN sorted words that start at word FIRST
     UNLISTED   the code is not 0 and not one of them
     FEW        the code is twice a bit that is set in FIRST and SPAN together, on an axis of at most MOST_FEW operands
+
+Inside a loop the columns are taken out of their tables first: a call between compiled functions that passes an array
+counts references, which costs more than checking a leaf. Arrays are indexed by unsigned numbers for the same reason:
+a signed index is first tested for being negative.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -33,6 +42,224 @@ INTERVAL, OUTSIDE, MEMBER, LISTED, UNLISTED, FEW = 0, 1, 2, 3, 4, 5
 MOST_FEW = 63
 NONE = ACCEPT = 2**32 - 1
 REJECT = 2**32 - 2
+
+
+# -- Tables
+
+
+class Program(NamedTuple):
+    """What the rows of a segment ask. Invariant: `clauses` has one row more than there are, which ends the last one.
+
+    clauses        uint32[rows + 1, 4]  LEAVES TREE OWNER ORDINAL: where its leaves start (they end where the next row's
+                                        start), where its tree starts or NONE, whose it is, which of the owner's
+    leaves         uint32[:, 3]         WHAT FIRST SPAN: WHAT is the axis times eight, plus the kind
+    trees          uint32[:, 5]         WHAT FIRST SPAN ON_TRUE ON_FALSE: a leaf, and where to go on from it, counted
+                                        from the start of its tree
+    bitmaps        uint64[:]            the members of sets, where the leaves say
+    owner_clauses  uint32[owners]       where the clauses of each owner start in `clause_rows`
+    clause_rows    uint32[clauses]      the row of each clause, owner after owner; NONE for one that never holds
+    """
+
+    clauses: Any
+    leaves: Any
+    trees: Any
+    bitmaps: Any
+    owner_clauses: Any
+    clause_rows: Any
+
+
+class Keys(NamedTuple):
+    """Which rows an event reaches. Invariant: keys lie in the order of their axes, points before ranges, by first code.
+
+    axis_points  int64[axes + 1]  the keys of axis a that are points are axis_points[a]:axis_ranges[a]
+    axis_ranges  int64[axes]      and those that are ranges axis_ranges[a]:axis_points[a + 1]
+    firsts       uint32[keys]     the first code that passes
+    lasts        uint32[keys]     and the last
+    rows         int64[keys + 1]  the rows of key k are rows[k]:rows[k + 1]
+    scan         int              the key of the rows that no key finds, or -1
+    """
+
+    axis_points: Any
+    axis_ranges: Any
+    firsts: Any
+    lasts: Any
+    rows: Any
+    scan: int
+
+
+class Runs(NamedTuple):
+    """The keys that have narrow rows, as a block of events meets them: a slice of sorted events for a run of rows.
+
+    orders    int64[runs]      where in the orders of a block the run's axis starts
+    begins    int64[runs]      where in the starts of a block its first code is found
+    ends      int64[runs]      and where the one behind its last
+    rows      int64[runs + 1]  the rows of run r are rows[r]:rows[r + 1]; broad ones among them are passed over
+    is_broad  bool[rows]       by row
+    """
+
+    orders: Any
+    begins: Any
+    ends: Any
+    rows: Any
+    is_broad: Any
+
+
+class Probes(NamedTuple):
+    """What a single event is tried on first: half a cache line a row, after which most rows are done with.
+
+    shifts  uint8[axes]       by how many bits the codes of each axis are shifted to fit into 16
+    rows    uint16[rows, 16]  three intervals that the row's leaves lie in, in shifted codes, as axis, first and span;
+                              1 if that is all its leaves ask; the axis and the 64 bits of a leaf of the kind FEW, or of
+                              one that always holds; and nothing
+    """
+
+    shifts: Any
+    rows: Any
+
+
+class Broad(NamedTuple):
+    """The rows that are checked with bitmaps, and what their leaves are there.
+
+    rows         int32[:]         those of an owner that has several lie side by side
+    terms        uint32[leaves, 2]  of each leaf two maps, the first packed with what it is and whether it is exact
+    lists        uint32[:]        the maps of sets, one set behind the other
+    steps        uint32[:, 4]     of each step of a tree: what it does, what its leaf is on bitmaps, two maps
+    step_starts  uint32[rows + 1]  where the steps of each row's tree start, times two, plus one if they are exact
+    """
+
+    rows: Any
+    terms: Any
+    lists: Any
+    steps: Any
+    step_starts: Any
+
+
+class SortedBlock(NamedTuple):
+    """A block of events, sorted by every axis that has narrow keys.
+
+    codes   [axes, events]  the code of every event
+    orders  uint16[:]       the events in the order of each axis, one axis behind the other
+    starts  int32[:]        where the events of each code start there
+    """
+
+    codes: Any
+    orders: Any
+    starts: Any
+
+
+class MappedBlock(NamedTuple):
+    """A block of events as bitmaps, a bit for each event.
+
+    codes       [axes, events]  the code of every event
+    maps        uint64[:]       the maps one behind the other. Flat: a view of each map would cost more than its work
+    everything  uint64[words]   the map of all events
+    """
+
+    codes: Any
+    maps: Any
+    everything: Any
+
+
+class Room(NamedTuple):
+    """Maps that `match_maps` writes into and nobody reads afterwards: uint64[words] each, the stack several of them."""
+
+    survivors: Any
+    scratch: Any
+    stack: Any
+    unmatched: Any
+
+
+class Matches(NamedTuple):
+    """Where matches are written: uint16 events and uint32 owners, side by side."""
+
+    events: Any
+    owners: Any
+
+
+class Reaching(NamedTuple):
+    """What is needed to ask nobody twice. A destination is a number from 1 on; 0 is that of those who have none.
+
+    row_groups     uint32[rows]    the group of destinations that the row's owner, or one of the owner's twins, has
+    group_starts   uint32[:]       those of group g are group_members[group_starts[g]:group_starts[g + 1]], in order
+    group_members  uint32[:]
+    destinations   uint32[owners]  of each owner
+    twin_starts    uint32[:]       the owner's twins, see `twins.py`; empty where nobody has any
+    twins          uint32[:]
+    alive          bool[owners]
+    words          int             how many words of 64 events a map has
+    reached        uint64[:]       for each destination the map of the events that reached it; that of 0 stays empty
+    targets        uint32[:]       room for all destinations, and behind them a mark for each, cleared after use
+    """
+
+    row_groups: Any
+    group_starts: Any
+    group_members: Any
+    destinations: Any
+    twin_starts: Any
+    twins: Any
+    alive: Any
+    words: int
+    reached: Any
+    targets: Any
+
+
+class LeafTable(NamedTuple):
+    """The leaves of a draft in codes. Invariant: an interval that nothing lies in starts at a code that nobody has.
+
+    axes    uint32[leaves]
+    kinds   uint8[leaves]    INTERVAL to FEW
+    firsts  uint32[leaves]   FIRST and SPAN, as the kind reads them
+    spans   uint32[leaves]
+    shares  float32[leaves]  which share of the events passes, as far as is known
+    """
+
+    axes: Any
+    kinds: Any
+    firsts: Any
+    spans: Any
+    shares: Any
+
+
+class Hulls(NamedTuple):
+    """An interval around each leaf, and roughly the share of events in it; infinite where there is none.
+
+    firsts  uint32[leaves]
+    lasts   uint32[leaves]
+    costs   float32[leaves]
+    """
+
+    firsts: Any
+    lasts: Any
+    costs: Any
+
+
+class Layout(NamedTuple):
+    """Which clause each row is, and which leaves are checked there, the most selective first.
+
+    clauses  int64[rows]      the clause of each row; one that is found by the members of a set has several
+    chosen   int64[clauses]   the leaf by which each clause is found, -1 for none
+    starts   int64[rows + 1]  the leaves of row r are leaves[starts[r]:starts[r + 1]]
+    leaves   uint32[:]
+    """
+
+    clauses: Any
+    chosen: Any
+    starts: Any
+    leaves: Any
+
+
+class SetTable(NamedTuple):
+    """Sets of operands, as a draft has them: set s is operands[starts[s]:starts[s + 1]], in order.
+
+    starts    int32[sets + 1]
+    operands  int32[:]
+    """
+
+    starts: Any
+    operands: Any
+
+
+# -- Leaves, trees and clauses
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -81,8 +308,9 @@ def tree_holds(codes, event, start, trees, bitmaps):
 
 
 @njit(nogil=True, cache=True)
-def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
+def clause_holds(codes, event, clause, program):
     """Do all leaves and the tree of a clause hold for one event?"""
+    clauses, leaves, trees, bitmaps = program.clauses, program.leaves, program.trees, program.bitmaps
     for leaf in range(clauses[clause, LEAVES], clauses[clause + np.uintp(1), LEAVES]):
         code = codes[(leaves[leaf, WHAT] >> KIND_BITS), event]
         if not holds(code, (leaves[leaf, WHAT] & KIND_MASK), leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps):
@@ -92,37 +320,25 @@ def clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
 
 
 @njit(nogil=True, cache=True)
-def is_repeated(codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps):
+def is_repeated(codes, event, owner, ordinal, program):
     """Was this match found through an earlier clause of the same subscription already?"""
-    first = owner_clauses[owner]
+    first = program.owner_clauses[owner]
     for earlier in range(first, first + ordinal):
-        clause = clause_list[earlier]
-        if clause != NONE and clause_holds(codes, event, clause, clauses, leaves, trees, bitmaps):
+        row = program.clause_rows[earlier]
+        if row != NONE and clause_holds(codes, event, row, program):
             return True
     return False
 
 
 # -- The shortcut: whoever has been reached is not asked again
-#
-# A subscription may have a destination, a number from 1 on; 0 is that of those who have none. The shortcut is a tuple:
-#
-#     row_groups     uint32[:]  for each row the group of destinations that its owner, or one of the owner's twins, has
-#     group_starts   uint32[:]  those of group g are group_members[group_starts[g]:group_starts[g + 1]], in order
-#     group_members  uint32[:]
-#     destinations   uint32[:]  of each owner
-#     twin_starts    uint32[:]  the owner's twins, see `twins.py`; empty where nobody has any
-#     twins          uint32[:]
-#     alive          bool[:]    by owner
-#     words          int        how many words of 64 events a map has
-#     reached        uint64[:]  for each destination the map of the events that reached it; that of 0 stays empty
-#     targets        uint32[:]  room for all destinations, and behind them a mark for each, which is cleared after use
 
 
 @njit(nogil=True, cache=True, inline="always")
 def reached_word(row, word, shortcut):
     """Return the events of a word that have reached all whom a row could reach."""
-    row_groups, group_starts, group_members, _, _, _, _, words, reached, _ = shortcut
-    group = np.uintp(row_groups[row])
+    group_starts, group_members, reached = shortcut.group_starts, shortcut.group_members, shortcut.reached
+    words = shortcut.words
+    group = np.uintp(shortcut.row_groups[row])
     bits = ~np.uint64(0)
     for index in range(np.uintp(group_starts[group]), np.uintp(group_starts[group + np.uintp(1)])):
         bits &= reached[np.uintp(group_members[index]) * np.uintp(words) + np.uintp(word)]
@@ -134,7 +350,8 @@ def reached_word(row, word, shortcut):
 @njit(nogil=True, cache=True)
 def find_targets(owner, shortcut):
     """Write the destinations of an owner and its twins, as far as they live, each once; returns how many there are."""
-    _, _, _, destinations, twin_starts, twins, alive, _, _, targets = shortcut
+    destinations, twin_starts, twins = shortcut.destinations, shortcut.twin_starts, shortcut.twins
+    alive, targets = shortcut.alive, shortcut.targets
     if twin_starts.size == 0:
         targets[0] = destinations[owner]
         return np.uintp(1)
@@ -155,7 +372,7 @@ def find_targets(owner, shortcut):
 @njit(nogil=True, cache=True)
 def reach(event, target_count, shortcut):
     """Note whom an event reaches; returns whether one among them has no destination, and is to be written."""
-    _, _, _, _, _, _, _, words, reached, targets = shortcut
+    words, reached, targets = shortcut.words, shortcut.reached, shortcut.targets
     is_written = False
     word, bit = np.uintp(event) >> np.uintp(6), np.uint64(1) << np.uint64(np.uintp(event) & np.uintp(63))
     for index in range(target_count):
@@ -195,36 +412,36 @@ def sort_by_code(codes, count, starts, order):
 
 
 @njit(nogil=True, cache=True)
-def match_keys(
-    codes, orders, starts, key_orders, key_begins, key_ends, key_clauses,
-    clauses, leaves, trees, bitmaps, owner_clauses, clause_list, is_broad, alive,
-    survivors, key, clause, out_events, out_owners, shortcut,
-):  # fmt: skip
-    """Match a block of events against the clauses of every key, key by key.
+def match_keys(block, runs, program, asked, survivors, place, out, shortcut):
+    """Match a block of events against the narrow rows of every run, run by run.
 
-    Each key's events are a slice of the block sorted by that key's axis. A clause narrows the slice, leaf by leaf, to
-    the events that survive. Returns (key, clause, matches written); a key short of the last one means that the output
-    is full, and the caller continues from there.
+    A run's events are a slice of the block sorted by its axis. A row narrows the slice, leaf by leaf, to the events
+    that survive. Returns (run, row, matches written); a run short of the last one means that the output is full, and
+    the caller continues from there.
 
-    key_orders  int64[:]  where in `orders` the key's axis starts
-    key_begins  int64[:]  where in `starts` the key's first code is found
-    key_ends    int64[:]  and where the one behind its last
-    shortcut              None, or what `reach` needs: then an event is not asked for those whom it has reached
+    asked      bool[owners]  whose clauses are asked
+    survivors  uint16[:]     room for the events of a block, and one more
+    place                    the run and the row to go on with
+    shortcut                 None, or a `Reaching`: then an event is not asked for those whom it has reached
     """
+    codes, orders, starts = block
+    clauses, leaves, trees, bitmaps = program.clauses, program.leaves, program.trees, program.bitmaps
+    is_broad, out_events, out_owners = runs.is_broad, out.events, out.owners
+    run, at = place
     written = 0
-    while key < key_orders.size:
-        begin, end = starts[key_begins[key]], starts[key_ends[key]]
-        last_clause = key_clauses[key + 1]
+    while run < runs.orders.size:
+        begin, end = starts[runs.begins[run]], starts[runs.ends[run]]
+        last_row = runs.rows[run + 1]
         if begin == end:
-            clause = last_clause
-        slice_start = np.uintp(key_orders[key] + begin)
+            at = last_row
+        slice_start = np.uintp(runs.orders[run] + begin)
         size = np.uintp(end - begin)
-        while clause < last_clause:
-            row = np.uintp(clause)
+        while at < last_row:
+            row = np.uintp(at)
             owner = clauses[row, OWNER]
-            if alive[owner] and not is_broad[row]:
+            if asked[owner] and not is_broad[row]:
                 if written + np.int64(size) > out_events.size:
-                    return key, clause, written
+                    return run, at, written
                 remaining = size
                 for index in range(size):
                     survivors[index] = orders[slice_start + index]
@@ -233,6 +450,8 @@ def match_keys(
                     axis, kind = (leaves[leaf, WHAT] >> KIND_BITS), (leaves[leaf, WHAT] & KIND_MASK)
                     first, span = leaves[leaf, FIRST], leaves[leaf, SPAN]
                     kept = np.uintp(0)
+                    # Without a branch: every event is written, and the place moves on only if it passed. The two most
+                    # frequent kinds have loops of their own, which the compiler turns into vector code.
                     if kind == INTERVAL:
                         for index in range(remaining):
                             event = survivors[index]
@@ -261,9 +480,7 @@ def match_keys(
                         continue
                     if tree != NONE and not tree_holds(codes, event, tree, trees, bitmaps):
                         continue
-                    if ordinal > 0 and is_repeated(
-                        codes, event, owner, ordinal, owner_clauses, clause_list, clauses, leaves, trees, bitmaps
-                    ):
+                    if ordinal > 0 and is_repeated(codes, event, owner, ordinal, program):
                         continue
                     if shortcut is not None:
                         if target_count == np.uintp(NONE):
@@ -273,9 +490,9 @@ def match_keys(
                     out_events[written] = event
                     out_owners[written] = owner
                     written += 1
-            clause += 1
-        key += 1
-    return key, clause, written
+            at += 1
+        run += 1
+    return run, at, written
 
 
 # -- Broad clauses: bitmaps over the events of a block
@@ -328,24 +545,21 @@ def load(kind, a, b, maps, map_lists, words, into):
 
 
 @njit(nogil=True, cache=True)
-def match_maps(
-    codes, rows, maps, everything, terms, map_lists, steps, step_starts,
-    clauses, leaves, trees, bitmaps, alive,
-    survivors, scratch, stack, unmatched, at, out_events, out_owners, shortcut,
-):  # fmt: skip
-    """Match a block of events against broad clauses, all events of the block at once.
+def match_maps(block, broad, program, asked, room, at, out, shortcut):
+    """Match a block of events against broad rows, all events of the block at once.
 
     A leaf's maps hold every event that it holds for, and perhaps a few more; what survives them all is checked exactly.
-    The clauses of a subscription that has several lie side by side; what one of them matched the next ones leave out.
+    The rows of a subscription that has several lie side by side; what one of them matched the next ones leave out.
     Returns (rows done, matches written); the output is full before the last row of a subscription.
 
-    maps         uint64[:]    the maps one behind the other. Flat, and indexed by unsigned numbers: a view of each map
-                              would cost more than its work, and so would the test for negative indexes
-    terms        uint32[:,2]  for each leaf two maps, the first packed with what it is and whether it is exact
-    steps        uint32[:,4]  for each step of a tree: what it does, what its leaf is on bitmaps, two maps
-    step_starts  uint32[:]    where the steps of each row's tree start; the last bit says whether they are exact
-    shortcut                  None, or what `reach` needs: then an event is not asked for those whom it has reached
+    at        int   the row to go on with
+    shortcut        None, or a `Reaching`: then an event is not asked for those whom it has reached
     """
+    codes, maps, everything = block
+    rows, terms, map_lists, steps, step_starts = broad
+    clauses, leaves, trees, bitmaps = program.clauses, program.leaves, program.trees, program.bitmaps
+    survivors, scratch, stack, unmatched = room
+    out_events, out_owners = out.events, out.owners
     written = 0
     last_owner = np.uint32(NONE)
     target_count = np.uintp(NONE)
@@ -353,7 +567,7 @@ def match_maps(
     while at < rows.size:
         row = np.uintp(rows[at])
         owner = clauses[row, OWNER]
-        if not alive[owner]:
+        if not asked[owner]:
             at += 1
             continue
         if owner != last_owner:
@@ -415,6 +629,7 @@ def match_maps(
         if left == 0:
             at += 1
             continue
+        # What the maps let through is checked exactly, but for the leaves whose maps are exact already.
         for word in range(words):
             bits = survivors[word]
             while bits:
@@ -495,31 +710,24 @@ for _number in range(64):
 
 
 @njit(nogil=True, cache=True)
-def match_event(
-    codes, axis_points, axis_ranges, scan_key, key_firsts, key_lasts, key_clauses, shifts, probes,
-    clauses, leaves, trees, bitmaps, alive, out_owners, shortcut,
-):  # fmt: skip
-    """Match a single event against the clauses of the keys it passes. Returns how many match, perhaps not all written.
+def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
+    """Match a single event against the rows of the keys it passes. Returns how many match, perhaps not all written.
 
-    A subscription is written once for each of its clauses that match.
+    A subscription is written once for each of its clauses that match. Written out in one piece: a call that passes
+    arrays costs more than a leaf.
 
-    Written out in one piece: a call that passes arrays costs more than a leaf.
-
-    codes                     [:,1]        the event's code on each axis
-    axis_points, axis_ranges  int64[:]     the keys of axis a that are points are axis_points[a]:axis_ranges[a], in
-                                           order of their code; those that are ranges follow until axis_points[a + 1],
-                                           in order of their first code
-    scan_key                  int          the key of the clauses that no key finds, or -1
-    shifts                    uint8[:]     by how many bits the codes of each axis are shifted to fit into 16
-    probes                    uint16[:,16] of each clause three intervals that its leaves lie in, in shifted codes:
-                                           axis, first and span of each; 1 if the row is all that its leaves ask; the
-                                           axis and the 64 bits of a leaf of the kind FEW, or of one that always holds;
-                                           and nothing. Most clauses are done with after reading this half cache line
-    shortcut                               None, or what `reach` needs: then whoever is reached is not asked again
+    codes       [axes, 1]     the event's code on each axis
+    asked       bool[owners]  whose clauses are asked
+    out_owners  uint32[:]     written as far as there is room
+    shortcut                  None, or a `Reaching`: then whoever is reached is not asked again
     """
-    keys = np.empty(key_firsts.size + 1, np.uint32)
-    candidates = np.empty(probes.shape[0], np.uint32)
+    axis_points, axis_ranges, key_firsts, key_lasts, key_rows, scan_key = keys
+    shifts, probe_rows = probes
+    clauses, leaves, trees, bitmaps = program.clauses, program.leaves, program.trees, program.bitmaps
+    passed = np.empty(key_firsts.size + 1, np.uint32)
+    candidates = np.empty(probe_rows.shape[0], np.uint32)
     candidate_count = 0
+    # The event in the words of the probes: codes of 16 bits, and where a small set would have its bit.
     coarse = np.empty(shifts.size + 1, np.uint16)
     bits = np.zeros(shifts.size + 1, np.uint8)  # the last axis is none: its bit 0 always holds
     for axis in range(shifts.size):
@@ -527,12 +735,14 @@ def match_event(
         coarse[axis] = code >> shifts[axis]
         if code & 1 == 0 and code <= 2 * MOST_FEW:
             bits[axis] = code >> 1
+    # One turn for each axis, and a last one for the rows that no key finds.
     for axis in range(axis_ranges.size + 1):
         count = 0
         if axis < axis_ranges.size:
             code = np.uint32(codes[axis, 0])
             if code == 0:
                 continue
+            # Points are found by halving; ranges lie in the order of their first codes, and are walked up to the code.
             low, high = axis_points[axis], axis_ranges[axis]
             while low < high:
                 middle = (low + high) >> 1
@@ -541,38 +751,38 @@ def match_event(
                 else:
                     high = middle
             if low < axis_ranges[axis] and key_firsts[low] == code:
-                keys[0] = low
+                passed[0] = low
                 count = 1
             for key in range(axis_ranges[axis], axis_points[axis + 1]):
                 if key_firsts[key] > code:
                     break
-                keys[count] = key
+                passed[count] = key
                 count += np.int64(key_lasts[key] >= code)
         elif scan_key >= 0:
-            keys[0] = scan_key
+            passed[0] = scan_key
             count = 1
         for index in range(count):
-            key = np.uintp(keys[index])
-            for clause in range(np.uintp(key_clauses[key]), np.uintp(key_clauses[key + np.uintp(1)])):
+            key = np.uintp(passed[index])
+            for clause in range(np.uintp(key_rows[key]), np.uintp(key_rows[key + np.uintp(1)])):
                 if shortcut is not None and reached_word(clause, np.uintp(0), shortcut) != 0:
                     continue
-                one = np.uint16(coarse[np.uintp(probes[clause, 0])] - probes[clause, 1])
-                two = np.uint16(coarse[np.uintp(probes[clause, 3])] - probes[clause, 4])
-                three = np.uint16(coarse[np.uintp(probes[clause, 6])] - probes[clause, 7])
-                bit = np.uintp(bits[np.uintp(probes[clause, 10])])
-                word = probes[clause, np.uintp(11) + (bit >> np.uintp(4))] >> (bit & np.uintp(15))
+                one = np.uint16(coarse[np.uintp(probe_rows[clause, 0])] - probe_rows[clause, 1])
+                two = np.uint16(coarse[np.uintp(probe_rows[clause, 3])] - probe_rows[clause, 4])
+                three = np.uint16(coarse[np.uintp(probe_rows[clause, 6])] - probe_rows[clause, 7])
+                bit = np.uintp(bits[np.uintp(probe_rows[clause, 10])])
+                word = probe_rows[clause, np.uintp(11) + (bit >> np.uintp(4))] >> (bit & np.uintp(15))
                 # Without a branch: whether an interval holds is a coin that the processor cannot foresee.
                 candidates[candidate_count] = clause
                 candidate_count += np.int64(
-                    (one <= probes[clause, 2]) & (two <= probes[clause, 5]) & (three <= probes[clause, 8])
+                    (one <= probe_rows[clause, 2]) & (two <= probe_rows[clause, 5]) & (three <= probe_rows[clause, 8])
                 ) & np.int64(word)
                 if (
                     shortcut is not None
                     and candidate_count > 0
                     and candidates[candidate_count - 1] == clause
-                    and probes[clause, 9] == 1
+                    and probe_rows[clause, 9] == 1
                     and clauses[clause, TREE] == NONE
-                    and alive[clauses[clause, OWNER]]
+                    and asked[clauses[clause, OWNER]]
                     and not reach(np.uintp(0), find_targets(clauses[clause, OWNER], shortcut), shortcut)
                 ):
                     candidate_count -= 1  # it holds, and is noted; the rows that follow may be spared
@@ -593,17 +803,17 @@ def match_event(
         for index in range(begin, end):
             clause = np.uintp(candidates[index])
             leaf = np.uintp(clauses[clause, LEAVES])
-            ahead |= np.uint32(alive[clauses[clause, OWNER]])
-            if probes[clause, 9] == 0 and leaf < np.uintp(leaves.shape[0]):
+            ahead |= np.uint32(asked[clauses[clause, OWNER]])
+            if probe_rows[clause, 9] == 0 and leaf < np.uintp(leaves.shape[0]):
                 ahead |= leaves[leaf, WHAT]
             if clauses[clause, TREE] != NONE:
                 ahead |= trees[np.uintp(clauses[clause, TREE]), WHAT]
-        keys[0] = ahead  # so that no compiler leaves the reads out
+        passed[0] = ahead  # so that no compiler leaves the reads out
         for index in range(begin, end):
             clause = np.uintp(candidates[index])
             is_match = True
             leaf, last_leaf = np.uintp(clauses[clause, LEAVES]), np.uintp(clauses[clause + np.uintp(1), LEAVES])
-            if probes[clause, 9] == 1:
+            if probe_rows[clause, 9] == 1:
                 leaf = last_leaf
             while leaf < last_leaf and is_match:
                 code = np.uint32(codes[(leaves[leaf, WHAT] >> KIND_BITS), 0])
@@ -615,7 +825,7 @@ def match_event(
                     )
                 leaf += np.uintp(1)
             owner, tree = clauses[clause, OWNER], clauses[clause, TREE]
-            if not is_match or not alive[owner]:
+            if not is_match or not asked[owner]:
                 continue
             if tree != NONE and not tree_holds(codes, np.uintp(0), tree, trees, bitmaps):
                 continue
@@ -709,11 +919,13 @@ def choose_access(clause_starts, clause_leaves, costs, chosen):
 
 
 @njit(nogil=True, cache=True)
-def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, shares, starts, placed):
+def lay_out_leaves(clause_starts, clause_leaves, keeps_chosen, shares, layout):
     """Write the leaves of each row's clause, the most selective first, but for the one by which it is found.
 
-    placed  uint32[:]  leaves, row after row; returns how many were written
+    keeps_chosen  bool[clauses]  whether that one is written too
+    layout                       `starts` and `leaves` are written; returns how many leaves were
     """
+    rows, chosen, starts, placed = layout
     written = 0
     for row in range(rows.size):
         clause = rows[row]
@@ -733,15 +945,14 @@ def lay_out_leaves(rows, clause_starts, clause_leaves, chosen, keeps_chosen, sha
 
 
 @njit(nogil=True, cache=True)
-def choose_probes(
-    rows, leaf_starts, placed, chosen, leaf_axes, kinds, leaf_firsts, leaf_spans, firsts, lasts, costs, shifts, probes
-):
+def choose_probes(layout, table, hulls, shifts, probes):
     """Choose the cheapest leaves of each row, but for the one by which it is found, and write what they ask.
 
-    firsts, lasts  uint32[:]     an interval around each leaf
-    costs          float32[:]    infinite for a leaf that has none
-    probes         uint16[:,16]  see `match_event`
+    probes  uint16[rows, 16]  see `Probes`
     """
+    rows, chosen, leaf_starts, placed = layout
+    leaf_axes, kinds, leaf_firsts, leaf_spans, _ = table
+    firsts, lasts, costs = hulls
     best = np.empty(3, np.int64)
     for row in range(rows.size):
         few = -1
@@ -749,7 +960,7 @@ def choose_probes(
             leaf = np.int64(placed[index])
             if leaf != chosen[rows[row]] and kinds[leaf] == FEW and (few < 0 or costs[leaf] < costs[few]):
                 few = leaf
-        best[:] = -1
+        best[:] = -1  # the three cheapest so far, in order: an insertion sort of three places
         count = 0
         is_all = True
         for index in range(leaf_starts[row], leaf_starts[row + 1]):
@@ -791,8 +1002,9 @@ def choose_probes(
 
 
 @njit(nogil=True, cache=True)
-def write_few(set_leaves, set_numbers, set_starts, set_operands, firsts, spans):
+def write_few(set_leaves, set_numbers, sets, firsts, spans):
     """Write small sets of few operands into their leaves."""
+    set_starts, set_operands = sets
     for index in range(set_leaves.size):
         number = set_numbers[index]
         bits = np.uint64(0)
@@ -803,14 +1015,15 @@ def write_few(set_leaves, set_numbers, set_starts, set_operands, firsts, spans):
 
 
 @njit(nogil=True, cache=True)
-def write_sets(set_leaves, set_numbers, set_starts, set_operands, code_counts, is_in, places, kinds, words):
+def write_sets(set_numbers, sets, code_counts, is_in, places, kinds, words):
     """Write each set of codes as a bitmap or as a list of its members, where its leaf's place says.
 
     places  int64[:]   where the words of each leaf's set start
     kinds   uint8[:]   MEMBER, LISTED or UNLISTED
     words   uint64[:]  zeros
     """
-    for index in range(set_leaves.size):
+    set_starts, set_operands = sets
+    for index in range(set_numbers.size):
         number, place = set_numbers[index], places[index]
         if kinds[index] == MEMBER:
             if not is_in[index]:
@@ -826,12 +1039,13 @@ def write_sets(set_leaves, set_numbers, set_starts, set_operands, code_counts, i
 
 
 @njit(nogil=True, cache=True)
-def list_buckets(set_numbers, set_starts, set_operands, buckets, bucket_sizes, base, longest, starts, lists, is_exact):
-    """Write the maps of each set: those of the buckets that hold its members. Returns how many were written.
+def list_buckets(set_numbers, sets, buckets, bucket_sizes, longest, starts, lists, is_exact):
+    """Write the buckets that hold the members of each set. Returns how many were written.
 
     starts    int64[:]  where the list of each set starts; a set with more than `longest` buckets has an empty one
     is_exact  bool[:]   whether each of its buckets holds a single code
     """
+    set_starts, set_operands = sets
     written = 0
     for index in range(set_numbers.size):
         starts[index] = written
@@ -844,7 +1058,7 @@ def list_buckets(set_numbers, set_starts, set_operands, buckets, bucket_sizes, b
                 if written - starts[index] == longest:
                     written = starts[index]
                     break
-                lists[written] = base + bucket
+                lists[written] = bucket
                 written += 1
                 last = bucket
             is_exact[index] &= bucket_sizes[bucket] == 1

@@ -10,22 +10,28 @@ intersection holds a few events too many, and those that are left at the end are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.block import kernels
+from tamis.matching.block.joining import spans
+from tamis.matching.block.kernels import Broad, SetTable
 from tamis.selectivity import operations as op
 
 if TYPE_CHECKING:
     from tamis.matching.block.draft import Draft
+    from tamis.matching.block.kernels import Layout, LeafTable
+    from tamis.matching.leaves import Ints
+
+Flags = npt.NDArray[np.bool_]
 
 _MOST_EXACT = 160
 """Up to so many codes an axis has a bucket for each."""
 _BUCKETS = 64
 _LONGEST_LIST = 16
-_FEW = 0.001
+_CHECKED_SINGLY = 0.001
 """The share of a block's events below which survivors are checked one by one."""
 
 
@@ -39,13 +45,8 @@ class Maps:
     bucket_counts: npt.NDArray[np.int64]
     buckets: list[npt.NDArray[np.uint16]]
     map_count: int
-    terms: npt.NDArray[np.uint32]
-    """For each placed leaf its two maps, the first packed with what it is on bitmaps and whether it is exact."""
-    lists: npt.NDArray[np.uint32]
-    steps: npt.NDArray[np.uint32]
-    """For each step of a tree: its action, and the kind and maps of its leaf."""
-    step_starts: npt.NDArray[np.uint32]
-    """For each row: where its steps start, times two, plus one if they are exact."""
+    broad: Broad
+    """The rows that are checked with them."""
 
     def filled(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
         """Return the maps of a block, one behind the other."""
@@ -61,105 +62,180 @@ class Maps:
 
 def planned(
     draft: Draft,
-    rows: npt.NDArray[np.int64],
-    leaf_starts: npt.NDArray[np.int64],
-    placed: npt.NDArray[np.uint32],
-    is_broad: npt.NDArray[np.bool_],
-    shares: npt.NDArray[np.float32],
-    kinds: npt.NDArray[np.uint8],
-    firsts: npt.NDArray[np.uint32],
-    spans: npt.NDArray[np.uint32],
-    sample_codes: list[npt.NDArray[np.uint32]] | None,
+    leaves: LeafTable,
+    layout: Layout,
+    is_broad: Flags,
+    broad_rows: npt.NDArray[np.int32],
+    sample_codes: list[npt.NDArray[Any]] | None,
 ) -> Maps:
     """Plan the maps for the placed leaves and the trees of broad clauses (`is_broad`, by row)."""
-    step_counts = np.where(is_broad, np.diff(draft.clause_steps)[rows], 0)
-    step_ends = np.cumsum(step_counts)
-    first_steps = np.repeat(draft.clause_steps[:-1][rows] - (step_ends - step_counts), step_counts)
-    steps_used = first_steps + np.arange(len(first_steps))
-    step_leaves = draft.step_leaves[steps_used]
-    is_used = np.zeros(len(kinds), np.bool_)
-    is_used[placed[np.repeat(is_broad, np.diff(leaf_starts))]] = True
-    is_used[step_leaves[step_leaves != kernels.NONE]] = True
-    leaves = np.flatnonzero(is_used & ((kinds == kernels.INTERVAL) | (draft.leaf_operations == op.AMONG)))
-    axes = np.flatnonzero(np.bincount(draft.leaf_axes[leaves], minlength=1))
-    bases, counts, buckets, used = [], [], [], 0
-    for axis in axes:
-        codes = None if sample_codes is None else sample_codes[axis]
-        bucket_of = _buckets(draft.axes[axis].code_count, codes)
+    steps = _Steps.of(draft, layout, is_broad)
+    mapped = _mapped_leaves(draft, leaves, layout, is_broad, steps)
+    axes, buckets = _mapped_axes(draft, mapped, sample_codes)
+    bases, counts, used = [], [], 0
+    for bucket_of in buckets:
         bases.append(used)
         counts.append(int(bucket_of[-1]) + 1)
-        buckets.append(bucket_of)
         used += 2 * counts[-1] + 1
-    leaf_kinds = np.zeros(len(kinds), np.uint8)
-    leaf_a, leaf_b = np.zeros(len(kinds), np.uint32), np.zeros(len(kinds), np.uint32)
-    exacts = np.zeros(len(kinds), np.bool_)
-    lists: list[npt.NDArray[np.uint32]] = [np.zeros(1, np.uint32)]
-    listed = 1
-    # All axes at once: to look for the leaves of each among all of them would take the square of a long condition.
-    by_axis = leaves[np.argsort(draft.leaf_axes[leaves], kind="stable")]
-    bounds = np.searchsorted(draft.leaf_axes[by_axis], axes), np.searchsorted(draft.leaf_axes[by_axis], axes, "right")
-    for number, (begin, end) in enumerate(zip(*bounds, strict=True)):
-        mine = by_axis[begin:end]
-        bucket_of, base, count = buckets[number], bases[number], counts[number]
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(bucket_of)) + 1, [len(bucket_of)]])
-        plain = mine[(kinds[mine] == kernels.INTERVAL) & (firsts[mine] < len(bucket_of))]
-        low = firsts[plain].astype(np.int64)
-        high = np.minimum(low + spans[plain], len(bucket_of) - 1)
+    on_maps = _OnMaps.of(mapped, draft, leaves, axes, buckets, bases)
+    terms = on_maps.packed()[layout.leaves]
+    survival = np.empty(len(layout.clauses), np.float32)
+    kernels.stop_early(layout.starts, leaves.shares[layout.leaves], np.float32(_CHECKED_SINGLY), terms, survival)
+    # Where few events survive the leaves, the tree is followed event by event.
+    kept = survival >= _CHECKED_SINGLY
+    broad = Broad(broad_rows, terms, on_maps.lists, *_tree_steps(draft, steps, on_maps, kept))
+    return Maps(axes, np.array(bases, np.int64), np.array(counts, np.int64), buckets, used, broad)
+
+
+class _Steps(NamedTuple):
+    """The steps of the trees of broad rows, one row behind the other.
+
+    counts   int64[rows]  how many each row has
+    numbers  int64[:]     which of the draft's steps they are
+    leaves   uint32[:]    their leaves, NONE where a step has none
+    """
+
+    counts: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+    leaves: npt.NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, draft: Draft, layout: Layout, is_broad: Flags) -> _Steps:
+        counts = np.where(is_broad, np.diff(draft.clause_steps)[layout.clauses], 0)
+        numbers = spans(draft.clause_steps[:-1][layout.clauses], counts)
+        return cls(counts, numbers, draft.step_leaves[numbers])
+
+
+def _mapped_leaves(draft: Draft, leaves: LeafTable, layout: Layout, is_broad: Flags, steps: _Steps) -> Ints:
+    """Return the leaves that broad rows ask, as far as bitmaps can say something about them."""
+    is_used = np.zeros(len(leaves.kinds), np.bool_)
+    is_used[layout.leaves[np.repeat(is_broad, np.diff(layout.starts))]] = True
+    is_used[steps.leaves[steps.leaves != kernels.NONE]] = True
+    # Intervals, and sets that a value must be in.
+    return np.flatnonzero(is_used & ((leaves.kinds == kernels.INTERVAL) | (draft.leaf_operations == op.AMONG)))
+
+
+def _mapped_axes(
+    draft: Draft, mapped: Ints, sample_codes: list[npt.NDArray[Any]] | None
+) -> tuple[Ints, list[npt.NDArray[np.uint16]]]:
+    """Return the axes that some leaves ask about, and the bucket of each code of each."""
+    axes = np.flatnonzero(np.bincount(draft.leaf_axes[mapped], minlength=1))
+    samples = [None if sample_codes is None else sample_codes[axis] for axis in axes]
+    counts = [draft.axes[axis].code_count for axis in axes]
+    return axes, [_buckets(count, sample) for count, sample in zip(counts, samples, strict=True)]
+
+
+class _OnMaps(NamedTuple):
+    """What each leaf of a draft is on bitmaps. Invariant: EVERY, which is no help, is not exact.
+
+    kinds   uint8[leaves]   EVERY, ONE_MAP, DIFFERENCE or ANY_MAP
+    a       uint32[leaves]  its map, or where its list starts
+    b       uint32[leaves]  the map to take away, or how long its list is
+    exacts  bool[leaves]    whether its maps hold no event too many
+    lists   uint32[:]       the maps of sets, one set behind the other
+    """
+
+    kinds: npt.NDArray[np.uint8]
+    a: npt.NDArray[np.uint32]
+    b: npt.NDArray[np.uint32]
+    exacts: Flags
+    lists: npt.NDArray[np.uint32]
+
+    @classmethod
+    def of(
+        cls,
+        mapped: Ints,
+        draft: Draft,
+        leaves: LeafTable,
+        axes: Ints,
+        buckets: list[npt.NDArray[np.uint16]],
+        bases: list[int],
+    ) -> _OnMaps:
+        """Find the maps of some leaves; those of each axis start at its base."""
+        count = len(leaves.kinds)
+        nothing = np.zeros(1, np.uint32)
+        table = cls(
+            np.zeros(count, np.uint8), np.zeros(count, np.uint32), np.zeros(count, np.uint32),
+            np.zeros(count, np.bool_), nothing,
+        )  # fmt: skip
+        lists, listed = [nothing], 1
+        # All axes at once: to look for the leaves of each among all of them would take the square of a long condition.
+        by_axis = mapped[np.argsort(draft.leaf_axes[mapped], kind="stable")]
+        ends = np.searchsorted(draft.leaf_axes[by_axis], axes, "right")
+        of_axes = np.split(by_axis, ends)[: len(axes)]  # no leaf is of another axis
+        for mine, bucket_of, base in zip(of_axes, buckets, bases, strict=True):
+            is_interval = leaves.kinds[mine] == kernels.INTERVAL
+            table._note_intervals(mine[is_interval], leaves, bucket_of, base)
+            found = table._note_sets(mine[~is_interval], draft, bucket_of, base, listed)
+            lists.append(found)
+            listed += len(found)
+        return table._replace(lists=np.concatenate(lists))
+
+    def _note_intervals(self, intervals: Ints, leaves: LeafTable, bucket_of: npt.NDArray[np.uint16], base: int) -> None:
+        """An interval is one bucket, or all up to its last without all up to its first."""
+        count = int(bucket_of[-1]) + 1
+        starts = _bucket_starts(bucket_of)
+        is_void = leaves.firsts[intervals] >= len(bucket_of)
+        plain, void = intervals[~is_void], intervals[is_void]
+        low = leaves.firsts[plain].astype(np.int64)
+        high = np.minimum(low + leaves.spans[plain], len(bucket_of) - 1)
         first, last = bucket_of[low].astype(np.int64), bucket_of[high].astype(np.int64)
         is_one = first == last
-        leaf_kinds[plain] = np.where(is_one, kernels.ONE_MAP, kernels.DIFFERENCE)
-        leaf_a[plain] = np.where(is_one, base + first, base + count + last + 1)
-        leaf_b[plain] = base + count + first
-        exacts[plain] = (starts[first] == low) & (starts[last + 1] == high + 1)
-        void = mine[(kinds[mine] == kernels.INTERVAL) & (firsts[mine] >= len(bucket_of))]
-        leaf_kinds[void], leaf_a[void], exacts[void] = kernels.ONE_MAP, base + count, True  # the union of nothing
-        sets = mine[kinds[mine] != kernels.INTERVAL]
-        list_starts = np.empty(len(sets) + 1, np.int64)
+        self.kinds[plain] = np.where(is_one, kernels.ONE_MAP, kernels.DIFFERENCE)
+        self.a[plain] = np.where(is_one, base + first, base + count + last + 1)
+        self.b[plain] = base + count + first
+        self.exacts[plain] = (starts[first] == low) & (starts[last + 1] == high + 1)
+        # What nothing lies in is the union of no bucket.
+        self.kinds[void], self.a[void], self.exacts[void] = kernels.ONE_MAP, base + count, True
+
+    def _note_sets(
+        self, sets: Ints, draft: Draft, bucket_of: npt.NDArray[np.uint16], base: int, listed: int
+    ) -> npt.NDArray[np.uint32]:
+        """A set is any of the buckets of its members; returns their maps, which stand behind `listed` others."""
+        starts = np.empty(len(sets) + 1, np.int64)
         found = np.empty(_LONGEST_LIST * len(sets), np.uint32)
         is_exact = np.empty(len(sets), np.bool_)
         written = kernels.list_buckets(
-            draft.leaf_a[sets].astype(np.int64), draft.set_starts, draft.set_operands, bucket_of, np.diff(starts), base,
-            _LONGEST_LIST, list_starts, found, is_exact,
+            draft.leaf_a[sets].astype(np.int64), SetTable(draft.set_starts, draft.set_operands), bucket_of,
+            np.diff(_bucket_starts(bucket_of)), _LONGEST_LIST, starts, found, is_exact,
         )  # fmt: skip
-        has_list = np.diff(list_starts) > 0
-        leaf_kinds[sets] = np.where(has_list, kernels.ANY_MAP, kernels.EVERY)
-        leaf_a[sets] = listed + list_starts[:-1]
-        leaf_b[sets] = np.diff(list_starts)
-        exacts[sets] = is_exact & has_list
-        lists.append(found[:written])
-        listed += written
-    table = np.stack([leaf_kinds, leaf_a, leaf_b, exacts]).astype(np.uint32).T
-    packed = leaf_a + (leaf_kinds.astype(np.uint32) << kernels.KIND_SHIFT)
-    packed[exacts] += kernels.EXACT_BIT
-    terms = np.stack([packed, leaf_b], axis=1)[placed]
-    survival = np.empty(len(rows), np.float32)
-    kernels.stop_early(leaf_starts, shares[placed], np.float32(_FEW), terms, survival)
+        has_list = np.diff(starts) > 0
+        self.kinds[sets] = np.where(has_list, kernels.ANY_MAP, kernels.EVERY)
+        self.a[sets] = listed + starts[:-1]
+        self.b[sets] = np.diff(starts)
+        self.exacts[sets] = is_exact & has_list
+        return found[:written] + np.uint32(base)
+
+    def packed(self) -> npt.NDArray[np.uint32]:
+        """Return two words for each leaf: the first map with kind and exactness, and the second."""
+        first = self.a + (self.kinds.astype(np.uint32) << kernels.KIND_SHIFT)
+        first[self.exacts] += kernels.EXACT_BIT
+        return np.stack([first, self.b], axis=1)
+
+
+def _bucket_starts(bucket_of: npt.NDArray[np.uint16]) -> Ints:
+    """Return the first code of each bucket, and the number of codes."""
+    return np.concatenate([[0], np.flatnonzero(np.diff(bucket_of)) + 1, [len(bucket_of)]])
+
+
+def _tree_steps(
+    draft: Draft, steps: _Steps, on_maps: _OnMaps, kept: Flags
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Return the steps of the rows that keep theirs, and for each row where they start and whether they are exact."""
     # A step without a leaf, or with one that has no maps, lets every event through.
-    has_leaf = step_leaves != kernels.NONE
-    steps = np.zeros((len(step_leaves), 4), np.uint32)
-    steps[:, 0] = draft.step_actions[steps_used]
-    steps[has_leaf, 1:] = table[step_leaves[has_leaf]][:, :3]
-    is_inexact = np.isin(steps[:, 0], (kernels.START, kernels.INTERSECT, kernels.UNITE))
-    is_inexact[has_leaf] = ~exacts[step_leaves[has_leaf]]
-    inexact = np.concatenate([[0], np.cumsum(is_inexact)])
-    step_starts = np.concatenate([[0], step_ends])
-    is_exact = inexact[step_starts[1:]] == inexact[step_starts[:-1]]
-    # Where few events survive the leaves, the tree is followed event by event.
-    kept = survival >= _FEW
-    keep_steps = np.repeat(kept, step_counts)
-    starts = np.concatenate([[0], np.cumsum(np.where(kept, step_counts, 0))])
+    has_leaf = steps.leaves != kernels.NONE
+    of_leaves = np.stack([on_maps.kinds, on_maps.a, on_maps.b]).astype(np.uint32).T
+    rows = np.zeros((len(steps.leaves), 4), np.uint32)
+    rows[:, 0] = draft.step_actions[steps.numbers]
+    rows[has_leaf, 1:] = of_leaves[steps.leaves[has_leaf]]
+    is_inexact = np.isin(rows[:, 0], (kernels.START, kernels.INTERSECT, kernels.UNITE))
+    is_inexact[has_leaf] = ~on_maps.exacts[steps.leaves[has_leaf]]
+    inexact_before = np.concatenate([[0], np.cumsum(is_inexact)])
+    ends = np.cumsum(steps.counts)
+    is_exact = inexact_before[ends] == inexact_before[ends - steps.counts]
+    starts = np.concatenate([[0], np.cumsum(np.where(kept, steps.counts, 0))])
     flags = np.concatenate([is_exact, [False]])
-    return Maps(
-        axes,
-        np.array(bases, np.int64),
-        np.array(counts, np.int64),
-        buckets,
-        used,
-        terms,
-        np.concatenate(lists),
-        steps[keep_steps],
-        (2 * starts + flags).astype(np.uint32),
-    )
+    return rows[np.repeat(kept, steps.counts)], (2 * starts + flags).astype(np.uint32)
 
 
 def _buckets(code_count: int, sample: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.uint16]:

@@ -7,6 +7,13 @@ through is *broad*: in a block it is checked with bitmaps instead (`maps.py`). A
 
 Of subscriptions that ask the same only the first has its clauses laid out (`twins.py`).
 
+A segment is made in stages, each a table that does not change once it exists (`kernels`, where they are drawn):
+
+    draft ──▶ LeafTable ──▶ Access ──▶ Layout ──▶ Program, Probes, Broad
+             in codes,      a row for  the leaves  what a row asks
+             with shares    each key   of a row
+                               └─────▶ Keys, Runs  which rows an event, or a block, reaches
+
 Matching a block: codes for every axis, one counting sort for every axis that has keys, maps for every axis of
 broad clauses, then the kernels. A single event takes the same arrays through a binary search for the keys it
 passes.
@@ -15,18 +22,19 @@ passes.
 from __future__ import annotations
 
 import sys
-from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.block import kernels
 from tamis.matching.block.joining import thinned
+from tamis.matching.block.kernels import Hulls, Keys, Layout, LeafTable, Matches, Probes, Program, Runs, SetTable
 from tamis.matching.block.maps import Maps, planned
 from tamis.matching.block.plans import DEEPEST_STACK
-from tamis.matching.block.shortcut import Arrays, Shortcut
+from tamis.matching.block.shortcut import Shortcut
 from tamis.matching.block.twins import twins_in
 from tamis.matching.distances import Distances
 from tamis.matching.encoder import Encoder
@@ -34,12 +42,18 @@ from tamis.selectivity import operations as op
 from tamis.selectivity.shares import default_shares, observed_shares
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tamis.language.schema import Schema
-    from tamis.matching.axes import Codes
+    from tamis.matching.axes import Axis, Codes
     from tamis.matching.block.draft import Draft
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.leaves import Ints
+
+Flags = npt.NDArray[np.bool_]
+Found = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]
+"""The events and the owners of matches, side by side."""
 
 _MOST_KEYS_OF_A_SET = 16
 _BROAD = 0.004
@@ -50,80 +64,69 @@ _WIDTH_OF_A_HULL = 4
 """The interval around a set holds about so many times the events that the set holds."""
 _SCANNED = np.iinfo(np.int32).max
 """Sorts behind every axis."""
+_FIRST_ROOM = 1 << 18
+"""For so many matches of a block there is room at once."""
+
+
+class SortedAxes(NamedTuple):
+    """The axes that a block is sorted by. Invariant: `starts` has room for every code of every sorted axis, and an end.
+
+    places   int32[axes]        where each axis stands among the sorted ones; -1 if it is none of them
+    starts   int64[sorted + 1]  where the starts of each sorted axis lie among those of all
+    """
+
+    places: npt.NDArray[np.int32]
+    starts: Ints
 
 
 @dataclass(slots=True)
+class _Caches:
+    """What is derived from a segment when it is first asked for; a renumbered segment shares it."""
+
+    distances: list[Distances] | None = None
+    shortcut: Shortcut | None = None
+    encoder: tuple[Schema | None, Encoder] | None = None
+    offset: tuple[npt.NDArray[np.int64], np.int64 | None] | None = None
+    first_twins: npt.NDArray[np.uint32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """An immutable set of subscriptions, compiled."""
 
     draft: Draft
     is_informed: bool
     """Whether its layout follows observed events."""
-    program: tuple[npt.NDArray[Any], ...] = field(init=False)
-    """The arrays that the kernels take: leaves, trees, bitmaps, owners."""
-    key_axes: npt.NDArray[np.int32] = field(init=False)
-    key_firsts: npt.NDArray[np.uint32] = field(init=False)
-    key_lasts: npt.NDArray[np.uint32] = field(init=False)
-    key_clauses: Ints = field(init=False)
-    axis_points: Ints = field(init=False)
-    axis_ranges: Ints = field(init=False)
-    scan_key: int = field(init=False)
-    narrow_rows: Ints = field(init=False)
-    """Of each run of clauses that are not all broad: the sorted axis that finds it, where its events start and end
-    among the starts of all axes, and its clauses, the runs one behind the other."""
-    narrow_begins: Ints = field(init=False)
-    narrow_ends: Ints = field(init=False)
-    narrow_clauses: Ints = field(init=False)
-    is_broad: npt.NDArray[np.bool_] = field(init=False)
-    """By row."""
-    broad_rows: npt.NDArray[np.int32] = field(init=False)
-    maps: Maps = field(init=False)
-    widest_axis: int = field(init=False)
-    """The most codes that one of its axes has."""
-    shifts: npt.NDArray[np.uint8] = field(init=False)
-    probes: npt.NDArray[np.uint16] = field(init=False)
-    """Of each row the leaves that a single event is tried on first, in codes shifted to fit into 16 bits."""
-    has_several: bool = field(init=False)
+    program: Program
+    keys: Keys
+    key_axes: npt.NDArray[np.int32]
+    """The axis of each key, -1 for that of the rows that no key finds."""
+    runs: Runs
+    sorted_axes: SortedAxes
+    probes: Probes
+    maps: Maps
+    has_several: bool
     """Whether a subscription has more than one clause."""
-    sorted_axes: npt.NDArray[np.int32] = field(init=False)
-    start_offsets: Ints = field(init=False)
-    twin_starts: npt.NDArray[np.uint32] = field(init=False)
-    twins: npt.NDArray[np.uint32] = field(init=False)
+    twin_starts: npt.NDArray[np.uint32]
+    twins: npt.NDArray[np.uint32]
     """Who asks the same as whom (`twins.py`); nothing where hardly anybody does."""
-    _distances: list[Distances] | None = field(init=False, default=None)
-    _shortcut: Shortcut | None = field(init=False, default=None)
-    _encoder: tuple[Schema | None, Encoder] | None = field(init=False, default=None)
-    _offset: tuple[npt.NDArray[np.int64], np.int64 | None] | None = field(init=False, default=None)
-    _first_twins: npt.NDArray[np.uint32] | None = field(init=False, default=None)
+    _caches: _Caches = field(default_factory=_Caches)
 
     def __len__(self) -> int:
         return len(self.draft.handles)
 
-    @property
-    def code_type(self) -> Any:
-        """The narrowest type that holds every code."""
-        return np.uint16 if self.widest_axis < 1 << 16 else np.uint32
-
     def renumbered(self, handles: Ints) -> Segment:
         """Return the same segment under other handles, in the same order; all else is shared."""
-        other = copy(self)
-        other.draft = replace(self.draft, handles=handles)
-        return other
+        return replace(self, draft=replace(self.draft, handles=handles))
 
     def memory(self) -> int:
         """Return the bytes of its arrays, operands included."""
-        arrays = [
-            *self.draft.arrays().values(),
-            *self.program,
-            *(getattr(self.maps, each.name) for each in fields(self.maps)),
-            *(getattr(self, each.name) for each in fields(self) if not each.name.startswith("_")),
-        ]
         operands = sum(8 + sys.getsizeof(operand) for axis in self.draft.axes for operand in axis.operands)
-        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) + operands
+        return sum(array.nbytes for array in _arrays_of(self)) + operands
 
     # -- Matching
 
-    def asked(self, alive: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def asked(self, alive: Flags) -> Flags:
         """Return of which subscriptions the clauses are asked: of those alive, or of the first of their twins."""
         if not len(self.twins):
             return alive
@@ -134,23 +137,21 @@ class Segment:
 
     def offset(self) -> np.int64 | None:
         """Return what to add to an owner to get its handle; None where some between the first and last are missing."""
-        handles = self.draft.handles
-        if self._offset is None or self._offset[0] is not handles:
+        handles, caches = self.draft.handles, self._caches
+        if caches.offset is None or caches.offset[0] is not handles:
             is_dense = len(handles) > 0 and handles[-1] - handles[0] + 1 == len(handles)
-            self._offset = handles, np.int64(handles[0]) if is_dense else None
-        return self._offset[1]
+            caches.offset = handles, np.int64(handles[0]) if is_dense else None
+        return caches.offset[1]
 
     def first_twins(self) -> npt.NDArray[np.uint32]:
         """Return of each subscription the first of its twins, whose clauses are asked for all of them."""
-        if self._first_twins is None:
+        if self._caches.first_twins is None:
             firsts = np.empty(len(self), np.uint32)
             firsts[self.twins] = np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(self.twin_starts))
-            self._first_twins = firsts
-        return self._first_twins
+            self._caches.first_twins = firsts
+        return self._caches.first_twins
 
-    def _with_twins(
-        self, events: npt.NDArray[np.uint16], owners: npt.NDArray[np.uint32], alive: npt.NDArray[np.bool_]
-    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
+    def _with_twins(self, events: npt.NDArray[np.uint16], owners: npt.NDArray[np.uint32], alive: Flags) -> Found:
         """Return matches with those of the twins of their owners."""
         if not len(self.twins):
             return events.copy(), owners.copy()
@@ -161,100 +162,94 @@ class Segment:
 
     def codes(self, events: Events, schema: Schema | None) -> npt.NDArray[Any]:
         """Return the code of every event on every axis."""
-        codes = np.empty((max(1, len(self.draft.axes)), events.count), self.code_type)
-        together = self.distances()
-        rows = {row for distances in together for row in distances.rows.tolist()}
-        for number, axis in enumerate(self.draft.axes):
-            if number not in rows:
-                codes[number] = axis.codes(events, schema)
-        for distances in together:
-            distances.write_codes(events, schema, codes)
-        return codes
+        return _codes(self.draft.axes, self.distances(), events, schema)
 
     def encoder(self, schema: Schema | None) -> Encoder:
         """Return what turns single events into codes, made once: it looks at every axis."""
-        if self._encoder is None or self._encoder[0] is not schema:
-            self._encoder = schema, Encoder(self.draft.axes, schema, self.distances())
-        return self._encoder[1]
+        caches = self._caches
+        if caches.encoder is None or caches.encoder[0] is not schema:
+            caches.encoder = schema, Encoder(self.draft.axes, schema, self.distances())
+        return caches.encoder[1]
 
     def distances(self) -> list[Distances]:
         """Return the axes that are encoded together."""
-        if self._distances is None:
-            self._distances = Distances.among(self.draft.axes)
-        return self._distances
+        if self._caches.distances is None:
+            self._caches.distances = Distances.among(self.draft.axes)
+        return self._caches.distances
 
     def shortcut(self, destinations: Destinations) -> Shortcut:
         """Return what its kernels need to know of the destinations of its subscriptions."""
-        if self._shortcut is None or self._shortcut.table is not destinations:
-            owners = self.program[0][:-1, kernels.OWNER]
+        caches = self._caches
+        if caches.shortcut is None or caches.shortcut.table is not destinations:
+            owners = self.program.clauses[:-1, kernels.OWNER]
             numbers = destinations.of(self.draft.handles)
-            self._shortcut = Shortcut.of(destinations, numbers, owners, self.twin_starts, self.twins)
-        return self._shortcut
+            caches.shortcut = Shortcut.of(destinations, numbers, owners, self.twin_starts, self.twins)
+        return caches.shortcut
 
     def match_codes(
-        self,
-        codes: npt.NDArray[Any],
-        alive: npt.NDArray[np.bool_],
-        asked: npt.NDArray[np.bool_],
-        shortcut: Arrays | None = None,
-    ) -> list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]]:
+        self, codes: npt.NDArray[Any], alive: Flags, asked: Flags, shortcut: kernels.Reaching | None = None
+    ) -> list[Found]:
         """Match a block of events; return the events and owners of all matches, in pieces. `asked` is by `asked`.
 
         With a shortcut those that have a destination are not returned, but noted there.
         """
-        count = codes.shape[1]
-        sorted_count = len(self.start_offsets) - 1
-        orders = np.empty(max(1, sorted_count) * count, np.uint16)
-        starts = np.empty(int(self.start_offsets[-1]), np.int32)
-        for axis, row in enumerate(self.sorted_axes):
-            if row >= 0:
-                part = starts[self.start_offsets[row] : self.start_offsets[row + 1]]
-                kernels.sort_by_code(codes[axis], count, part, orders[row * count : (row + 1) * count])
-        out_events = np.empty(max(1 << 18, 4 * count), np.uint16)
-        out_owners = np.empty(len(out_events), np.uint32)
-        found: list[tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]] = []
+        room = max(_FIRST_ROOM, 4 * codes.shape[1])
+        out = Matches(np.empty(room, np.uint16), np.empty(room, np.uint32))
+        pieces = chain(
+            self._narrow_pieces(codes, asked, out, shortcut), self._broad_pieces(codes, asked, out, shortcut)
+        )
+        # Each piece is taken out of the output before the next is written there.
+        return [self._with_twins(events, owners, alive) for events, owners in pieces]
+
+    def _narrow_pieces(
+        self, codes: npt.NDArray[Any], asked: Flags, out: Matches, shortcut: kernels.Reaching | None
+    ) -> Iterator[Found]:
+        """Yield the matches of the rows that are found by keys, as often as the output is full."""
+        if not len(self.runs.orders):
+            return
+        count, starts_of = codes.shape[1], self.sorted_axes.starts
+        orders = np.empty(max(1, len(starts_of) - 1) * count, np.uint16)
+        starts = np.empty(int(starts_of[-1]), np.int32)
+        for axis, place in enumerate(self.sorted_axes.places):
+            if place >= 0:
+                part = starts[starts_of[place] : starts_of[place + 1]]
+                kernels.sort_by_code(codes[axis], count, part, orders[place * count : (place + 1) * count])
+        block = kernels.SortedBlock(codes, orders, starts)
+        runs = self.runs._replace(orders=self.runs.orders * count)
         survivors = np.empty(count + 1, np.uint16)  # one more, for the event that is tried last
-        key, clause = 0, int(self.narrow_clauses[0])
-        while key < len(self.narrow_rows):
-            key, clause, written = kernels.match_keys(
-                codes, orders, starts,
-                self.narrow_rows * count, self.narrow_begins, self.narrow_ends, self.narrow_clauses,
-                *self.program, self.is_broad, asked, survivors, key, clause, out_events, out_owners,
-                shortcut,
-            )  # fmt: skip
-            found.append(self._with_twins(out_events[:written], out_owners[:written], alive))
-        if len(self.broad_rows):
-            maps = self.maps.filled(codes)
-            words = (count + 63) // 64
-            everything = np.packbits(np.arange(64 * words) < count, bitorder="little").view(np.uint64)
-            held, scratch, unmatched = np.empty((3, words), np.uint64)
-            stack = np.empty((DEEPEST_STACK + 1) * words, np.uint64)
-            at = 0
-            while at < len(self.broad_rows):
-                at, written = kernels.match_maps(
-                    codes, self.broad_rows, maps, everything,
-                    self.maps.terms, self.maps.lists, self.maps.steps, self.maps.step_starts,
-                    *self.program[:4], asked, held, scratch, stack, unmatched, at, out_events, out_owners,
-                    shortcut,
-                )  # fmt: skip
-                found.append(self._with_twins(out_events[:written], out_owners[:written], alive))
-        return found
+        run, row = 0, int(runs.rows[0])
+        while run < len(runs.orders):
+            run, row, written = kernels.match_keys(
+                block, runs, self.program, asked, survivors, (run, row), out, shortcut
+            )
+            yield out.events[:written], out.owners[:written]
+
+    def _broad_pieces(
+        self, codes: npt.NDArray[Any], asked: Flags, out: Matches, shortcut: kernels.Reaching | None
+    ) -> Iterator[Found]:
+        """Yield the matches of the rows that are checked with bitmaps, as often as the output is full."""
+        broad = self.maps.broad
+        if not len(broad.rows):
+            return
+        count = codes.shape[1]
+        words = (count + 63) // 64
+        everything = np.packbits(np.arange(64 * words) < count, bitorder="little").view(np.uint64)
+        block = kernels.MappedBlock(codes, self.maps.filled(codes), everything)
+        survivors, scratch, unmatched = np.empty((3, words), np.uint64)
+        room = kernels.Room(survivors, scratch, np.empty((DEEPEST_STACK + 1) * words, np.uint64), unmatched)
+        at = 0
+        while at < len(broad.rows):
+            at, written = kernels.match_maps(block, broad, self.program, asked, room, at, out, shortcut)
+            yield out.events[:written], out.owners[:written]
 
     def match_event(
-        self,
-        codes: list[int] | Codes,
-        alive: npt.NDArray[np.bool_],
-        asked: npt.NDArray[np.bool_],
-        shortcut: Arrays | None = None,
+        self, codes: list[int] | Codes, alive: Flags, asked: Flags, shortcut: kernels.Reaching | None = None
     ) -> npt.NDArray[np.uint32]:
         """Match one event, given its code on every axis; return the owners of all matches, in order."""
         column = np.array(codes if len(codes) else [0], np.uint32).reshape(-1, 1)
         out = np.empty(1024, np.uint32)
         while True:
-            written = kernels.match_event(
-                column, self.axis_points, self.axis_ranges, self.scan_key, self.key_firsts, self.key_lasts,
-                self.key_clauses, self.shifts, self.probes, *self.program[:4], asked, out, shortcut,
-            )  # fmt: skip
+            written = kernels.match_event(column, self.keys, self.probes, self.program, asked, out, shortcut)
             if written <= len(out):
                 owners = out[:written]
                 if written == 0:
@@ -269,82 +264,164 @@ class Segment:
             out = np.empty(written, np.uint32)
 
 
+def _arrays_of(record: Any) -> Iterator[npt.NDArray[Any]]:
+    """Yield the arrays of a record, of its tables and of its lists of arrays; caches are none of it."""
+    if isinstance(record, np.ndarray):
+        yield record
+    elif isinstance(record, tuple | list):
+        for each in record:
+            yield from _arrays_of(each)
+    elif hasattr(record, "__dataclass_fields__"):
+        for each in fields(record):
+            if not each.name.startswith("_") and each.name != "axes":
+                yield from _arrays_of(getattr(record, each.name))
+
+
+def _codes(axes: list[Axis], together: list[Distances], events: Events, schema: Schema | None) -> npt.NDArray[Any]:
+    """Return the code of every event on every axis, in the narrowest type that holds all of them."""
+    widest = max((axis.code_count for axis in axes), default=0)
+    codes = np.empty((max(1, len(axes)), events.count), np.uint16 if widest < 1 << 16 else np.uint32)
+    rows = {row for distances in together for row in distances.rows.tolist()}
+    for number, axis in enumerate(axes):
+        if number not in rows:
+            codes[number] = axis.codes(events, schema)
+    for distances in together:
+        distances.write_codes(events, schema, codes)
+    return codes
+
+
+# -- Laying out
+
+
+class Access(NamedTuple):
+    """How each clause is found: by which leaf, and under which key its rows lie. Invariant: sorted as `Keys` are.
+
+    chosen    int64[clauses]  the leaf, -1 where there is none to find it by
+    clauses   int64[rows]     the clause of each row; none for one that never holds
+    axes      int64[rows]     the axis of its key; _SCANNED where it has none
+    firsts    int64[rows]     the first code that passes
+    lasts     int64[rows]     and the last
+    """
+
+    chosen: Ints
+    clauses: Ints
+    axes: Ints
+    firsts: Ints
+    lasts: Ints
+
+
 def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None = None) -> Segment:
     """Lay a draft out. A sample of events tells how often each leaf holds."""
-    segment = Segment(draft, sample is not None and sample.count > 0)
-    segment.twin_starts, segment.twins = twins_in(draft)
-    if len(segment.twins):
-        draft = thinned(draft, np.diff(segment.twin_starts) > 0)
-    segment.widest_axis = max((axis.code_count for axis in draft.axes), default=0)
-    kinds, firsts, spans, bitmaps = leaf_codes(draft)
+    whole = draft
+    twin_starts, twins = twins_in(draft)
+    if len(twins):
+        draft = thinned(draft, np.diff(twin_starts) > 0)
+    distances = Distances.among(draft.axes)
     sample_codes = None
     if sample is not None and sample.count:
-        sample_codes = list(segment.codes(sample, schema)[: len(draft.axes)])
-        shares = observed_shares(draft, kinds, firsts, spans, sample_codes)
-    else:
-        shares = default_shares(draft)
-    chosen, rows, row_axes, row_firsts, row_lasts = _rows(draft, kinds, firsts, spans, shares)
-    is_range = row_lasts > row_firsts
-    order = np.lexsort((row_lasts, row_firsts, is_range, row_axes))
-    rows, row_axes, row_firsts, row_lasts = rows[order], row_axes[order], row_firsts[order], row_lasts[order]
-    is_broad = np.where(chosen < 0, 1.0, shares[chosen] if len(shares) else 1.0) > _BROAD
-    # All clauses of a subscription are found in the same way, so that what one matched the others can leave out.
+        sample_codes = list(_codes(draft.axes, distances, sample, schema)[: len(draft.axes)])
+    leaves, bitmaps = leaf_table(draft, sample_codes)
+    access = _access(draft, leaves)
+    is_shared = _is_shared(draft)
+    is_broad = _is_broad(draft, leaves, access)
+    keys, key_axes, sorted_axes, runs = _keys(draft.axes, access, is_broad[access.clauses])
+    layout = _layout(draft, access, is_shared | is_broad, leaves)
+    broad_rows = _broad_rows(access.clauses, is_broad, is_shared)
+    return Segment(
+        whole,
+        sample_codes is not None,
+        _program(draft, leaves, layout, bitmaps),
+        keys,
+        key_axes,
+        runs,
+        sorted_axes,
+        _probes(draft, leaves, layout),
+        planned(draft, leaves, layout, runs.is_broad, broad_rows, sample_codes),
+        bool(is_shared.any()),
+        twin_starts,
+        twins,
+        _Caches(distances=distances),
+    )
+
+
+def _is_shared(draft: Draft) -> Flags:
+    """Return which clauses belong to a subscription that has several."""
+    if not len(draft.clause_owners):
+        return np.zeros(0, np.bool_)
+    return np.asarray(np.bincount(draft.clause_owners, minlength=len(draft.handles))[draft.clause_owners] > 1)
+
+
+def _is_broad(draft: Draft, leaves: LeafTable, access: Access) -> Flags:
+    """Return which clauses are checked with bitmaps.
+
+    All clauses of a subscription are found in the same way, so that what one matched the others can leave out.
+    """
+    chosen = access.chosen
+    is_broad = np.where(chosen < 0, 1.0, leaves.shares[chosen] if len(leaves.shares) else 1.0) > _BROAD
     has_broad = np.zeros(len(draft.handles), np.bool_)
     has_broad[draft.clause_owners[is_broad]] = True
-    is_broad = has_broad[draft.clause_owners]
-    _set_keys(segment, row_axes, row_firsts, row_lasts, is_broad[rows])
+    return np.asarray(has_broad[draft.clause_owners])
 
-    clause_count = len(draft.clause_owners)
-    clauses_of = np.bincount(draft.clause_owners, minlength=len(draft.handles))
-    is_shared = clauses_of[draft.clause_owners] > 1 if clause_count else np.zeros(0, np.bool_)
-    leaf_starts = np.empty(len(rows) + 1, np.int64)
-    copies = np.bincount(rows, minlength=clause_count)
-    placed = np.empty(int((np.diff(draft.clause_starts) * copies).sum()) if clause_count else 0, np.uint32)
-    # A broad clause is checked whole, and so is each clause of a subscription that has several, to see whether an
-    # earlier one matched already.
-    written = kernels.lay_out_leaves(
-        rows, draft.clause_starts, draft.clause_leaves, chosen, is_shared | is_broad, shares, leaf_starts, placed
-    )
-    placed = placed[:written]
-    # A clause that is found by the members of a set has several rows; one of them will do for the bitmaps.
-    # Clauses lie in the order of their keys, but for those of a subscription that has several: these stay together.
-    first_rows = np.full(clause_count, -1, np.int64)  # a clause that never holds has no row
-    first_rows[rows[::-1]] = np.arange(len(rows))[::-1]
-    broad_clauses = np.flatnonzero(is_broad & (first_rows >= 0))
-    first_rows, together = first_rows[broad_clauses], is_shared[broad_clauses]
-    segment.broad_rows = np.concatenate([np.sort(first_rows[~together]), first_rows[together]]).astype(np.int32)
-    segment.maps = planned(
-        draft, rows, leaf_starts, placed, segment.is_broad, shares, kinds, firsts, spans, sample_codes
-    )
-    row_of_clause = np.full(clause_count, kernels.NONE, np.uint32)
-    row_of_clause[rows] = np.arange(len(rows))
-    owner_clauses = np.concatenate([[0], np.cumsum(clauses_of)[:-1]]) if len(clauses_of) else np.zeros(0)
+
+def _layout(draft: Draft, access: Access, keeps_chosen: Flags, leaves: LeafTable) -> Layout:
+    """Place the leaves of every row.
+
+    A broad clause is checked whole, and so is each clause of a subscription that has several, to see whether an
+    earlier one matched already.
+    """
+    copies = np.bincount(access.clauses, minlength=len(draft.clause_owners))
+    room = int((np.diff(draft.clause_starts) * copies).sum()) if len(draft.clause_owners) else 0
+    starts = np.empty(len(access.clauses) + 1, np.int64)
+    layout = Layout(access.clauses, access.chosen, starts, np.empty(room, np.uint32))
+    written = kernels.lay_out_leaves(draft.clause_starts, draft.clause_leaves, keeps_chosen, leaves.shares, layout)
+    return layout._replace(leaves=layout.leaves[:written])
+
+
+def _broad_rows(row_clauses: Ints, is_broad: Flags, is_shared: Flags) -> npt.NDArray[np.int32]:
+    """Return the rows that are checked with bitmaps.
+
+    A clause that is found by the members of a set has several rows; one of them will do. Rows lie in the order of
+    their keys, but for those of a subscription that has several clauses: these stay together.
+    """
+    first_rows = np.full(len(is_broad), -1, np.int64)  # a clause that never holds has no row
+    first_rows[row_clauses[::-1]] = np.arange(len(row_clauses))[::-1]
+    broad = np.flatnonzero(is_broad & (first_rows >= 0))
+    rows, together = first_rows[broad], is_shared[broad]
+    return np.concatenate([np.sort(rows[~together]), rows[together]]).astype(np.int32)
+
+
+def _program(draft: Draft, leaves: LeafTable, layout: Layout, bitmaps: npt.NDArray[np.uint64]) -> Program:
+    """Write what every row asks."""
+    rows = layout.clauses
     clauses = np.zeros((len(rows) + 1, 4), np.uint32)
-    clauses[:, kernels.LEAVES] = leaf_starts
+    clauses[:, kernels.LEAVES] = layout.starts
     trees_of_rows = draft.clause_trees[rows]
     clauses[:-1, kernels.TREE] = np.where(trees_of_rows < 0, kernels.NONE, trees_of_rows)
     clauses[:-1, kernels.OWNER] = draft.clause_owners[rows]
     clauses[:-1, kernels.ORDINAL] = draft.clause_ordinals[rows]
-    leaves = np.stack([(draft.leaf_axes << kernels.KIND_BITS) + kinds, firsts, spans], axis=1)
+    clause_rows = np.full(len(draft.clause_owners), kernels.NONE, np.uint32)
+    clause_rows[rows] = np.arange(len(rows))
+    clause_counts = np.bincount(draft.clause_owners, minlength=len(draft.handles))
+    owner_clauses = (np.cumsum(clause_counts) - clause_counts).astype(np.uint32)
+    asked = np.stack([(leaves.axes << kernels.KIND_BITS) + leaves.kinds, leaves.firsts, leaves.spans], axis=1)
     jumps = np.stack([draft.tree_trues, draft.tree_falses], axis=1)
-    trees = np.concatenate([leaves[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
-    segment.has_several = bool(is_shared.any())
-    segment.probes = np.empty((len(rows), 16), np.uint16)
+    trees = np.concatenate([asked[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
+    return Program(clauses, asked[layout.leaves], trees, bitmaps, owner_clauses, clause_rows)
+
+
+def _probes(draft: Draft, leaves: LeafTable, layout: Layout) -> Probes:
+    """Choose what a single event is tried on first."""
     widths = [int(axis.code_count - 1).bit_length() for axis in draft.axes]
-    segment.shifts = np.array([max(0, width - 16) for width in widths], np.uint8)
-    hulls = _hulls(draft, kinds, firsts, spans, shares)
-    kernels.choose_probes(
-        rows, leaf_starts, placed, chosen,
-        draft.leaf_axes, kinds, firsts, spans, *hulls, segment.shifts, segment.probes,
-    )  # fmt: skip
-    segment.program = (clauses, leaves[placed], trees, bitmaps, owner_clauses.astype(np.uint32), row_of_clause)
-    return segment
+    shifts = np.array([max(0, width - 16) for width in widths], np.uint8)
+    probes = Probes(shifts, np.empty((len(layout.clauses), 16), np.uint16))
+    kernels.choose_probes(layout, leaves, _hulls(draft, leaves), shifts, probes.rows)
+    return probes
 
 
-def leaf_codes(
-    draft: Draft,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-    """Return the kind, first code and span of every leaf, and the words of its sets."""
+def leaf_table(
+    draft: Draft, sample_codes: list[npt.NDArray[Any]] | None = None
+) -> tuple[LeafTable, npt.NDArray[np.uint64]]:
+    """Return every leaf in codes, with its share of the sample or a guess, and the words of its sets."""
     operations = draft.leaf_operations
     a, b = draft.leaf_a.astype(np.int64), draft.leaf_b.astype(np.int64)
     top = np.array([axis.code_count - 1 for axis in draft.axes] or [0], np.int64)[draft.leaf_axes]
@@ -375,19 +452,24 @@ def leaf_codes(
     first[is_void], last[is_void] = _NEVER, _NEVER
     spans = (last - first).astype(np.uint32)
     firsts = first.astype(np.uint32)
-    bitmaps = _sets(draft, kinds, firsts, spans)
-    return kinds, firsts, spans, bitmaps
+    bitmaps = _write_sets(draft, kinds, firsts, spans)
+    if sample_codes is None:
+        shares = default_shares(draft)
+    else:
+        shares = observed_shares(draft, kinds, firsts, spans, sample_codes)
+    return LeafTable(draft.leaf_axes, kinds, firsts, spans, shares), bitmaps
 
 
-def _sets(
+def _write_sets(
     draft: Draft, kinds: npt.NDArray[np.uint8], firsts: npt.NDArray[np.uint32], spans: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint64]:
     """Write each set into its leaf where the axis has few operands, else as a bitmap or, if shorter, as a list."""
+    sets = SetTable(draft.set_starts, draft.set_operands)
     operand_counts = np.array([len(axis.operands) for axis in draft.axes] or [0], np.int64)[draft.leaf_axes]
     is_few = (draft.leaf_operations == op.AMONG) & (operand_counts <= kernels.MOST_FEW)
     few = np.flatnonzero(is_few)
     kinds[few] = kernels.FEW
-    kernels.write_few(few, draft.leaf_a[few], draft.set_starts, draft.set_operands, firsts, spans)
+    kernels.write_few(few, draft.leaf_a[few], sets, firsts, spans)
     is_set = (draft.leaf_operations == op.AMONG) | (draft.leaf_operations == op.NOT_AMONG)
     leaves = np.flatnonzero(is_set & ~is_few)
     if not len(leaves):
@@ -402,115 +484,107 @@ def _sets(
     lengths = np.where(is_map, map_sizes, sizes)
     places = np.cumsum(lengths) - lengths
     words = np.zeros(max(1, int(lengths.sum())), np.uint64)
-    kernels.write_sets(
-        leaves, numbers, draft.set_starts, draft.set_operands, code_counts, is_in, places, kinds[leaves], words
-    )
+    kernels.write_sets(numbers, sets, code_counts, is_in, places, kinds[leaves], words)
     firsts[leaves], spans[leaves] = places, sizes
     return words
 
 
-def _hulls(
-    draft: Draft,
-    kinds: npt.NDArray[np.uint8],
-    firsts: npt.NDArray[np.uint32],
-    spans: npt.NDArray[np.uint32],
-    shares: npt.NDArray[np.float32],
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-    """Return an interval around each leaf, and roughly the share of events in it; infinite where there is none."""
-    firsts, lasts = firsts.copy(), firsts + spans
-    costs = np.where((kinds == kernels.INTERVAL) & (firsts < _NEVER), shares, np.float32(np.inf))
+def _hulls(draft: Draft, leaves: LeafTable) -> Hulls:
+    """Return an interval around each leaf."""
+    firsts, lasts = leaves.firsts.copy(), leaves.firsts + leaves.spans
+    is_interval = (leaves.kinds == kernels.INTERVAL) & (firsts < _NEVER)
+    costs = np.where(is_interval, leaves.shares, np.float32(np.inf))
     sets = np.flatnonzero(draft.leaf_operations == op.AMONG)
     if len(sets):
         numbers = draft.leaf_a[sets]
         least = draft.set_operands[draft.set_starts[numbers]]  # members lie in order
         greatest = draft.set_operands[draft.set_starts[numbers + 1] - 1]
         firsts[sets], lasts[sets] = 2 * least + 2, 2 * greatest + 2
-        costs[sets] = np.minimum(_WIDTH_OF_A_HULL * shares[sets], 1)
-    return firsts, lasts, costs
+        costs[sets] = np.minimum(_WIDTH_OF_A_HULL * leaves.shares[sets], 1)
+    return Hulls(firsts, lasts, costs)
 
 
-def _rows(
-    draft: Draft,
-    kinds: npt.NDArray[np.uint8],
-    firsts: npt.NDArray[np.uint32],
-    spans: npt.NDArray[np.uint32],
-    shares: npt.NDArray[np.float32],
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _access(draft: Draft, leaves: LeafTable) -> Access:
     """Choose the leaf by which each clause is found; a set is found by each of its members."""
     set_sizes = np.diff(draft.set_starts)
-    costs = shares.astype(np.float64).copy()
-    is_small_set = np.zeros(len(kinds), np.bool_)
+    costs = leaves.shares.astype(np.float64).copy()
+    is_small_set = np.zeros(len(leaves.kinds), np.bool_)
     among = draft.leaf_operations == op.AMONG
     is_small_set[among] = set_sizes[draft.leaf_a[among]] <= _MOST_KEYS_OF_A_SET
     costs[is_small_set] *= 1.5  # a clause that lies under several keys is read several times
-    costs[(kinds != kernels.INTERVAL) & ~is_small_set] = np.inf
+    costs[(leaves.kinds != kernels.INTERVAL) & ~is_small_set] = np.inf
     chosen = np.empty(len(draft.clause_owners), np.int64)
     kernels.choose_access(draft.clause_starts, draft.clause_leaves, costs, chosen)
-    clauses = np.arange(len(chosen))
     is_scanned = chosen < 0
-    by_set = ~is_scanned & (is_small_set[chosen] if len(kinds) else False)
-    by_interval = ~is_scanned & ~by_set
-    leaf = chosen[by_interval]
-    parts = [
-        (
-            clauses[by_interval],
-            draft.leaf_axes[leaf].astype(np.int64),
-            firsts[leaf].astype(np.int64),
-            firsts[leaf].astype(np.int64) + spans[leaf],
-        ),
-        (
-            clauses[is_scanned],
-            np.full(int(is_scanned.sum()), _SCANNED, np.int64),
-            np.zeros(int(is_scanned.sum()), np.int64),
-            np.zeros(int(is_scanned.sum()), np.int64),
-        ),
-    ]
-    leaf = chosen[by_set]
-    if len(leaf):
-        numbers = draft.leaf_a[leaf]
-        sizes = set_sizes[numbers]
-        positions = np.repeat(draft.set_starts[numbers] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
-        codes = 2 * draft.set_operands[positions + np.arange(len(positions))].astype(np.int64) + 2
-        parts.append(
-            (np.repeat(clauses[by_set], sizes), np.repeat(draft.leaf_axes[leaf].astype(np.int64), sizes), codes, codes)
-        )
-    rows, axes, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
-    # What never holds is found by no event.
-    is_possible = lows < _NEVER
-    return chosen, rows[is_possible], axes[is_possible], lows[is_possible], highs[is_possible]
+    by_set = ~is_scanned & (is_small_set[chosen] if len(leaves.kinds) else False)
+    parts = (
+        _interval_rows(np.flatnonzero(~is_scanned & ~by_set), chosen, leaves),
+        _scanned_rows(np.flatnonzero(is_scanned)),
+        _set_rows(np.flatnonzero(by_set), chosen, draft),
+    )
+    clauses, axes, firsts, lasts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    # What never holds is found by no event. Points lie before ranges, so that they can be found by halving.
+    order = np.lexsort((lasts, firsts, lasts > firsts, axes))
+    order = order[firsts[order] < _NEVER]
+    return Access(chosen, clauses[order], axes[order], firsts[order], lasts[order])
 
 
-def _set_keys(segment: Segment, axes: Ints, firsts: Ints, lasts: Ints, is_broad: npt.NDArray[np.bool_]) -> None:
-    """Gather the rows, which are sorted, by their keys."""
-    axis_count = len(segment.draft.axes)
-    if len(axes):
-        is_new = np.concatenate([[True], (np.diff(axes) != 0) | (np.diff(firsts) != 0) | (np.diff(lasts) != 0)])
-        at = np.flatnonzero(is_new)
-    else:
-        at = np.zeros(0, np.int64)
-    segment.key_clauses = np.concatenate([at, [len(axes)]]).astype(np.int64)
-    key_axes = axes[at]
-    segment.scan_key = len(at) - 1 if len(at) and key_axes[-1] == _SCANNED else -1
-    segment.key_axes = np.where(key_axes == _SCANNED, -1, key_axes).astype(np.int32)
-    segment.key_firsts = firsts[at].astype(np.uint32)
-    segment.key_lasts = lasts[at].astype(np.uint32)
-    # Clauses of one key may differ: it is one of a set's members for one, and a leaf of its own for another.
-    segment.is_broad = is_broad
-    is_narrow = ~np.logical_and.reduceat(is_broad, at) if len(at) else np.zeros(0, np.bool_)
+def _interval_rows(clauses: Ints, chosen: Ints, leaves: LeafTable) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the clause, axis, first and last code of the rows that an interval finds."""
+    leaf = chosen[clauses]
+    firsts = leaves.firsts[leaf].astype(np.int64)
+    return clauses, leaves.axes[leaf].astype(np.int64), firsts, firsts + leaves.spans[leaf]
+
+
+def _scanned_rows(clauses: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the same of those that nothing finds."""
+    zeros = np.zeros(len(clauses), np.int64)
+    return clauses, zeros + _SCANNED, zeros, zeros
+
+
+def _set_rows(clauses: Ints, chosen: Ints, draft: Draft) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the same of those that a set finds: a row for each member."""
+    leaf = chosen[clauses]
+    numbers = draft.leaf_a[leaf]
+    sizes = np.diff(draft.set_starts)[numbers]
+    positions = np.repeat(draft.set_starts[numbers] - (np.cumsum(sizes) - sizes), sizes)
+    codes = 2 * draft.set_operands[positions + np.arange(len(positions))].astype(np.int64) + 2
+    return np.repeat(clauses, sizes), np.repeat(draft.leaf_axes[leaf].astype(np.int64), sizes), codes, codes
+
+
+def _keys(axes: list[Axis], access: Access, is_broad: Flags) -> tuple[Keys, npt.NDArray[np.int32], SortedAxes, Runs]:
+    """Gather the rows, which are sorted, by their keys; `is_broad` is by row."""
+    at = np.flatnonzero(_is_new(access.axes) | _is_new(access.firsts) | _is_new(access.lasts))
+    row_starts = np.concatenate([at, [len(access.axes)]]).astype(np.int64)
+    key_axes, firsts, lasts = access.axes[at], access.firsts[at], access.lasts[at]
+    scan = len(at) - 1 if len(at) and key_axes[-1] == _SCANNED else -1
     known = key_axes[key_axes != _SCANNED]
-    segment.axis_points = np.searchsorted(known, np.arange(axis_count + 1)).astype(np.int64)
-    is_range = (segment.key_lasts > segment.key_firsts)[: len(known)]
-    points = np.bincount(known[~is_range], minlength=axis_count) if len(known) else np.zeros(axis_count, np.int64)
-    segment.axis_ranges = (segment.axis_points[:-1] + points[:axis_count]).astype(np.int64)
-    segment.sorted_axes = np.full(max(1, axis_count), -1, np.int32)
-    sorted_axes = np.unique(known[is_narrow[: len(known)]])
-    segment.sorted_axes[sorted_axes] = np.arange(len(sorted_axes))
-    sizes = [segment.draft.axes[axis].code_count + 1 for axis in sorted_axes]
-    segment.start_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    # Between two narrow keys the clauses of broad ones are passed over: they are part of the run before, and marked.
+    axis_points = np.searchsorted(known, np.arange(len(axes) + 1)).astype(np.int64)
+    is_range = (lasts > firsts)[: len(known)]
+    point_counts = np.bincount(known[~is_range], minlength=len(axes))[: len(axes)]
+    axis_ranges = (axis_points[:-1] + point_counts).astype(np.int64)
+    keys = Keys(axis_points, axis_ranges, firsts.astype(np.uint32), lasts.astype(np.uint32), row_starts, scan)
+    # Rows of one key may differ: it is one of a set's members for one, and a leaf of its own for another.
+    is_narrow = ~np.logical_and.reduceat(is_broad, at) if len(at) else np.zeros(0, np.bool_)
+    sorted_axes = _sorted_axes(axes, np.unique(known[is_narrow[: len(known)]]))
+    shown_axes = np.where(key_axes == _SCANNED, -1, key_axes).astype(np.int32)
+    # Between two narrow keys the rows of broad ones are passed over: they are part of the run before, and marked.
     narrow = np.flatnonzero(is_narrow)
-    segment.narrow_rows = segment.sorted_axes[segment.key_axes[narrow]].astype(np.int64)
-    offsets = segment.start_offsets[segment.narrow_rows]
-    segment.narrow_begins = offsets + segment.key_firsts[narrow]
-    segment.narrow_ends = offsets + segment.key_lasts[narrow] + 1
-    segment.narrow_clauses = np.concatenate([segment.key_clauses[narrow], [len(axes)]]).astype(np.int64)
+    orders = sorted_axes.places[shown_axes[narrow]].astype(np.int64)
+    offsets = sorted_axes.starts[orders]
+    row_ends = np.concatenate([row_starts[narrow], [len(access.axes)]]).astype(np.int64)
+    runs = Runs(orders, offsets + firsts[narrow], offsets + lasts[narrow] + 1, row_ends, is_broad)
+    return keys, shown_axes, sorted_axes, runs
+
+
+def _is_new(column: Ints) -> Flags:
+    """Return where a column has another value than before."""
+    return np.concatenate([np.ones(min(1, len(column)), np.bool_), np.diff(column) != 0])
+
+
+def _sorted_axes(axes: list[Axis], numbers: Ints) -> SortedAxes:
+    """Number the axes that blocks are sorted by, and give each room for the starts of its codes."""
+    places = np.full(max(1, len(axes)), -1, np.int32)
+    places[numbers] = np.arange(len(numbers))
+    sizes = [axes[number].code_count + 1 for number in numbers]
+    return SortedAxes(places, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))

@@ -14,7 +14,7 @@ Source: Bittner 2008, section 4.5.4, the filtering shortcut (docs/bibliography.m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tamis.matching.destinations import Destinations
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
-Arrays: TypeAlias = tuple[Any, ...]
-"""What the kernels take (see `kernels`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +60,10 @@ class Shortcut:
         row_groups = likes[owners].astype(np.uint32)
         return cls(table, numbers, row_groups, bounds.astype(np.uint32), members, twin_starts, twins)
 
-    def arrays(self, alive: npt.NDArray[np.bool_], reached: npt.NDArray[np.uint64], words: int) -> Arrays:
+    def arrays(self, alive: npt.NDArray[np.bool_], reached: npt.NDArray[np.uint64], words: int) -> kernels.Reaching:
         """Return what the kernels take: with the maps of the events that reached each destination, to be written."""
         targets = np.zeros(2 * (len(reached) // words), np.uint32)
-        return (
+        return kernels.Reaching(
             self.row_groups, self.group_starts, self.group_members, self.destinations, self.twin_starts, self.twins,
             alive, words, reached, targets,
         )  # fmt: skip
