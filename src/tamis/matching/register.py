@@ -85,9 +85,10 @@ class Register:
     def check_new(self, ids: list[Any], leaving: Collection[Any] = ()) -> None:
         """Raise if ids are there twice, or taken by others than those who leave."""
         new = set(ids)
-        if len(new) == len(ids) and new.isdisjoint(self.handles if not leaving else self.handles.keys() - set(leaving)):
+        taken = self.handles.keys() & new  # as many steps as there are new ones: those that are there may be a million
+        if len(new) == len(ids) and all(each in leaving for each in taken):
             return
-        seen = self.handles.keys() - set(leaving)
+        seen = {each for each in taken if each not in leaving}
         for each in ids:
             if each in seen:
                 raise DuplicateIdError(each)
