@@ -143,3 +143,19 @@ def test_chunks_dictionaries_and_null_records_of_arrow():
     )
     matcher.match_batch(table)
     assert matcher.unmet() == [Unmet("p.y")]
+
+
+def test_of_events_that_long_looked_alike_a_new_shape_is_seen_soon_and_another_length_at_once():
+    matcher = Matcher()
+    matcher.add_many({1: "late = 1", 2: "price > 'a'", 3: "title = 'x'"})
+    for number in range(2000):
+        matcher.match({"price": number, "title": "t"})
+    assert matcher.unmet() == [Unmet("late"), Unmet("price", "string", ("number",))]
+    matcher.match({"price": 1, "title": "t", "late": 1})
+    assert matcher.unmet() == [Unmet("price", "string", ("number",))], "it is longer than the one before"
+    for number in range(2000):
+        matcher.match({"price": number, "title": "t"})
+    for _ in range(16):
+        matcher.match({"price": "b", "title": "t"})
+    assert matcher.unmet() == [], "one of them had its turn"
+    assert matcher.statistics()["events"] == 4017

@@ -355,6 +355,8 @@ class Matcher(Registering):
     def unmet(self) -> list[Unmet]:
         """Return what rules ask for and no event had so far: attributes, and values of the type they compare with.
 
+        Of batches everything is looked at; of single events each, until they have looked alike for long, and then some.
+
         >>> matcher = Matcher()
         >>> matcher.add_many({1: "prize < 20", 2: "price < 20 AND title LIKE 'The %'"})
         >>> matcher.match({"price": "12", "title": "The House"})

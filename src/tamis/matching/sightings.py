@@ -4,7 +4,8 @@ A misspelt attribute and a number compared with texts are no mistakes of the lan
 never matches, in silence. So it is noted which attributes events had, and with values of which kind; what rules ask
 for and no event had is told (`Matcher.unmet`). Attributes are looked at, not rules: of a table its schema and which
 columns have any value; of a single event its *shape*, the names and types in it, which is nearly always one that was
-seen before.
+seen before. Single events that have long been of known shapes are looked at by turns only, and whenever one has more or
+fewer attributes than the one before: to look at each would take as long as a tenth of its match.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ _PLURALS = {NUMBER: "numbers", STRING: "texts", TIME: "dates and times", BOOLEAN
 _PLURALS |= {RECORD: "records", OTHER: "values of other types"}
 _MOST_SHAPES = 1024
 """So many shapes of events are remembered; events of ever new shapes are looked at one by one."""
+_STEADY = 512
+"""After so many single events of known shapes, one behind the other,"""
+_EVERY = 16
+"""one of so many is looked at, until one has a new shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +77,24 @@ class Sightings:
         self.event_count = 0
         self.kinds: dict[Path, set[str]] = {}
         self._shapes: set[tuple[Any, ...]] = set()
+        self._known_in_a_row = 0
+        self._skipped_until = 0
+        """Events up to this one are passed over if they are as long as the one before; threads may lose a step."""
+        self._length = -1
 
     def look(self, event: Mapping[str, Any]) -> None:
-        """Look at an event."""
+        """Look at an event, or pass it over where events have long looked alike."""
         self.event_count += 1
+        if self.event_count < self._skipped_until and len(event) == self._length:
+            return
+        self._length = len(event)
         shape = (*event, *map(type, event.values()))
         if shape in self._shapes:
+            self._known_in_a_row += 1
+            if self._known_in_a_row >= _STEADY:
+                self._skipped_until = self.event_count + _EVERY
             return
+        self._known_in_a_row = self._skipped_until = 0
         has_records = self._note((), event)
         if not has_records and len(self._shapes) < _MOST_SHAPES:  # within a record there may be something new each time
             self._shapes.add(shape)
