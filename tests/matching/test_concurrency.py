@@ -20,7 +20,7 @@ def busy(request, monkeypatch):
     """Segments are made early, of what comes together or of what was left open, and merged in the background."""
     monkeypatch.setattr(algorithm, "_MANY", request.param)
     monkeypatch.setattr(algorithm, "_MOST_OPEN", 4)
-    monkeypatch.setattr(algorithm, "_BACKGROUND", 10)
+    monkeypatch.setattr(algorithm, "_MOST_ASKED", 4)
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def merges(monkeypatch):
         plain(self, parts)
         done.append(len(parts))
 
-    def slowly_merged(self, parts):
-        found = plainly_merged(self, parts)
+    def slowly_merged(self, parts, opened=()):
+        found = plainly_merged(self, parts, opened)
         if threading.current_thread() is self._merging:
             sleep(0.003)
         return found
@@ -78,8 +78,8 @@ def held(monkeypatch):
     is_reached, is_free = threading.Event(), threading.Event()
     plain = Block._merged
 
-    def merged(self, parts):
-        found = plain(self, parts)
+    def merged(self, parts, opened=()):
+        found = plain(self, parts, opened)
         if threading.current_thread() is not threading.main_thread():
             is_reached.set()
             assert is_free.wait(60)
@@ -153,28 +153,28 @@ def test_a_segment_that_dies_during_a_merge_is_gone(busy, held):
 
 
 def test_segments_that_ask_the_same_are_told_apart(busy, merges):
-    # segments   [0 ... 399]  [400 ... 439]  [440 ... 479]     the same conditions in all of them
+    # segments   [0 ... 719]  [720 ... 755]  [756 ... 791]     the same conditions in all of them
     # merged                  \----------- these two -----/    the first is too large to be merged with them
     matcher = Matcher()
     count = len(CONDITIONS)
-    registered(matcher, range(20 * count))
-    registered(matcher, range(20 * count, 22 * count))
+    registered(matcher, range(40 * count))
+    registered(matcher, range(40 * count, 42 * count))
     matcher._engine.settle()
-    registered(matcher, range(22 * count, 24 * count))
+    registered(matcher, range(42 * count, 44 * count))
     matcher._engine.settle()
     assert merges == [2]
-    assert matcher.statistics()["segments"] == [20 * count, 4 * count]
-    assert answers(matcher) == expected(range(24 * count))
+    assert matcher.statistics()["segments"] == [40 * count, 4 * count]
+    assert answers(matcher) == expected(range(44 * count))
 
 
 def test_a_merge_that_fails_is_tried_again(busy, monkeypatch):
     failures = []
     plain = Block._merged
 
-    def failing(self, parts):
+    def failing(self, parts, opened=()):
         if threading.current_thread() is not threading.main_thread() and not failures:
             raise MemoryError("as an example")
-        return plain(self, parts)
+        return plain(self, parts, opened)
 
     monkeypatch.setattr(threading, "excepthook", lambda failure: failures.append(failure.exc_type))
     monkeypatch.setattr(Block, "_merged", failing)

@@ -470,12 +470,11 @@ def test_a_match_that_began_before_goes_on_with_the_old_handles(algorithm, worn)
 
 
 def test_a_merge_behind_a_renumbering_changes_nothing(worn, monkeypatch):
-    monkeypatch.setattr(block, "_BACKGROUND", 10)
     is_reached, is_free = threading.Event(), threading.Event()
     plain = block.Block._merged
 
-    def held(self, parts):
-        merged = plain(self, parts)
+    def held(self, parts, opened=()):
+        merged = plain(self, parts, opened)
         if threading.current_thread() is not threading.main_thread():
             is_reached.set()
             assert is_free.wait(60)
@@ -528,12 +527,11 @@ def in_child(work, timeout_s=60):
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_forked_during_a_merge_merges_again(monkeypatch):
-    monkeypatch.setattr(block, "_BACKGROUND", 10)
     is_reached, is_free = threading.Event(), threading.Event()
     plain, parent = block.Block._merged, os.getpid()
 
-    def held(self, parts):
-        merged = plain(self, parts)
+    def held(self, parts, opened=()):
+        merged = plain(self, parts, opened)
         if threading.current_thread() is not threading.main_thread() and os.getpid() == parent:
             is_reached.set()
             assert is_free.wait(60)

@@ -28,11 +28,9 @@ from tamis.language.expressions import (
     Or,
     RLike,
     Test,
-    fold_shared,
 )
 from tamis.language.functions import FUNCTIONS, in_cidr
 from tamis.language.meaning import attribute_value, meaning, value
-from tamis.language.measures import depth, size
 from tamis.language.patterns import ANY_TEXT, like_found, like_pieces, regex_found
 from tamis.language.values import DIGITS, GREATEST_INTEGER, LEAST_INTEGER, compare, value_of
 
@@ -69,9 +67,7 @@ def compiled(expression: Expression, schema: Schema | None = None) -> Closure:
     >>> [is_cheap(event) for event in ({"price": 2.5, "bids": 4}, {"price": 25, "bids": 1}, {"bids": 1})]
     [True, False, None]
     """
-    if not is_small(expression):
-        return lambda event: value(expression, event, schema)
-    return fold_shared(expression, lambda node, below: _closure(node, below, schema))
+    return _made(expression, schema) if is_small(expression) else lambda event: value(expression, event, schema)
 
 
 def holding(expression: Expression, schema: Schema | None = None) -> Callable[[Mapping[str, Any]], bool]:
@@ -87,7 +83,7 @@ def holding(expression: Expression, schema: Schema | None = None) -> Callable[[M
     if not isinstance(expression, And) or not is_small(expression):
         truth = compiled(expression, schema)
         return lambda event: truth(event) is True
-    operands = [compiled(operand, schema) for operand in expression.operands]
+    operands = [_made(operand, schema) for operand in expression.operands]
 
     def holds(event: Mapping[str, Any]) -> bool:
         for operand in operands:  # noqa: SIM110 - a generator costs more than what it asks
@@ -99,8 +95,24 @@ def holding(expression: Expression, schema: Schema | None = None) -> Callable[[M
 
 
 def is_small(expression: Expression) -> bool:
-    """Is an expression small enough for functions of its own?"""
-    return size(expression) <= _MOST_NODES and depth(expression) <= _DEEPEST
+    """Is an expression small enough for functions of its own?
+
+    It is looked at level by level, and no further than to the answer.
+    """
+    level: list[Expression] = [expression]
+    node_count = 0
+    for _ in range(_DEEPEST):
+        node_count += len(level)
+        if node_count > _MOST_NODES:
+            return False
+        level = [child for node in level for child in node.children]
+        if not level:
+            return True
+    return False
+
+
+def _made(node: Expression, schema: Schema | None) -> Closure:
+    return _closure(node, [_made(child, schema) for child in node.children], schema)
 
 
 def _closure(node: Expression, below: list[Closure], schema: Schema | None) -> Closure:

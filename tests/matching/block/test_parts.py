@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
 from tamis.matching import Matcher
+from tamis.matching.block import algorithm
 from tamis.matching.block.draft import Drafting
 from tamis.matching.block.parts import Part
 from tamis.matching.block.segment import compiled
@@ -77,18 +80,26 @@ def test_what_is_open_is_asked_by_functions_and_not_by_the_reference_meaning(mon
     assert matcher.match({"a": 6, "b": 3, "s": "y", "c": 4}) == ["old", "new"]
 
 
-def test_whoever_adds_lays_out_what_is_open_and_not_whoever_matches(monkeypatch):
+def test_whoever_adds_or_matches_between_changes_compiles_and_merges_nothing(monkeypatch):
     matcher = Matcher()
-    matcher.add("old", "a > 0")
+    matcher.add_many({number: f"a > {number} AND b = {number % 5}" for number in range(200)})
     matcher.match_batch([{"a": 1}])
-    flushes = []
-    engine = matcher._engine
-    plain = engine._flush
-    monkeypatch.setattr(engine, "_flush", lambda: (flushes.append(is_adding), plain()))
-    for number in range(200):
-        is_adding = True
-        matcher.add(number, f"a > {number}")
-        is_adding = False
-        assert len(matcher.match({"a": 100})) == 1 + min(number + 1, 100)
-    assert len(flushes) >= 3
-    assert all(flushes)
+    laid_out_by = []
+    plain = algorithm.compiled
+    monkeypatch.setattr(
+        algorithm, "compiled", lambda *given: (laid_out_by.append(threading.current_thread().name), plain(*given))[1]
+    )
+    matcher.match({"a": 100})
+    for number in range(300):
+        matcher.add(f"new {number}", f"a > {number}")
+        assert len(matcher.match({"a": 100})) == min(number + 1, 100)
+        if number % 3 == 0:
+            matcher.remove(number // 3)
+            assert len(matcher.match({"a": -1})) == 0
+        if number % 7 == 0:
+            matcher.replace(f"new {number}", f"a > {number} AND a > 0")
+            assert len(matcher.match({"a": 100})) == min(number + 1, 100)
+    matcher._engine.settle()
+    assert laid_out_by
+    assert set(laid_out_by) <= {"tamis flush", "tamis merge"}
+    assert len(matcher.match({"a": 100})) == 100

@@ -1,9 +1,10 @@
 """How are subscriptions registered while others are matched?
 
-As a search engine does it: new subscriptions go to a small open part; when somebody matches, it becomes an
-immutable segment; removals are marks beside a segment; and segments of like size are merged, the large ones by a
-thread in the background. A snapshot is the list of segments with their marks, so that a match sees one consistent
-set, whatever happens meanwhile.
+As a search engine does it: new subscriptions go to a small open part (`open_part`), which is matched as it is; a thread
+in the background makes an immutable segment of it when it has grown, and merges segments of like size; removals are
+marks beside a segment (`parts`). Who matches between changes neither compiles nor merges, and waits for nobody who
+does. A snapshot is the list of segments with their marks and a view of the open part, so that a match sees one
+consistent set, whatever happens meanwhile.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import numpy.typing as npt
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.matching.block import kernels
 from tamis.matching.block.access import HandlePlan, clause_plans
+from tamis.matching.block.breathing import breathe, in_background
 from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
 from tamis.matching.block.joining import joined
+from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
 from tamis.matching.block.segment import Segment, compiled
-from tamis.matching.closures import Closure, holding, is_small
 from tamis.matching.watching import PlainAxes, as_column
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis
+    from tamis.matching.block.draft import Draft
+    from tamis.matching.block.open_part import Entry, OpenView
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
@@ -43,17 +47,25 @@ BLOCK = 8192
 _FEW_EVENTS = 32
 """Up to so many events are matched one by one."""
 _SAMPLE = 2048
-_MOST_OPEN = 32
-"""So many open subscriptions are laid out; fewer are asked one by one, by functions made for each."""
+_MOST_ASKED = 12
+"""A segment is made of the open subscriptions when an event asks more than so many of them,"""
+_MOST_OPEN = 512
+"""or when there are so many, the removed included."""
+_MOST_WAITING = 4096
+"""Whoever adds faster than the background compiles does so himself, once so many are open."""
+_MOST_FLUSHED = 4096
+"""What is open is merged with the segments before it up to so many subscriptions; more would take too long."""
 _MANY = 4096
 """So many subscriptions that come together are compiled as they come."""
-_RATIO = 4
+_IN_USE = 8
+"""Up to so many changes after a match another match is expected after each, and what it needs is done at once."""
+_RATIO = 8
 """Neighbouring segments are merged where the older is not so many times as large."""
 _AT_REST = 16
 """After so many matches without a change, and one for each so many subscriptions, what is left to merge is merged: it
 will be used for long."""
-_BACKGROUND = 2_000
-"""Merges of so many subscriptions are left to the background."""
+_DRAFTED = 4
+"""In the background so many subscriptions are drafted at a time."""
 
 _MOST_DESTINATIONS = 1 << 14
 """Beyond so many destinations a map of each costs more than finding all matches."""
@@ -69,28 +81,37 @@ class Block(Algorithm):
     def __init__(self, schema: Schema | None = None) -> None:
         super().__init__(schema)
         self._parts: list[Part] = []
-        self._open: dict[int, Expression] = {}
-        self._closures: dict[int, Closure] = {}
-        """Of what is open, as far as somebody matched since it came."""
+        self._open = OpenPart(schema)
+        self._has_large = False
+        """Whether something open is too large to be asked by a function of its own."""
         self._dead: list[int] = []
         self._sample: Events | None = None
         self._lock = threading.RLock()
+        self._flushing: threading.Thread | None = None
+        """Makes a segment of what is open, with the small segments before it."""
         self._merging: threading.Thread | None = None
+        """Merges segments; both may work at the same time, on different ones."""
+        self._being_flushed: set[int] = set()
         self._being_merged: set[int] = set()
-        """The segments that the thread works on, by identity; the thread holds them."""
+        """The segments that the threads work on, by identity; the threads hold them."""
         self._snapshot: BlockSnapshot | None = None
         self._uses = 0
         """How often the snapshot was used."""
+        self._changes_unseen = _IN_USE
+        """How many changes there were since somebody matched."""
         self.merge_always = False
         """Merge all segments at every step; for tests."""
 
     # -- Registration
 
     def prepare(self, expressions: Iterable[Expression]) -> list[Expression] | Segment:
-        """Compile many subscriptions at once, as they come: their expressions need not all exist at the same time."""
+        """Compile many subscriptions at once, as they come: their expressions need not all exist at the same time.
+
+        While somebody matches, more than a few are compiled too: here nobody waits for it.
+        """
         waiting = iter(expressions)
         first = list(islice(waiting, _MANY))
-        if len(first) < _MANY:
+        if len(first) < _MANY and (len(first) <= 2 * _MOST_ASKED or not self._is_in_use or self.merge_always):
             for expression in first:
                 check(expression)  # what cannot be laid out is refused now, and not when somebody matches
             return first
@@ -100,30 +121,40 @@ class Block(Algorithm):
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:
-            is_used = self._snapshot is not None
-            self._snapshot = None
-            if not isinstance(prepared, Segment):
-                self._open.update(zip(handles, prepared, strict=True))
-                if is_used:  # somebody matches between changes, and should not have to wait for what is done here
-                    self._ready_open(_MOST_OPEN)
+            self._change()
+            if isinstance(prepared, Segment):
+                self._flush()  # what came before stays before
+                prepared.draft.handles = np.array(handles, np.int64)
+                self._parts.append(Part.of(prepared))
+                self._merge()
                 return
-            self._flush()  # what came before stays before
-            prepared.draft.handles = np.array(handles, np.int64)
-            self._parts.append(Part.of(prepared))
-            self._merge()
+            for handle, expression in zip(handles, prepared, strict=True):
+                entry = self._open.add(handle, expression)
+                if not entry.is_small:
+                    self._has_large = True
+                elif self._is_in_use and not entry.keys:  # the next event asks it, and should not have to wait
+                    entry.make_closure()
+            if self._is_in_use:
+                self._tidy_open()
 
     def remove(self, handle: int) -> None:
-        with self._lock:
-            self.remove_many([handle])
+        self.remove_many([handle])
 
     def remove_many(self, handles: Iterable[int]) -> None:
         with self._lock:
-            self._snapshot = None
-            for handle in handles:
-                if self._open.pop(handle, None) is None:
-                    self._dead.append(handle)
-                else:
-                    self._closures.pop(handle, None)
+            self._change()
+            self._dead += [handle for handle in handles if not self._open.remove(handle)]
+            if self._is_in_use and self._dead:
+                self._bury()
+
+    def _change(self) -> None:
+        self._snapshot = None
+        self._changes_unseen += 1
+
+    @property
+    def _is_in_use(self) -> bool:
+        """Does somebody match between changes?"""
+        return self._changes_unseen <= _IN_USE
 
     def learn(self, events: Events) -> None:
         """Remember a sample of the events, and lay everything out anew by it."""
@@ -149,14 +180,15 @@ class Block(Algorithm):
             self._snapshot = None
             self._parts = [part for part in self._parts if part.living]
             held = [part.segment.draft.handles for part in self._parts]
-            kept: Handles = np.concatenate([*held, np.array(list(self._open), np.int64)])
+            entries = list(self._open.entries)
+            kept: Handles = np.concatenate([*held, np.array([entry.handle for entry in entries], np.int64)])
             self._parts = [
                 replace(part, segment=part.segment.renumbered(np.searchsorted(kept, part.segment.draft.handles)))
                 for part in self._parts
             ]
-            numbers = dict(zip(self._open, range(len(kept) - len(self._open), len(kept)), strict=True))
-            self._open = {numbers[handle]: expression for handle, expression in self._open.items()}
-            self._closures = {numbers[handle]: closure for handle, closure in self._closures.items()}
+            first = len(kept) - len(entries)
+            renumbered = (entry.renumbered(handle) for handle, entry in enumerate(entries, first))
+            self._open = OpenPart.of(self.schema, renumbered)
             return self, kept
 
     def emptied(self) -> Block:
@@ -174,7 +206,7 @@ class Block(Algorithm):
                 for part in self._parts
                 if part.living
             ]
-            plain = PlainAxes(self._open.values(), self.schema).axes
+            plain = PlainAxes((entry.expression for entry in self._open.entries), self.schema).axes
             return [*(axis for draft in drafts for axis in draft.axes), *plain]
 
     @property
@@ -182,7 +214,8 @@ class Block(Algorithm):
         return (self._lock,)
 
     def after_fork(self) -> None:
-        self._merging, self._being_merged = None, set()  # the thread stayed with the parent
+        self._merging, self._flushing = None, None  # the threads stayed with the parent
+        self._being_merged, self._being_flushed = set(), set()
 
     # -- Segments
 
@@ -191,46 +224,79 @@ class Block(Algorithm):
             if self._snapshot is None:
                 if self._dead:
                     self._bury()
-                if len(self._open) > _MOST_OPEN or self.merge_always:
-                    self._flush()
-                self._ready_open(_MOST_OPEN)
-                self._snapshot = BlockSnapshot(
-                    tuple(self._parts), self._open.copy(), self._closures.copy(), self.schema
-                )
-                self._uses = 0
+                self._tidy_open()
+                self._snapshot = BlockSnapshot(tuple(self._parts), self._open.view(), self.schema)
+                self._uses = self._changes_unseen = 0
             self._uses += 1
             if self._uses % _AT_REST == 0:
                 self._merge_at_rest()
             return self._snapshot
 
-    def _ready_open(self, most: int) -> None:
-        """Make functions of what is open, or a segment of it where it is much."""
-        if len(self._open) >= most:
-            self._flush()
-        for handle in self._open.keys() - self._closures.keys():
-            if not is_small(self._open[handle]):
-                self._flush()
-                return
-            self._closures[handle] = holding(self._open[handle], self.schema)
-
     def compiled_snapshot(self) -> BlockSnapshot:
         """Return the present set with nothing left open."""
         with self._lock:
-            if self._open:
+            if len(self._open):
                 self._flush()
                 self._snapshot = None
             return self.snapshot()
 
+    # -- What is open
+
+    def _tidy_open(self) -> None:
+        """Make a segment of what is open where it costs matches too much: in the background, if somebody matches."""
+        if self._has_large or (self.merge_always and len(self._open)):
+            self._flush()
+        elif self._open.asks_more_than(_MOST_ASKED) or len(self._open.everybody) > _MOST_OPEN:
+            if not self._is_in_use or len(self._open.everybody) > _MOST_WAITING:
+                self._flush()
+            else:
+                self._start_flushing()
+
     def _flush(self) -> None:
-        """Make a segment of the open part, and merge what should be."""
+        """Make a segment of the open part, here and now, and merge what should be."""
         self._bury()
-        if self._open:
-            drafting = Drafting()
-            drafting.add_many(self._open.keys(), self._open.values())
-            segment = compiled(drafting.finished(), self._sample, self.schema)
+        if len(self._open):
+            segment = compiled(_drafted(self._open.entries), self._sample, self.schema)
             self._parts.append(Part.of(segment))
-            self._open, self._closures = {}, {}
+        self._open, self._has_large = OpenPart(self.schema), False
         self._merge()
+
+    def _start_flushing(self) -> None:
+        if self._flushing is not None:
+            return
+        begin = self._first_free()
+        first, total = len(self._parts), len(self._open)
+        while first > begin and self._parts[first - 1].living < min(_RATIO * total, _MOST_FLUSHED - total):
+            first -= 1
+            total += self._parts[first].living
+        parts = self._parts[first:]
+        self._being_flushed = {id(part.segment) for part in parts}
+        self._flushing = threading.Thread(
+            target=self._flush_behind,
+            args=(parts, self._open, list(self._open.entries)),
+            name="tamis flush",
+            daemon=True,
+        )
+        self._flushing.start()
+
+    def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[Entry]) -> None:
+        try:
+            with in_background():
+                merged = self._merged(parts, entries)
+        except BaseException:
+            self._flushing = None  # else nothing would ever be flushed again
+            raise
+        with self._lock:
+            self._flushing = None
+            if opened is self._open and self._replace(parts, merged):
+                gone = [entry.handle for entry in entries if entry.handle not in opened]
+                self._open = opened.without(entry.handle for entry in entries)
+                self._dead += gone
+                self._bury()
+                self._snapshot = None
+            self._merge()
+
+    # -- What was removed
 
     def _bury(self) -> None:
         """Mark what was removed."""
@@ -244,26 +310,32 @@ class Block(Algorithm):
                 dead = dead[~is_here]
         self._dead = []
 
+    # -- Merging
+
     def _merge(self) -> None:
-        """Merge what should be: at once where it is little, in the background where it is much."""
+        """Merge what should be, in the background."""
         self._parts = [part for part in self._parts if part.living]
-        while True:
-            span = self._mergeable()
-            if span is None:
-                return
-            first, last = span
-            parts = self._parts[first:last]
-            if sum(part.living for part in parts) >= _BACKGROUND and not self.merge_always:
-                self._start_merging(parts)
-                return
+        span = self._mergeable()
+        if span is None:
+            return
+        first, last = span
+        parts = self._parts[first:last]
+        if self.merge_always:
             self._parts[first:last] = [self._merged(parts)]
+        else:
+            self._start_merging(parts)
 
     def _merge_at_rest(self) -> None:
         """Merge all that is left, if it was used so often without a change that this is likely to pay."""
-        if len(self._parts) > 1 or any(part.has_many_dead for part in self._parts):
-            living = sum(part.living for part in self._parts)
-            if self._uses * _AT_REST >= living:
-                self._start_merging(self._parts)
+        if self._merging is not None or self._flushing is not None:
+            return
+        living = sum(part.living for part in self._parts)
+        if self._uses * _AT_REST < living + len(self._open):
+            return
+        if len(self._open):
+            self._start_flushing()
+        elif len(self._parts) > 1 or any(part.has_many_dead for part in self._parts):
+            self._start_merging(self._parts)
 
     def _start_merging(self, parts: list[Part]) -> None:
         if self._merging is None:
@@ -281,8 +353,7 @@ class Block(Algorithm):
         sizes = [part.living for part in self._parts]
         if self.merge_always:
             return (0, len(sizes)) if len(sizes) > 1 else None
-        busy = [place for place, part in enumerate(self._parts) if self._is_busy(part)]
-        begin = busy[-1] + 1 if busy else 0
+        begin = self._first_free()
         first = len(sizes) - 1
         total = sizes[-1] if sizes else 0
         while first > begin and sizes[first - 1] < _RATIO * total:
@@ -296,43 +367,65 @@ class Block(Algorithm):
                 return number, number + 1
         return None
 
-    def _is_busy(self, part: Part) -> bool:
-        return self._merging is not None and id(part.segment) in self._being_merged
+    def _first_free(self) -> int:
+        """Return where the segments begin that are newer than all that a thread works on."""
+        busy = [place for place, part in enumerate(self._parts) if self._is_busy(part)]
+        return busy[-1] + 1 if busy else 0
 
-    def _merged(self, parts: list[Part]) -> Part:
-        draft = joined([part.segment.draft for part in parts], [part.alive for part in parts])
-        segment = compiled(draft, self._sample, self.schema)
+    def _is_busy(self, part: Part) -> bool:
+        return (self._merging is not None and id(part.segment) in self._being_merged) or (
+            self._flushing is not None and id(part.segment) in self._being_flushed
+        )
+
+    def _merged(self, parts: list[Part], opened: Sequence[Entry] = ()) -> Part:
+        """Return one part of several and of what was open behind them, ready for the first event."""
+        drafts = [part.segment.draft for part in parts]
+        flags = [part.alive for part in parts]
+        if opened:
+            drafts.append(_drafted(opened))
+            flags.append(np.ones(len(opened), np.bool_))
+        segment = compiled(joined(drafts, flags), self._sample, self.schema)
+        segment.encoder(self.schema)
+        breathe()
+        if len(segment.twins):
+            segment.first_twins()
         return Part.of(segment)
 
     def _merge_behind(self, parts: list[Part]) -> None:
         try:
-            merged = self._merged(parts)
+            with in_background():
+                merged = self._merged(parts)
         except BaseException:
             self._merging = None  # else nothing would ever be merged again
             raise
         with self._lock:
             self._merging = None
-            # By identity: to compare segments field by field is to ask arrays for their truth.
-            places = {id(part.segment): place for place, part in enumerate(self._parts)}
-            first = places.get(id(parts[0].segment), -1)
-            if [places.get(id(part.segment)) for part in parts] != list(range(first, first + len(parts))):
-                return  # laid out anew meanwhile
-            # What died while we worked is dead in the merged segment too.
-            gone = [
-                part.segment.draft.handles[was & ~now.alive]
-                for part, was, now in zip(
-                    parts, (part.alive for part in parts), self._parts[first : first + len(parts)], strict=True
-                )
-            ]
-            self._parts[first : first + len(parts)] = [merged]
-            self._dead += np.concatenate(gone).tolist()
-            self._bury()
-            self._snapshot = None
+            if self._replace(parts, merged):
+                self._bury()
+                self._snapshot = None
             self._merge()
+
+    def _replace(self, parts: list[Part], merged: Part) -> bool:
+        """Put a part where those are that it was made of, if they still are where they were."""
+        # By identity: to compare segments field by field is to ask arrays for their truth.
+        places = {id(part.segment): place for place, part in enumerate(self._parts)}
+        first = places.get(id(parts[0].segment), -1) if parts else len(self._parts)
+        if [places.get(id(part.segment)) for part in parts] != list(range(first, first + len(parts))):
+            return False  # laid out anew meanwhile
+        # What died while we worked is dead in the merged segment too.
+        present = self._parts[first : first + len(parts)]
+        for was, now in zip(parts, present, strict=True):
+            self._dead += was.segment.draft.handles[was.alive & ~now.alive].tolist()
+        self._parts[first : first + len(parts)] = [merged]
+        return True
 
     def settle(self) -> None:
         """Wait until nothing is merged in the background any more."""
-        while (thread := self._merging) is not None:
+        while True:
+            with self._lock:  # under which threads are started
+                thread = self._flushing or self._merging
+            if thread is None:
+                return
             thread.join()
 
     # -- Files
@@ -411,16 +504,9 @@ class _Found:
 class BlockSnapshot(Snapshot):
     """Segments, and the few subscriptions that are still open."""
 
-    def __init__(
-        self,
-        parts: tuple[Part, ...],
-        open_part: dict[int, Expression],
-        closures: dict[int, Closure],
-        schema: Schema | None,
-    ) -> None:
+    def __init__(self, parts: tuple[Part, ...], opened: OpenView, schema: Schema | None) -> None:
         self._parts = parts
-        self._open = open_part
-        self._closures = closures
+        self._open = opened
         self._schema = schema
         self._encoders = [part.segment.encoder(schema) for part in parts]
         self._offsets = [part.segment.offset() for part in parts]
@@ -436,9 +522,11 @@ class BlockSnapshot(Snapshot):
         return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found])
 
     def _match_open(self, event: Mapping[str, Any], among: Handles | None) -> Handles:
-        asked = None if among is None else set(among.tolist())
-        handles = [handle for handle, holds in self._closures.items() if holds(event)]
-        return np.array([handle for handle in handles if asked is None or handle in asked], np.int64)
+        handles = self._open.matches(event)
+        if among is not None:
+            asked = set(among.tolist())
+            handles = [handle for handle in handles if handle in asked]
+        return np.array(handles, np.int64)
 
     def reach_event(
         self, event: Mapping[str, Any], destinations: Destinations, among: Handles | None = None
@@ -502,7 +590,7 @@ class BlockSnapshot(Snapshot):
         ]
         if self._open:
             if self._open_axes is None:
-                self._open_axes = PlainAxes(self._open.values(), self._schema)
+                self._open_axes = PlainAxes((entry.expression for entry in self._open.entries()), self._schema)
             encoded += self._open_axes.of_event(event)
         return encoded
 
@@ -531,6 +619,16 @@ class BlockSnapshot(Snapshot):
                 kernels.count_events(numbers, found.counts)
                 found.pieces.append((numbers, owners, segment.draft.handles))
         return found
+
+
+def _drafted(entries: Iterable[Entry]) -> Draft:
+    """Return a draft of open subscriptions."""
+    drafting = Drafting()
+    waiting = iter(entries)
+    while some := list(islice(waiting, _DRAFTED)):
+        drafting.add_many([entry.handle for entry in some], [entry.expression for entry in some])
+        breathe()
+    return drafting.finished()
 
 
 def _numbered(found: list[Handles]) -> Pairs:

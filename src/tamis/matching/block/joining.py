@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.axes import TRUTH, Axis, AxisKey
+from tamis.matching.block.breathing import breathe
 from tamis.matching.block.draft import Draft
 from tamis.matching.block.kernels import NONE
 from tamis.matching.leaves import Ints, Starts, sorted_operands
@@ -37,6 +38,7 @@ def joined(drafts: list[Draft], alive: list[Flags]) -> Draft:
     places: list[Ints] = []
     for key, operands in zip(numbers, pooled, strict=True):
         unique, place = sorted_operands(key.kind, operands)
+        breathe()
         axes.append(Axis(key, unique))
         places.append(place)
     used = [0] * len(numbers)
@@ -47,6 +49,7 @@ def joined(drafts: list[Draft], alive: list[Flags]) -> Draft:
             number = numbers[axis.key]
             moves.append(places[number][used[number] : used[number] + len(axis.operands)])
             used[number] += len(axis.operands)
+        breathe()
         parts.append(_moved(draft, np.array([numbers[axis.key] for axis in draft.axes], np.uint32), moves))
     return _concatenated(axes, parts)
 

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.block import kernels
+from tamis.matching.block.breathing import breathe
 from tamis.matching.block.joining import thinned
 from tamis.matching.block.kernels import Hulls, Keys, Layout, LeafTable, Matches, Probes, Program, Runs, SetTable
 from tamis.matching.block.maps import Maps, planned
@@ -285,6 +286,7 @@ def _codes(axes: list[Axis], together: list[Distances], events: Events, schema: 
     for number, axis in enumerate(axes):
         if number not in rows:
             codes[number] = axis.codes(events, schema)
+            breathe()  # a sample is encoded while a segment is laid out
     for distances in together:
         distances.write_codes(events, schema, codes)
     return codes
@@ -311,21 +313,31 @@ class Access(NamedTuple):
 
 
 def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None = None) -> Segment:
-    """Lay a draft out. A sample of events tells how often each leaf holds."""
+    """Lay a draft out. A sample of events tells how often each leaf holds.
+
+    In the background it gives way to others between its steps.
+    """
     whole = draft
     twin_starts, twins = twins_in(draft)
     if len(twins):
         draft = thinned(draft, np.diff(twin_starts) > 0)
+    breathe()
     distances = Distances.among(draft.axes)
     sample_codes = None
     if sample is not None and sample.count:
         sample_codes = list(_codes(draft.axes, distances, sample, schema)[: len(draft.axes)])
+    breathe()
     leaves, bitmaps = leaf_table(draft, sample_codes)
+    breathe()
     access = _access(draft, leaves)
+    breathe()
     is_shared = _is_shared(draft)
     is_broad = _is_broad(draft, leaves, access)
+    breathe()
     keys, key_axes, sorted_axes, runs = _keys(draft.axes, access, is_broad[access.clauses])
+    breathe()
     layout = _layout(draft, access, is_shared | is_broad, leaves)
+    breathe()
     broad_rows = _broad_rows(access.clauses, is_broad, is_shared)
     return Segment(
         whole,
