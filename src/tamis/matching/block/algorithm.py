@@ -132,7 +132,7 @@ class Block(Algorithm):
                 entry = self._open.add(handle, expression)
                 if not entry.is_small:
                     self._has_large = True
-                elif self._is_in_use and not entry.keys:  # the next event asks it, and should not have to wait
+                elif self._is_in_use:  # somebody matches between changes, and should not have to wait
                     entry.make_closure()
             if self._is_in_use:
                 self._tidy_open()
