@@ -47,9 +47,9 @@ BLOCK = 8192
 _FEW_EVENTS = 32
 """Up to so many events are matched one by one."""
 _SAMPLE = 2048
-_MOST_ASKED = 12
+_MOST_ASKED = 8
 """A segment is made of the open subscriptions when an event asks more than so many of them,"""
-_MOST_OPEN = 512
+_MOST_OPEN = 256
 """or when there are so many, the removed included."""
 _MOST_WAITING = 4096
 """Whoever adds faster than the background compiles does so himself, once so many are open."""
@@ -111,7 +111,7 @@ class Block(Algorithm):
         """
         waiting = iter(expressions)
         first = list(islice(waiting, _MANY))
-        if len(first) < _MANY and (len(first) <= 2 * _MOST_ASKED or not self._is_in_use or self.merge_always):
+        if len(first) < _MANY and (len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always):
             for expression in first:
                 check(expression)  # what cannot be laid out is refused now, and not when somebody matches
             return first
