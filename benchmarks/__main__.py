@@ -38,7 +38,7 @@ from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
-from benchmarks.routing import routing_events, routing_tables
+from benchmarks.routing import routing_costs, routing_events, routing_tables
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
@@ -80,6 +80,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "pruned_brokers": pruned_brokers,
     "one_neighbour": one_neighbour,
     "routing_tables": routing_tables,
+    "routing_costs": routing_costs,
     "routing_events": routing_events,
     "routing_imperfection": routing_imperfection,
     "ranked": ranked,

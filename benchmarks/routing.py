@@ -1,6 +1,7 @@
 """What does a network of brokers cost, by strategy?
 
     routing_tables    control messages, tables and their bytes, for growing numbers of subscriptions
+    routing_costs     how long it takes to decide what one neighbour is told of many filters
     routing_events    how many messages a second the simulator carries, and how many of them the events need
 
 `wrong` counts deliveries that are missing or too many, beside one matcher that knows all subscriptions; and events that
@@ -12,7 +13,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from contextlib import contextmanager
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -24,7 +25,8 @@ from benchmarks.cases import CASES, events_of, parsed
 from tamis.language import parse
 from tamis.matching import Matcher
 from tamis.pruning import Goal
-from tamis.relations.forms import context_of
+from tamis.relations import identical
+from tamis.relations.forms import Context, context_of
 from tamis.routing import STRATEGIES, Broker, Pruned, Strategy, strategy_of
 from tamis.selectivity import Sample
 from tamis.simulation import TOPOLOGIES, Checker, Counters, Network, measured
@@ -303,6 +305,56 @@ def _judged(network: Network, events: list[Any], active: dict[int, Any]) -> tupl
     network.run()
     expected = Counter((number, key) for number, event in enumerate(events) for key in judge.match(event))
     return expected.total(), (got - expected).total() + (expected - got).total()
+
+
+def routing_costs(
+    subscription_counts: Sequence[int] = (2_000,),
+    strategies: Sequence[str] = ("simple", "identity", "covering"),
+    names: Sequence[str] = ("auction", SIMILAR),
+    cancelled_share: float = 0.1,
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How long does it take to decide what one neighbour is told of a filter, and of its end?
+
+    `of_covering` compares the time for a new filter. Each strategy prepares filters for itself. `wrong` counts filters
+    that are told although another that is told is proven to match the same.
+    """
+    for name, count in product(names, subscription_counts):
+        filters, _ = _load(name, count, 1, seed)
+        rows = []
+        for strategy in strategies:
+            made = strategy_of(strategy)
+            made.comparisons.context = Context(None)  # which has seen no filter yet
+            summary = made.summary()
+            start = process_time()
+            for number, filter_ in enumerate(filters):
+                summary.add(number, filter_)
+            added_s = process_time() - start
+            told = [entry.filter for entry in summary.entries]
+            start = process_time()
+            for number in range(int(cancelled_share * count)):
+                summary.remove(number)
+            removed_s = process_time() - start
+            rows.append(
+                {
+                    "workload": name,
+                    "subscriptions": count,
+                    "strategy": strategy,
+                    "told": len(told),
+                    "add_us": added_s / count * 1e6,
+                    "remove_us": removed_s / max(1, int(cancelled_share * count)) * 1e6,
+                    "wrong": 0 if strategy == "simple" else _told_twice(told),
+                }
+            )
+        compared = next((row["add_us"] for row in rows if row["strategy"] == "covering"), None)
+        for row in rows:
+            yield {**row, "of_covering": row["add_us"] / compared if compared else None}
+
+
+def _told_twice(told: Sequence[Expression]) -> int:
+    """Count the filters of which another one says the same, among some that stand near each other."""
+    some = sorted(told, key=str)
+    return sum(bool(identical(one, two)) for one, two in pairwise(some))
 
 
 def routing_events(

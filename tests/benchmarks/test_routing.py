@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.imperfection import routing_imperfection
-from benchmarks.routing import routing_events, routing_tables
+from benchmarks.routing import routing_costs, routing_events, routing_tables
 
 from benchmarks import routing
 from tamis.routing import table
@@ -23,6 +23,13 @@ def test_strategies_cost_what_they_are_said_to_cost():
         assert flooding["subscribe_messages"] == 0 and simple["subscribe_messages"] == 60 * (brokers - 1)
         assert simple["entries"] >= identity["entries"] >= covering["entries"] >= merging["entries"] > 0
     assert rows[4]["workload"] == "similar" and rows[4]["entries"] < 0.7 * rows[1]["entries"]
+
+
+def test_what_a_neighbour_is_told_is_decided_by_each_strategy_and_nothing_is_told_twice():
+    rows = list(routing_costs(subscription_counts=(80,), names=("auction",)))
+    assert [row["strategy"] for row in rows] == ["simple", "identity", "covering"]
+    assert [row["wrong"] for row in rows] == [0, 0, 0] and rows[2]["of_covering"] == 1
+    assert rows[0]["told"] == 80 >= rows[1]["told"] >= rows[2]["told"] > 0
 
 
 @pytest.mark.parametrize("strategy", routing.COMPUTED)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.language.meaning import holds
+from tamis.relations import identical
 from tamis.relations.clauses import MOST_CLAUSES, clauses
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import all_of, any_of, within
@@ -38,6 +39,36 @@ def test_what_a_filter_matches_lies_in_its_hull_and_in_its_clauses(condition, so
     assert not (matched & ~in_clauses).any()
     if is_exact:
         assert (matched == in_clauses).all()
+
+
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_filters_that_match_the_same_have_the_same_projections(world):
+    chance = Random(6)
+    context = Context(world.schema)
+    seen = 0
+    for _ in range(200):
+        one, two, three = (f"({world.filter(chance, chance.randint(1, 3))})" for _ in range(3))
+        for wording, other in (
+            (one, f"{one} OR {one} AND {two}"),
+            (one, f"{one} AND ({one} OR {two})"),
+            (f"{one} AND ({two} OR {three})", f"{one} AND {two} OR {one} AND {three}"),
+            (f"{one} OR {two} AND {three}", f"({one} OR {two}) AND ({one} OR {three})"),
+        ):
+            first, second = (context.form(each).projections for each in (wording, other))
+            if first is not None and second is not None:
+                assert first == second, (wording, other)
+                seen += 1
+    assert seen > 50 or any(context.form(f"{path[0]} IS NULL").projections is None for path in world.paths)
+
+
+@given(one=conditions, two=conditions)
+@settings(max_examples=200)
+def test_filters_of_other_projections_are_never_proven_identical(one, two):
+    context = context_of(None)
+    for first, second in ((one, two), (one, tamis.parse(f"({one}) OR ({one}) AND ({two})"))):
+        projections = [context.form(each).projections for each in (first, second)]
+        if identical(first, second) and None not in projections:
+            assert projections[0] == projections[1]
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)

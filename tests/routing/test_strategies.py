@@ -27,12 +27,19 @@ from tamis.routing import (
 from tests.strategies import conditions, events
 
 VALUES = range(5)
+UNKNOWN = [
+    "x = 1 AND length(s) = 1",
+    "x = 1 AND (length(s) = 1 OR length(s) = 1 AND y = 2)",
+    "x = 1 OR x = 1 AND length(s) = 0",
+]
+"""Filters whose projections are not known, though the first two match the same, and the last the same as x = 1."""
 TEXTS = st.one_of(
     st.builds("x = {}".format, st.integers(0, 4)),
     st.builds("x < {}".format, st.integers(0, 4)),
     st.builds("x = {} AND y = {}".format, st.integers(0, 3), st.integers(0, 3)),
     st.builds("x BETWEEN {} AND {} AND y > {}".format, st.integers(0, 2), st.integers(1, 4), st.integers(0, 3)),
     st.builds("x = {} OR y = {}".format, st.integers(0, 3), st.integers(0, 3)),
+    st.sampled_from(UNKNOWN),
     st.sampled_from(["TRUE", "FALSE", "x IS NULL", "NOT x = 1", "x > 3 AND x < 2", "x IN (0, 1)", "x = 0 OR x = 1"]),
 )
 FILTERS = TEXTS.map(tamis.parse)
@@ -139,6 +146,18 @@ def test_an_identical_filter_takes_over_without_a_word():
 
 
 SAME = ["x = 1", "x = 1 AND y = 2 OR x = 1 AND (y <> 2 OR y IS NULL) OR x = 1", "x = 1 AND (y = 3 OR x = 1)"]
+
+
+def test_a_filter_of_unknown_projections_is_told_once_with_all_that_match_the_same():
+    texts = [*UNKNOWN, "x = 1"]
+    for order in itertools.permutations(range(4)):
+        summary = Identity().summary()
+        for number in order:
+            summary.add(number, tamis.parse(texts[number]))
+        assert len(summary) == 2
+        for number in order:
+            summary.remove(number)
+        assert len(summary) == 0
 
 
 @pytest.mark.parametrize("few", [32, 1], ids=["pairs", "index"])

@@ -33,7 +33,7 @@ from tamis.relations.formulas import (
 from tamis.relations.lines import NULL, RECORD, Cut, cut_at, last_value
 from tamis.relations.links import requirements
 from tamis.relations.translation import Translator
-from tamis.relations.value_sets import Values, intersection, is_disjoint, stretches
+from tamis.relations.value_sets import Values, intersection, is_disjoint, is_member, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +44,10 @@ Box: TypeAlias = dict[Axis, Values]
 Corner: TypeAlias = dict[Axis, Cut]
 """A place in a box: for some attributes, the cut before their value."""
 
+Projection: TypeAlias = frozenset[tuple[Axis, Values]]
+"""For each attribute that is not free, the values that it has in some events."""
+Projections: TypeAlias = frozenset[tuple[Axis | None, Projection | None]]
+"""The projection of all events that match (None), and of those in which one attribute has its least value."""
 _MOST_BOXES = 3
 
 _MOST_FORMS = 1 << 14
@@ -59,6 +63,7 @@ class Form:
         "_hull",
         "_opposite",
         "_paths",
+        "_projections",
         "_size",
         "axes",
         "box",
@@ -92,6 +97,7 @@ class Form:
         self._clauses: Clauses | None = None
         self._corners: list[Corner] | None = None
         self._paths: frozenset[tuple[str, ...]] | None = None
+        self._projections: Projections | None = None
         self._size: int | None = None
 
     @property
@@ -158,6 +164,27 @@ class Form:
         return self._corners
 
     @property
+    def projections(self) -> Projections | None:
+        """Which values attributes have in events that match, and in those where one of them is absent; None if unknown.
+
+        These are no bounds: each value occurs in such an event. So filters that match the same have the same
+        projections, however they are written, and those that have others need not be compared. They are known where
+        clauses are exact and attributes independent: a clause is a box then, and no side of it is empty.
+
+        >>> texts = "a = 1 AND b < 3 OR a = 2", "a IN (1, 2) AND (a = 2 OR b < 3)", "a = 1", "a = 1 OR b = 1"
+        >>> one, two, *others = [context_of(None).form(text).projections for text in texts]
+        >>> one == two, one in others, others[0] == others[1]
+        (True, False, False)
+        >>> context_of(None).form("length(s) = 1").projections is None
+        True
+        """
+        if self._projections is None and self.is_plain and self.is_flat:
+            boxes, is_exact = self.clauses
+            if is_exact:
+                self._projections = _projections(boxes)
+        return self._projections
+
+    @property
     def is_independent(self) -> bool:
         """Can each attribute have each of its values, whatever the others have?"""
         return are_independent(self.axes, self.context.schema)
@@ -192,6 +219,29 @@ def _greatest_corner(box: Box) -> Corner:
             *_, (low, high) = stretches(values[-2:])
             corner[axis] = cut_at(last_value(low, high, axis.line), axis.line)
     return corner
+
+
+def _projections(boxes: list[Box]) -> Projections:
+    """Return the projections of all that lies in some boxes.
+
+    An attribute that does not matter must leave no trace, because another wording need not name it. If it has its least
+    value (mostly, if it is absent), all the others have the same values as without that, and this is not noted.
+    """
+    if not boxes:
+        return frozenset()
+    whole = around(boxes)
+    found: set[tuple[Axis | None, Projection | None]] = {(None, frozenset(whole.items()))}
+    for axis in set[Axis]().union(*boxes):
+        least = axis.values[0]
+        rest = [box for box in boxes if axis not in box or is_member(least, box[axis])]
+        if not rest:
+            found.add((axis, None))
+        elif len(rest) < len(boxes):
+            others = around(rest)
+            others.pop(axis, None)
+            if others != {each: values for each, values in whole.items() if each is not axis}:
+                found.add((axis, frozenset(others.items())))
+    return frozenset(found)
 
 
 def _box(formula: Formula) -> Box | None:

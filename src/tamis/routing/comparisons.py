@@ -108,6 +108,11 @@ class Comparisons:
         """Do two filters match the same, as far as that can be proven?"""
         return one is two or (self.is_covered(one, two) and self.is_covered(two, one))
 
+    def may_be_identical(self, one: KnownFilter, two: KnownFilter) -> bool:
+        """May two filters match the same? Not if an attribute has other values in events that match the one."""
+        first, second = one.form.projections, two.form.projections
+        return first is None or second is None or first == second
+
     # -- The pool
 
     def enter(self, known: KnownFilter) -> None:

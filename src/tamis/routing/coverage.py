@@ -76,13 +76,20 @@ class Coverage:
 
     def identical(self, known: KnownFilter) -> int | None:
         """Return the key of a filter that matches the same as another, as far as that can be proven."""
+        may_be = self._comparisons.may_be_identical
         if not self._keys:
             is_same = self._comparisons.are_identical
-            return next((key for key, other in self._filters.items() if is_same(known, other)), None)
+            return next(
+                (key for key, each in self._filters.items() if may_be(known, each) and is_same(known, each)), None
+            )
         around, inside = self._comparisons.around(known), self._comparisons.inside(known)
-        numbers = sorted(self._keys.keys() & around.keys() & inside.keys(), key=self._keys.__getitem__)
+        keys = sorted(self._keys[number] for number in self._keys.keys() & around.keys() & inside.keys())
         is_around, is_inside = self._comparisons.is_around, self._comparisons.is_inside
-        return next((self._keys[each] for each in numbers if is_around(each, known) and is_inside(each, known)), None)
+        for key in keys:
+            other = self._filters[key]
+            if may_be(known, other) and is_around(other.number, known) and is_inside(other.number, known):
+                return key
+        return None
 
     def covered_by(self, known: KnownFilter) -> list[int]:
         """Return the keys of the filters that another covers."""

@@ -2,8 +2,9 @@
 
 The first of them is told, and the last that leaves takes it back. Identical are filters whose formulas are equal, which
 finds all of the same sets of values however they are written; and filters that are proven to cover each other, as far
-as a proof is found within its budget. Filters about sets of single attributes are identical only if their formulas are,
-so nothing is proven as long as there are no others.
+as a proof is found within its budget. A proof is tried only where it may succeed: filters that match the same have the
+same *projections*, the values that each attribute has in events that match. So they are found by these, in a
+dictionary. Only for a filter whose projections are not known are all others asked, by an index.
 
 Source: Mühl et al. 2002, section 2.4 (docs/bibliography.md).
 """
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tamis.language.expressions import Expression
-    from tamis.relations.forms import Form
+    from tamis.relations.forms import Projections
     from tamis.routing.comparisons import Comparisons, KnownFilter
 
 
@@ -70,7 +71,8 @@ class IdentitySummary(Summary):
         self._kind_of: dict[Source, Kind] = {}
         self._kinds: dict[KnownFilter, Kind] = {}
         self._told: dict[int, Kind] = {}
-        self._coverage: Coverage | None = None  # of all that is told, from when on a proof may find something
+        self._alike: dict[Projections, list[Kind]] = {}
+        self._coverage: Coverage | None = None  # of all that is told, from the first filter on of unknown projections
 
     def __contains__(self, source: Source) -> bool:
         return source in self._kind_of
@@ -105,36 +107,33 @@ class IdentitySummary(Summary):
 
     def _proven(self, known: KnownFilter) -> Kind | None:
         """Return the kind of a filter of another formula, if one of those that are told is proven to be identical."""
-        if self._coverage is None:
-            if is_set_of_each(known.form):
-                return None
+        projections = known.form.projections
+        if projections is None and self._coverage is None:
             self._coverage = Coverage(self._comparisons)
             for key, kind in self._told.items():
                 self._coverage.add(key, kind.known)
-        told = self._coverage.identical(known)
-        if told is None:
-            return None
-        same = self._told[told]
-        same.members.append(known)
+        alike = () if projections is None else self._alike.get(projections, ())
+        same = next((kind for kind in alike if self._comparisons.are_identical(known, kind.known)), None)
+        if same is None and self._coverage is not None:
+            told = self._coverage.identical(known)
+            same = None if told is None else self._told[told]
+        if same is not None:
+            same.members.append(known)
         return same
 
     def _tell(self, kind: Kind) -> None:
         self._told[kind.key] = kind
+        if (projections := kind.known.form.projections) is not None:
+            self._alike.setdefault(projections, []).append(kind)
         if self._coverage is not None:
             self._coverage.add(kind.key, kind.known)
 
     def _take(self, kind: Kind) -> None:
         self._drop(kind.key)
         del self._told[kind.key]
+        if (projections := kind.known.form.projections) is not None:
+            self._alike[projections].remove(kind)
+            if not self._alike[projections]:
+                del self._alike[projections]
         if self._coverage is not None:
             self._coverage.remove(kind.key)
-
-
-def is_set_of_each(form: Form) -> bool:
-    """Is a filter a set of values for each of some independent attributes? Two of these are equal, or not identical.
-
-    >>> from tamis.relations.forms import context_of
-    >>> [is_set_of_each(context_of(None).form(text)) for text in ("x = 1 AND y > 2", "x = 1 OR y > 2", "length(s) = 0")]
-    [True, False, False]
-    """
-    return form.box is not None and form.is_plain and form.is_flat

@@ -22,6 +22,8 @@ from tamis.relations.advertisements.predicates import Predicates
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
+    from numpy.typing import NDArray
+
     from tamis.relations.forms import Context
 
 
@@ -118,35 +120,46 @@ class Segment:
         self.candidate_count = self.evaluated_count = 0
         if not self._numbers:
             return
+        effort = Effort(max(_MOST_COMPARED, _MOST_TIMES * len(self._predicates)))
+        false_sets = alternatives(query, lambda each: self._predicates.disjoint(each, effort))
+        if len(false_sets) > 1:
+            # Who is false without what is disjoint to all alternatives is false for each: mostly one look is enough.
+            everybody = np.zeros(len(self._keys), np.bool_)
+            if not self._found(frozenset.intersection(*false_sets), everybody, 1):
+                return
         found = np.zeros(len(self._keys), np.bool_)
         most = first
-        effort = Effort(max(_MOST_COMPARED, _MOST_TIMES * len(self._predicates)))
-        for disjoint in alternatives(query, lambda each: self._predicates.disjoint(each, effort)):
-            false = np.array(sorted(disjoint | self._predicates.never), np.int32)
-            is_false = np.zeros(len(self._predicates), np.bool_)
-            is_false[false] = True
+        for disjoint in false_sets:
             while True:
-                order = np.empty(most, np.int32)
-                count, candidates, evaluated = kernels.find_overlaps(
-                    false,
-                    is_false,
-                    self._owner_starts,
-                    self._owners,
-                    self._hits,
-                    self._least_hits,
-                    self._leaf_counts,
-                    self._is_there,
-                    self._starts,
-                    self._rows,
-                    self._trues,
-                    found,
-                    order,
-                    most,
-                )
-                self.candidate_count += candidates
-                self.evaluated_count += evaluated
-                if count:
-                    yield [self._keys[number] for number in order[:count].tolist()]
-                if count < most:
+                numbers = self._found(disjoint, found, most)
+                if numbers:
+                    yield [self._keys[number] for number in numbers]
+                if len(numbers) < most:
                     break
                 most = min(most * _GROWTH, len(self._keys))
+
+    def _found(self, disjoint: frozenset[int], found: NDArray[np.bool_], most: int) -> list[int]:
+        """Return the numbers of some filters that can be true without some predicates; they are marked as found."""
+        false = np.array(sorted(disjoint | self._predicates.never), np.int32)
+        is_false = np.zeros(len(self._predicates), np.bool_)
+        is_false[false] = True
+        order = np.empty(most, np.int32)
+        count, candidates, evaluated = kernels.find_overlaps(
+            false,
+            is_false,
+            self._owner_starts,
+            self._owners,
+            self._hits,
+            self._least_hits,
+            self._leaf_counts,
+            self._is_there,
+            self._starts,
+            self._rows,
+            self._trues,
+            found,
+            order,
+            most,
+        )
+        self.candidate_count += candidates
+        self.evaluated_count += evaluated
+        return order[:count].tolist()
