@@ -142,3 +142,29 @@ def test_advertisements_are_pruned_where_they_are_kept_and_go_on_as_they_came():
     assert len(broker.told("north")) > len(exact.told("north")) == 0
     broker.receive(Unsubscribe(tuple(range(3))), "ann", 0.0)
     assert broker.told("north") == ()
+
+
+def test_advertisements_are_pruned_in_bulk_and_a_smaller_goal_takes_that_back():
+    broker, _ = offering(advertisements="simple")
+    broker.receive(Advertise([Entry(1, tamis.parse("author = 'Lem' AND price > 30"))]), "north", 0.0)
+    assert broker.told("north") == ()
+    (sent,) = broker.prune_advertisements(Goal(share=1), now=1.0)
+    assert sent.peer == "north" and [entry.filter for entry in sent.message.entries] == [WANTED[2]]
+    assert broker.advertised_by("north")[0] == OFFER != broker.heeded_of("north")[0]
+    assert broker.prune_advertisements(Goal(share=1), now=2.0) == [], "nothing is left to prune"
+    (sent,) = broker.prune_advertisements(Goal(count=0), now=3.0)
+    assert isinstance(sent.message, Unsubscribe) and broker.told("north") == ()
+    assert broker.heeded_of("north") == broker.advertised_by("north")
+
+
+def test_bulk_pruning_of_advertisements_prunes_first_what_keeps_the_fewest_subscriptions_out():
+    broker, _ = offering(advertisements="simple")
+    other = tamis.parse("author = 'Nobody' AND colour = 'red'")
+    broker.receive(Advertise([Entry(1, other)]), "north", 0.0)
+    broker.prune_advertisements(Goal(count=1), now=1.0)
+    assert broker.heeded_of("north")[0] == OFFER and str(broker.heeded_of("north")[1]) == "author = 'Nobody'"
+
+
+def test_advertisements_are_pruned_in_bulk_where_there_are_none():
+    broker = connected("simple", advertisements="simple")
+    assert broker.prune_advertisements(now=0.0) == []

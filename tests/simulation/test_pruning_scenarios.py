@@ -12,7 +12,8 @@ WAYS = {
     "where filters are kept, as they come": {"prunes_as_they_come": True},
     "before and after": {"prunes": True, "prunes_tables": True, "prunes_as_they_come": True},
     "advertisements before they are sent": {"advertisements": "covering", "prunes_advertisements": True},
-    "advertisements where they are kept": {"advertisements": "simple", "heeds_less": True},
+    "advertisements where they are kept, as they come": {"advertisements": "simple", "heeds_less": True},
+    "advertisements where they are kept, in bulk": {"advertisements": "simple", "prunes_heeded": True},
     "everything everywhere": {
         "advertisements": "merging",
         "prunes": True,
@@ -20,6 +21,7 @@ WAYS = {
         "prunes_as_they_come": True,
         "prunes_advertisements": True,
         "heeds_less": True,
+        "prunes_heeded": True,
     },
 }
 

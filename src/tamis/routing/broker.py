@@ -21,7 +21,6 @@ from tamis.errors import EventError
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.language.schema import NO_SCHEMA
-from tamis.pruning.bulk import prune_many
 from tamis.pruning.goals import Goal
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
@@ -38,6 +37,7 @@ from tamis.routing.errors import (
     SchemaOfStrategyError,
     UnknownPeerError,
 )
+from tamis.routing.heeding import Heeding
 from tamis.routing.interests import Interests
 from tamis.routing.leases import Leases
 from tamis.routing.links import Link
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.pruning.characteristics import Characteristics
     from tamis.routing.adaptation import Adaptation
     from tamis.routing.base import Strategy
     from tamis.selectivity.estimates import Share
@@ -79,8 +78,6 @@ _REMEMBERED = 100_000
 DEFAULT_GOAL = Goal(reduction=0.5)
 """How far a broker prunes that was not told: the published load explodes behind 0.65, by most measures."""
 _LEAST_LEASE_S = 0.001
-_FEW_CHANGES = 8
-"""So many filters may come or go before it is computed anew what advertisements keep out."""
 _OWN = ""
 """Whose the broker's own advertisement is."""
 
@@ -102,7 +99,8 @@ class Broker:
     an event that comes again goes no further. A neighbour may forget this broker when it was silent for `link_lease_s`.
 
     With `pruning`, what neighbours want is generalised where it is kept: by `prune`, and, as far as a threshold of the
-    measure, whenever something comes. With `advertisement_pruning`, so is each of their advertisements when it comes.
+    measure, whenever something comes. With `advertisement_pruning`, so is each of their advertisements when it comes;
+    `prune_advertisements` prunes all of them together.
     """
 
     def __init__(
@@ -135,9 +133,7 @@ class Broker:
             raise SchemaOfAnnouncementsError(name, reason)
         self.table = RoutingTable(schema, algorithm)
         self._pruning, self._pruning_measure = pruning, pruning_measure
-        self._advertisement_pruning = advertisement_pruning
-        self._characteristics: Characteristics | None = None
-        self._characterised = 0  # of how many filters
+        self._heeding = Heeding(self.table, advertisement_pruning, schema)
         if pruning is not None and pruning.threshold is not None:
             self.table.prune_new(pruning.threshold, pruning_measure)
         self._schema = schema
@@ -199,7 +195,7 @@ class Broker:
         if neighbour == self.name:
             raise KnownPeerError(self.name, neighbour)
         self._check_newcomer(neighbour)
-        knowledge = Knowledge(self.table.share, self._keeps_out)
+        knowledge = Knowledge(self.table.share, self._heeding.keeps_out)
         link = Link(self.strategy, self.advertising, self._schema, self._adaptation, neighbour, knowledge)
         if self.advertising is None:
             for peer, key, expression in self.table.entries():
@@ -248,6 +244,23 @@ class Broker:
         """
         measure = self._pruning_measure if measure is None else measure
         return self.table.prune(goal or self._pruning or DEFAULT_GOAL, share, measure)
+
+    def prune_advertisements(self, goal: Goal | None = None, *, now: float) -> list[Output]:
+        """Generalise what neighbours advertised, all together, as far as a goal says; return what to send.
+
+        It counts from the advertisements as they came, so a smaller goal takes prunings back. Neighbours hear of the
+        filters that concern what they may send, as it is kept now, and no more of those that do not. Advertisements
+        that come later are kept as `advertisement_pruning` says.
+        """
+        ended = self.advance(now) if self._is_due(now) else []
+        known = [(name, link, key) for name, link in self._links.items() for key in link.advertised]
+        versions = self._heeding.heeded_together(
+            [link.advertised[key] for _, link, key in known], goal or self._heeding.goal or DEFAULT_GOAL
+        )
+        for (name, link, key), version in zip(known, versions, strict=True):
+            if link.heed(key, version):
+                self._tell_what_concerns(name, link, key, version)
+        return self._sent(ended + self._told(now, is_removal=False), now)
 
     def _link(self, neighbour: str) -> Link:
         try:
@@ -461,7 +474,7 @@ class Broker:
         if link is not None:
             if not link.advertisement_numbers.is_new(key):
                 return
-            heeded = self._heeded(expression)
+            heeded = self._heeding.heeded(expression)
             link.advertise(key, expression, heeded)
             if entry.imperfection:
                 self._imperfections[source, Advertise, key] = entry.imperfection
@@ -475,33 +488,20 @@ class Broker:
         for neighbour, other in self._links.items():
             if neighbour != source and other.offered is not None:
                 other.offered.add((source, key), expression, entry.imperfection)
-        if link is not None and self._subscriptions is not None:
-            told = link.wanted
-            for peer, wanted in self._subscriptions.overlapping(
-                heeded, only=lambda each: each[0] != source and each not in told
-            ):
-                imperfection, hops = self._imperfection(peer, Subscribe, wanted), self._hops(peer, wanted)
-                link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection, hops)
+        if link is not None:
+            self._tell_what_concerns(source, link, key, heeded)
         self._announce(Advertise, source, entry, now)
 
-    def _heeded(self, expression: Expression) -> Expression:
-        """Return an advertisement of a neighbour as it is kept: pruned, if that is wanted, by what keeps out least."""
-        if self._advertisement_pruning is None:
-            return expression
-        return prune_many([expression], self._keeps_out, self._advertisement_pruning, "overlap")[0]
-
-    def _keeps_out(self, predicate: Expression) -> float:
-        """Return how well a predicate of an advertisement keeps out the subscriptions that are known here."""
-        from tamis.pruning.characteristics import Characteristics
-
-        size = len(self.table)
-        if self._characteristics is None or abs(size - self._characterised) > max(
-            _FEW_CHANGES, self._characterised // 2
+    def _tell_what_concerns(self, source: str, link: Link, key: Key, heeded: Expression) -> None:
+        """Tell a neighbour of the filters that overlap what it advertised under a key, and that it does not know."""
+        if self._subscriptions is None:
+            return
+        told = link.wanted
+        for peer, wanted in self._subscriptions.overlapping(
+            heeded, only=lambda each: each[0] != source and each not in told
         ):
-            filters = [expression for _, _, expression in self.table.entries()]
-            self._characteristics = Characteristics(filters, self.table.counters.count, self._schema)
-            self._characterised = size
-        return self._characteristics(predicate)
+            imperfection, hops = self._imperfection(peer, Subscribe, wanted), self._hops(peer, wanted)
+            link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection, hops)
 
     def _unadvertise(self, source: str, key: Key, now: float) -> None:
         link = self._links.get(source)

@@ -98,6 +98,28 @@ class Link:
         """It takes that back, and hears no more of the filters that nothing else there concerns."""
         if self._index is not None:
             self._index.remove(key)
+        self._look_for_reasons(key)
+        self._heeded.pop(key, None)
+        return self._advertised.pop(key)
+
+    def heed(self, key: Key, heeded: Expression) -> bool:
+        """Keep an advertisement as another filter that covers it; return whether that is a change.
+
+        The neighbour hears no more of the filters that nothing there concerns as it is kept now.
+        """
+        if heeded == self._heeded.get(key, self._advertised[key]):
+            return False
+        self._heeded.pop(key, None)
+        if heeded != self._advertised[key]:
+            self._heeded[key] = heeded
+        if self._index is not None:
+            self._index.remove(key)
+            self._index.add(key, heeded)
+        self._look_for_reasons(key)
+        return True
+
+    def _look_for_reasons(self, key: Key) -> None:
+        """Find out again why those filters are told that overlapped an advertisement, which is no more what it was."""
         for source, expression in self._relying.pop(key, {}).items():
             del self._reasons[source]
             reason = self.reason(expression)
@@ -105,8 +127,11 @@ class Link:
                 self._remove(source, expression)
             else:
                 self._rely(source, expression, reason)
-        self._heeded.pop(key, None)
-        return self._advertised.pop(key)
+
+    @property
+    def relied_on(self) -> dict[Key, int]:
+        """How many filters are told because of each advertisement."""
+        return {key: len(sources) for key, sources in self._relying.items() if sources}
 
     def reason(self, expression: Expression) -> Key | None:
         """Return which advertisement of the neighbour says that something may come from there that a filter wants."""

@@ -52,6 +52,7 @@ class Actor:
             (scenario.roams, 5, self._disconnect),
             (scenario.roams, 6, self._reconnect),
             (scenario.prunes_tables, 6, self._prune),
+            (scenario.prunes_heeded, 6, self._prune_heeded),
             (scenario.has_faults, 10, self._break),
         ):
             if is_done:
@@ -186,6 +187,11 @@ class Actor:
     def _prune(self) -> None:
         broker = self._chance.choice(list(self._network.brokers.values()))
         broker.prune(Goal(share=self._chance.choice((0.0, 0.3, 0.6, 1.0))), measure=self._chance.choice(_MEASURES))
+
+    def _prune_heeded(self) -> None:
+        if self._network.brokers:
+            broker = self._chance.choice(list(self._network.brokers))
+            self._network.prune_advertisements(broker, Goal(share=self._chance.choice((0.0, 0.3, 0.6, 1.0))))
 
     def _break(self) -> None:
         chance, network = self._chance, self._network

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from tamis.language.expressions import Expression
+    from tamis.pruning.goals import Goal
     from tamis.routing.messages import Key
 
 _START_S = 0.001
@@ -293,6 +294,11 @@ class Network:
         answers = self._answers(client, Ask("question", filter_))
         self._carry_out(self.clients[client].home, answers)
         return next((each.is_wanted for each in answers if isinstance(each, Answer)), None)
+
+    def prune_advertisements(self, broker: str, goal: Goal) -> None:
+        """Let a broker prune what its neighbours advertised, all together."""
+        self._catch_up()
+        self._carry_out(broker, self._running(broker).prune_advertisements(goal, now=self.now))
 
     def _client(self, name: str) -> Client:
         if name not in self.clients:

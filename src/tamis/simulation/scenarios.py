@@ -53,7 +53,9 @@ class Scenario:
     prunes_advertisements: bool = False
     """Are advertisements pruned before they are sent?"""
     heeds_less: bool = False
-    """Are they pruned where they are kept?"""
+    """Are they pruned where they are kept, as they come?"""
+    prunes_heeded: bool = False
+    """Are brokers told now and then to prune the advertisements that they keep, all together?"""
     prunes_as_they_come: bool = False
     """Are filters of neighbours pruned where they are kept, as they come?"""
     has_plain_brokers: bool = False
@@ -122,6 +124,7 @@ class Scenario:
         )
         # Drawn last, so that what was drawn before stays what it is for a seed.
         drawn = replace(drawn, heeds_less=chance.random() < 0.2, prunes_as_they_come=chance.random() < 0.2)
+        drawn = replace(drawn, prunes_heeded=chance.random() < 0.2)
         return replace(drawn, **fixed)
 
 

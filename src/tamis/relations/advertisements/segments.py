@@ -162,4 +162,5 @@ class Segment:
         )
         self.candidate_count += candidates
         self.evaluated_count += evaluated
-        return order[:count].tolist()
+        numbers: list[int] = order[:count].tolist()
+        return numbers
