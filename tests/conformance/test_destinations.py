@@ -121,6 +121,36 @@ def test_of_destinations_that_come_and_go_none_is_left_behind():
     assert matcher.destinations() == [f"client {number}" for number in range(995, 1_000)]
 
 
+@pytest.mark.parametrize("few", [0.0, 8.0, 1e9], ids=["passed over", "as it is", "listed"])
+def test_the_same_destinations_are_reached_whether_matches_are_listed_or_passed_over(few, monkeypatch):
+    monkeypatch.setattr("tamis.matching.block.match_rate._FEW_MATCHES", few)
+    monkeypatch.setattr("tamis.matching.block.match_rate._ONE_OF", 7)
+    matcher = Matcher()
+    rare = {number: f"a = {number}" for number in range(40)}
+    matcher.add_many(rare, destinations=[None if n % 5 == 4 else f"d{n % 5}" for n in rare])
+    agrees(matcher, [{"a": number % 60} for number in range(130)])
+    matcher.add_many(
+        {100 + n: f"a >= {n % 3}" for n in range(300)}, destinations=["all" if n else None for n in range(300)]
+    )
+    agrees(matcher, [{"a": number % 60} for number in range(130)])
+    agrees(matcher, [{"a": number % 60} for number in range(130)], among=[1, 4, 100, 101])
+
+
+def test_a_batch_of_many_matches_is_not_listed_again_once_that_was_seen(monkeypatch):
+    from tamis.matching.block.algorithm import BlockSnapshot
+
+    listed = []
+    honest = BlockSnapshot._listed
+    monkeypatch.setattr(BlockSnapshot, "_listed", lambda self, *given: listed.append(1) or honest(self, *given))
+    matcher = Matcher()
+    matcher.add_many({n: f"a > {n % 3}" for n in range(200)}, destinations=["north"] * 200)
+    rare = [{"a": 0}] * 1_024
+    assert matcher.match_destinations_batch(rare).num_rows == 0 and len(listed) == 1
+    often = [{"a": 0 if n in (0, 1_023) else 9} for n in range(1_024)]  # the sampled ones are no warning
+    assert matcher.match_destinations_batch(often).num_rows == 1_022 and len(listed) == 2
+    assert matcher.match_destinations_batch(often).num_rows == 1_022 and len(listed) == 2
+
+
 def test_more_destinations_than_maps_are_made_of_are_found_too(monkeypatch):
     monkeypatch.setattr("tamis.matching.block.algorithm._MOST_DESTINATIONS", 3)
     matcher = Matcher()

@@ -25,6 +25,7 @@ from tamis.matching.block.breathing import breathe, in_background
 from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
 from tamis.matching.block.joining import joined
+from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
 from tamis.matching.block.segment import Segment, compiled
@@ -69,6 +70,8 @@ _DRAFTED = 4
 
 _MOST_DESTINATIONS = 1 << 14
 """Beyond so many destinations a map of each costs more than finding all matches."""
+_LARGEST_MAP = 1 << 24
+"""So many bytes a map of the events and destinations of a batch may take, where all matches are listed."""
 
 T = TypeVar("T")
 
@@ -511,6 +514,7 @@ class BlockSnapshot(Snapshot):
         self._encoders = [part.segment.encoder(schema) for part in parts]
         self._offsets = [part.segment.offset() for part in parts]
         self._open_axes: PlainAxes | None = None
+        self._rate = MatchRate()
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         found = []
@@ -557,6 +561,9 @@ class BlockSnapshot(Snapshot):
         if events.count <= _FEW_EVENTS:
             each = [self.reach_event(event, destinations, among) for event in events.mappings()]
             return _numbered([handles for handles, _ in each]), _numbered([numbers for _, numbers in each])
+        self._rate.sample(events, lambda event: len(self.match_event(event, among)))
+        if self._rate.is_low and len(destinations) * events.count <= _LARGEST_MAP:
+            return self._listed(events, destinations, among, threads)
         alive = [part.among(among) for part in self._parts]
 
         def block(start: int) -> tuple[_Found, Pairs]:
@@ -569,6 +576,21 @@ class BlockSnapshot(Snapshot):
         found, reached = zip(*_of_blocks(block, events.count, threads), strict=True)
         numbers, handles = zip(*reached, strict=True)
         return _placed(found, events.count), (np.concatenate(numbers), np.concatenate(handles))
+
+    def _listed(
+        self, events: Events, destinations: Destinations, among: Handles | None, threads: int
+    ) -> tuple[Pairs, Pairs]:
+        """Return what `reach_events` does by finding all matches, with a map of whom each event reaches."""
+        events_of_matches, handles = self.match_events(events, among, threads)
+        self._rate.saw(events.count, len(handles))
+        numbers = destinations.of(handles)
+        width = len(destinations)
+        is_reached = np.zeros(events.count * width, np.bool_)
+        is_reached[events_of_matches * width + numbers] = True
+        by_event = is_reached.reshape(-1, width)
+        by_event[:, 0] = False
+        has_none = numbers == 0
+        return (events_of_matches[has_none], handles[has_none]), by_event.nonzero()
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         if self._open and events.count > 1:
