@@ -50,9 +50,9 @@ def test_spark_sorts_as_one_process_does(spark, monkeypatch):
 def test_one_proven_overlap_is_as_right_as_all_of_them():
     (row,) = any_overlap(advertisement_counts=(120,), asked_count=12, proven_count=2)
     assert row["wrong"] == 0 and 0.3 < row["overlapping"] < 0.6 and row["any_ms"] > 0
-    rows = list(advertised(advertisement_count=60, subscription_count=12, change_count=10))
-    assert [row["overlaps"] for row in rows] == ["all proven", "one proven"]
-    assert all(row["wrong"] == 0 and row["told"] > 0 for row in rows)
+    rows = list(advertised(advertisement_count=60, subscription_count=12, change_count=10, proven_count=4))
+    assert [(row["overlaps"], row["subscriptions"]) for row in rows] == [("all proven", 4), ("one proven", 12)]
+    assert all(row["wrong"] == 0 and row["told"] > 0 and row["relying"] > 0 for row in rows)
 
 
 def test_an_index_that_sees_overlaps_everywhere_is_caught(monkeypatch):

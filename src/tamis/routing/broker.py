@@ -181,6 +181,10 @@ class Broker:
         """Return what may come from a neighbour as it is kept here: some of it pruned."""
         return self._link(neighbour).heeded
 
+    def relied_on(self, neighbour: str) -> dict[Key, int]:
+        """Return how many filters a neighbour is told because of each of its advertisements, if of any."""
+        return self._link(neighbour).relied_on
+
     def told(self, neighbour: str) -> tuple[Entry, ...]:
         """Return the filters that a neighbour knows from this broker."""
         return self._link(neighbour).wanted.entries

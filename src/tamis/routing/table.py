@@ -274,6 +274,11 @@ class RoutingTable:
         """Return how often a predicate is true, as far as the events of this table tell."""
         return self.counters.share(predicate)
 
+    @property
+    def reduction(self) -> float:
+        """The share of all predicates of neighbours' filters that are not matched any more, by occurrence (M)."""
+        return 0.0 if self._pruned is None else self._pruned.reduction
+
     def prune(self, goal: Goal, share: Share | None = None, measure: str = "accuracy") -> int:
         """Match generalised versions of what neighbours want, as far as a goal says; return how many changed.
 
