@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tamis.matching.columns import Events
 
-_FEW_MATCHES = 8.0
+_FEW_MATCHES = 24.0
 """Up to so many matches of an event are sooner listed than passed over."""
 _ONE_OF = 512
 _MOST_SAMPLED = 16
