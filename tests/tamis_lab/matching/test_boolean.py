@@ -14,6 +14,7 @@ import tamis
 from tamis.language.expressions import And, Attribute, Or
 from tamis.matching import Matcher, UnsupportedExpressionError
 from tamis.matching.columns import Events
+from tamis.matching.destinations import Destinations
 from tamis_lab.matching import kernels
 from tamis_lab.matching.boolean import kernels as writing
 from tamis_lab.matching.boolean.algorithm import Boolean
@@ -420,64 +421,65 @@ def test_a_type_nobody_asks_for_any_more_is_forgotten():
 # -- Destinations
 
 
+def directed(names):
+    table = Destinations()
+    table.extend(0, names)
+    return table
+
+
 @given(
-    destinations=st.lists(st.sampled_from([None, 0, 1, 5]), min_size=6, max_size=6),
+    names=st.lists(st.sampled_from([None, "north", "south", 5]), min_size=6, max_size=6),
     batch=st.lists(events(), min_size=1, max_size=4),
     conditions=st.lists(conditions_over(simple_predicates, max_leaves=6), min_size=6, max_size=6),
     is_laid_out=st.booleans(),
 )
-def test_the_shortcut_reaches_the_same_destinations(destinations, batch, conditions, is_laid_out):
+def test_the_shortcut_reaches_the_same_destinations(names, batch, conditions, is_laid_out):
     algorithm = Boolean()
     try:
         algorithm.add(range(6), algorithm.prepare(conditions))
     except UnsupportedExpressionError:
         return
-    for handle, destination in enumerate(destinations):
-        if destination is not None:
-            algorithm.direct(handle, destination)
+    table = directed(names)
     if is_laid_out:
         algorithm.compile()
+    snapshot = algorithm.snapshot()
     for event in batch:
         matching = [handle for handle, each in enumerate(conditions) if tamis.holds(each, event)]
-        handles, reached = algorithm.snapshot().match_destinations(event)
-        assert sorted(handles.tolist()) == [handle for handle in matching if destinations[handle] is None]
-        assert reached == {destinations[handle] for handle in matching} - {None}
-    (numbers, handles), reached = algorithm.snapshot().match_destinations_of(Events(batch))
+        handles, reached = snapshot.reach_event(event, table)
+        assert sorted(handles.tolist()) == [handle for handle in matching if names[handle] is None]
+        assert {table.names[each] for each in reached.tolist()} == {names[handle] for handle in matching} - {None}
+    (numbers, handles), (reaching, reached) = snapshot.reach_events(Events(batch), table)
     for number, event in enumerate(batch):
-        alone, there = algorithm.snapshot().match_destinations(event)
+        alone, there = snapshot.reach_event(event, table)
         assert sorted(handles[numbers == number].tolist()) == sorted(alone.tolist())
-        assert set(reached[number].nonzero()[0].tolist()) == there
+        assert reached[reaching == number].tolist() == there.tolist()
 
 
 def test_the_shortcut_evaluates_a_destination_until_it_is_reached():
     texts = [f"a = 1 AND (b < {number} OR c = {number})" for number in range(1, 101)]
     algorithm = registered(*texts, "type = 'x' AND a = 1 AND (b < 50 OR c = 2)")
-    for handle in range(101):
-        algorithm.direct(handle, handle % 2)
+    table = directed(["even", "odd"] * 50 + ["even"])
     algorithm.compile()
     snapshot = algorithm.snapshot()
     event = {"type": "x", "a": 1, "b": 0, "c": 0}
-    handles, reached = snapshot.match_destinations(event)
-    assert (handles.tolist(), reached) == ([], {0, 1})
+    handles, reached = snapshot.reach_event(event, table)
+    assert (handles.tolist(), reached.tolist()) == ([], [1, 2])
     counts = snapshot.counts()
     assert (counts["candidates"], counts["evaluated"]) == (101, 2)
     assert len(snapshot.match_event(event)) == 101
-    (_, handles), reached = snapshot.match_destinations_of(Events([event, {"type": "x", "a": 1, "b": 99, "c": 0}]))
-    assert handles.tolist() == [] and reached.tolist() == [[True, True], [False, True]]
-    with pytest.raises(ValueError, match="from 0 on"):
-        algorithm.direct(0, -1)
+    (_, handles), reached = snapshot.reach_events(Events([event, {"type": "x", "a": 1, "b": 99, "c": 0}]), table)
+    assert handles.tolist() == [] and [each.tolist() for each in reached] == [[0, 0, 1], [1, 2, 2]]
 
 
 def test_a_destination_stays_with_its_subscription_when_others_go():
     algorithm = registered(*(f"a = {number}" for number in range(300)))
-    for handle in range(300):
-        algorithm.direct(handle, handle)
+    table = directed(list(range(300)))
     for handle in range(0, 300, 2):
         algorithm.remove(handle)
     algorithm.compile()
     for handle in (1, 77, 299):
-        assert algorithm.snapshot().match_destinations({"a": handle})[1] == {handle}
-    assert algorithm.snapshot().match_destinations({"a": 2})[1] == set()
+        assert algorithm.snapshot().reach_event({"a": handle}, table)[1].tolist() == [handle + 1]
+    assert algorithm.snapshot().reach_event({"a": 2}, table)[1].tolist() == []
 
 
 def test_options_are_checked():

@@ -590,7 +590,8 @@ class BlockSnapshot(Snapshot):
         by_event = is_reached.reshape(-1, width)
         by_event[:, 0] = False
         has_none = numbers == 0
-        return (events_of_matches[has_none], handles[has_none]), by_event.nonzero()
+        reaching, reached = by_event.nonzero()
+        return (events_of_matches[has_none], handles[has_none]), (reaching, reached)
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         if self._open and events.count > 1:

@@ -11,12 +11,14 @@ Departs: processor time instead of the clock, and without what messages cost on 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.columns import Events
+from tamis.matching.destinations import Destinations
 from tamis_lab.experiments.filtering.subjects import field_of
 from tamis_lab.experiments.measuring import cpu_s, undisturbed
 from tamis_lab.experiments.verdicts import told
@@ -55,10 +57,9 @@ def matching(subject: Subject, destinations: Sequence[int] = ()) -> Callable[[Ev
     """Return what matches a batch: with the shortcut, if there are destinations and the algorithm knows of any."""
     engine = subject.engine
     if isinstance(engine, Boolean) and len(destinations):
-        for handle, destination in enumerate(destinations):
-            if destination >= 0:
-                engine.direct(handle, destination)
-        return engine.snapshot().match_destinations_of
+        directed = Destinations()
+        directed.extend(0, [each if each >= 0 else None for each in destinations])
+        return partial(engine.snapshot().reach_events, destinations=directed)
     return engine.compiled_snapshot().match_events
 
 

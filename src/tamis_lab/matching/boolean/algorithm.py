@@ -36,12 +36,15 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events
+    from tamis.matching.destinations import Destinations
 
 EventType = tuple[str, str]
 """What a subscription asks of the event type: "=" or "is a", and a name."""
 _SAMPLE = 2048
 _ENOUGH = 256
 """The first batch of so many events is taken as a sample."""
+_LARGEST_MAP = 1 << 26
+"""So many bytes a map of the events and destinations of a batch may take; beyond that all matches are listed."""
 
 
 class Boolean(Algorithm):
@@ -115,14 +118,6 @@ class Boolean(Algorithm):
             grove.remove(handle)
             if event_type is not None and not len(grove):
                 del self._groves[event_type]
-
-    def direct(self, handle: int, destination: int) -> None:
-        """Say where the matches of a subscription go, right after it was registered."""
-        if destination < 0:
-            raise ValueError(f"destinations are numbers from 0 on, not {destination}")
-        with self._lock:
-            self._snapshot = None
-            self._groves[self._typed.get(handle)].direct(handle, destination)
 
     @property
     def locks(self) -> Sequence[Any]:
@@ -220,29 +215,34 @@ class BooleanSnapshot(Snapshot):
         order = np.argsort(numbers, kind="stable")
         return numbers[order], handles[order]
 
-    def match_destinations(self, event: Mapping[str, Any]) -> tuple[Handles, set[int]]:
-        """Return the matches that have no destination, and all destinations of those who have one."""
-        visited = self._visited(event)
-        count = max((int(grove.trees.destinations.max(initial=-1)) for grove in visited), default=-1) + 1
-        reached = np.zeros(max(1, count), np.uint8)
-        handles = [grove.reach(event, reached) for grove in visited]
-        return np.concatenate(handles), set(np.flatnonzero(reached).tolist())
+    def reach_event(
+        self, event: Mapping[str, Any], destinations: Destinations, among: Handles | None = None
+    ) -> tuple[Handles, Handles]:
+        if among is not None:
+            return super().reach_event(event, destinations, among)
+        reached = np.zeros(len(destinations), np.uint8)
+        handles = [grove.reach(event, destinations, reached) for grove in self._visited(event)]
+        return np.concatenate(handles), np.flatnonzero(reached)
 
-    def match_destinations_of(self, events: Events) -> tuple[Pairs, npt.NDArray[np.bool_]]:
-        """Return the same for a batch: the matches without a destination, and of each event which are reached."""
-        count = max(int(grove.trees.destinations.max(initial=-1)) for grove in self.groves.values()) + 1
-        reached = np.zeros((events.count, max(1, count)), np.uint8)
+    def reach_events(
+        self, events: Events, destinations: Destinations, among: Handles | None = None, threads: int = 1
+    ) -> tuple[Pairs, Pairs]:
+        if among is not None or events.count * len(destinations) > _LARGEST_MAP:
+            return super().reach_events(events, destinations, among, threads)
+        reached = np.zeros((events.count, len(destinations)), np.uint8)
         found: list[Pairs] = []
         for event_type, grove in self.groves.items():
             rows = _rows(event_type, events, self._type_path, self._schema)
             if len(rows):
                 there = reached[rows]
-                pairs = grove.reach_many(events if len(rows) == events.count else events.take(rows), there)
+                some = events if len(rows) == events.count else events.take(rows)
+                pairs = grove.reach_many(some, destinations, there)
                 found += [(rows[numbers], handles) for numbers, handles in pairs]
                 reached[rows] = there
         numbers, handles = joined(found)
         order = np.argsort(numbers, kind="stable")
-        return (numbers[order], handles[order]), reached.astype(np.bool_)
+        reaching, names = reached.nonzero()
+        return (numbers[order], handles[order]), (reaching, names)
 
     def counts(self) -> dict[str, int]:
         """Return what was done so far: candidates, trees evaluated, and predicates looked at."""

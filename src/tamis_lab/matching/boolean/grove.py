@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.matching.base import Handles, Pairs
     from tamis.matching.columns import Events
+    from tamis.matching.destinations import Destinations
     from tamis_lab.matching.predicates import Fulfilled, PredicateView, Shares
     from tamis_lab.matching.shapes import Shaped
     from tamis_lab.matching.snapshots import Out
@@ -91,13 +92,16 @@ def prepared(shaped: Shaped, options: Options, algorithm: str) -> Prepared:
     return Prepared(shaped, semantic_least_hits(shaped) if options.semantic else least)
 
 
+_NOWHERE: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+"""The destinations of slots where nobody asks for them."""
+
+
 class Trees(NamedTuple):
-    """All trees at one moment: the bytes, where each tree starts, the least hits and the destinations by slot."""
+    """All trees at one moment: the bytes, where each tree starts, and the least hits by slot."""
 
     data: Bytes
     locations: npt.NDArray[np.uint32]
     least: npt.NDArray[np.uint16]
-    destinations: npt.NDArray[np.int32]
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -113,7 +117,7 @@ class Grove:
         self.predicates = Predicates(schema)
         self.roll = Roll()
         self._data, self._locations = Growing(np.uint8), Growing(np.uint32)
-        self._least, self._destinations = Growing(np.uint16), Growing(np.int32)
+        self._least = Growing(np.uint16)
         self._most_leaves = self._deepest = 0
         self._sample: Events | None = None
         self._index: GroveIndex | None = None
@@ -124,7 +128,7 @@ class Grove:
 
     @property
     def trees(self) -> Trees:
-        return Trees(self._data.values, self._locations.values, self._least.values, self._destinations.values)
+        return Trees(self._data.values, self._locations.values, self._least.values)
 
     # -- Registration
 
@@ -143,7 +147,6 @@ class Grove:
         ends = self._data.count + np.cumsum(sizes, dtype=np.int64)
         self._locations.extended(ends - sizes)
         self._least.extended(least)
-        self._destinations.extended(np.full(len(sizes), -1))
         written = np.empty(sum(sizes), np.uint8)
         shapes_in_a_row = np.frombuffer(b"".join(shapes), np.uint8)
         writing.encode_trees(shapes_in_a_row, np.array(numbers, np.uint32), written)
@@ -163,10 +166,6 @@ class Grove:
         size = np.array([end - begin])
         count = writing.list_numbers(data, locations[slot : slot + 1], size, numbers, np.empty(1, np.uint32))
         return numbers[:count].tolist()  # type: ignore[no-any-return]
-
-    def direct(self, handle: int, destination: int) -> None:
-        """Say where the matches of a subscription go, as long as nobody looks at it."""
-        self._destinations.values[np.searchsorted(self.roll.handles, handle)] = destination
 
     # -- Layout
 
@@ -195,7 +194,6 @@ class Grove:
         self._data = Growing(np.uint8, trees.data[np.repeat(is_kept, sizes)])
         self._locations = Growing(np.uint32, np.cumsum(sizes[slots]) - sizes[slots])
         self._least = Growing(np.uint16, trees.least[slots])
-        self._destinations = Growing(np.int32, trees.destinations[slots])
 
     def _ordered(self, shares: Shares, direction: int) -> Bytes:
         trees = self.trees
@@ -221,7 +219,7 @@ class Grove:
     # -- Told to others
 
     def memory(self) -> int:
-        own = sum(each.nbytes for each in (self._data, self._locations, self._least, self._destinations))
+        own = sum(each.nbytes for each in (self._data, self._locations, self._least))
         index = 0 if self._index is None else self._index.memory()
         return self.predicates.memory() + self.roll.memory() + own + index
 
@@ -280,21 +278,32 @@ class GroveSnapshot(PhasedSnapshot):
         self._newest = np.arange(index.known, len(trees.locations), dtype=np.uint32)
         self.counts = np.zeros(3, np.int64)
         """How many candidates there were, how many trees were evaluated, and how many predicates were looked at."""
+        self._directed: tuple[Destinations, npt.NDArray[np.int32]] | None = None
 
     def write(self, part: Fulfilled, begin: int, out: Out) -> tuple[int, int]:
-        return self._write(part, begin, out, np.zeros((1, 1), np.uint8), is_shortcut=False)
+        return self._write(part, begin, out, _NOWHERE, np.zeros((1, 1), np.uint8), is_shortcut=False)
 
-    def reach(self, event: Mapping[str, Any], reached: npt.NDArray[np.uint8]) -> Handles:
+    def _directions(self, destinations: Destinations) -> npt.NDArray[np.int32]:
+        """Return the number of each slot's destination, -1 for none; what a handle has in a table never changes."""
+        directed = self._directed
+        if directed is None or directed[0] is not destinations:
+            numbers = destinations.of(self._handles).astype(np.int32)
+            directed = self._directed = destinations, np.where(numbers > 0, numbers, np.int32(-1))
+        return directed[1]
+
+    def reach(self, event: Mapping[str, Any], destinations: Destinations, reached: npt.NDArray[np.uint8]) -> Handles:
         """Match an event, leaving out who has a destination that is reached; return those who have none, as handles."""
+        directions = self._directions(destinations)
         part = self.view.fulfilled_by_one(event)
         room = len(self._handles) + 1
         out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
-        _, written = self._write(part, 0, out, reached[None], is_shortcut=True)
+        _, written = self._write(part, 0, out, directions, reached[None], is_shortcut=True)
         slots = out[1][:written]
-        return self._handles[slots[self.trees.destinations[slots] < 0]]
+        return self._handles[slots[directions[slots] < 0]]
 
-    def reach_many(self, events: Events, reached: npt.NDArray[np.uint8]) -> list[Pairs]:
+    def reach_many(self, events: Events, destinations: Destinations, reached: npt.NDArray[np.uint8]) -> list[Pairs]:
         """Match a batch likewise; `reached` has a row for each event."""
+        directions = self._directions(destinations)
         room = len(self._handles) + ROOM
         out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
         found: list[Pairs] = []
@@ -303,21 +312,28 @@ class GroveSnapshot(PhasedSnapshot):
                 at, begin = 0, start + part.first
                 while at < part.event_count:
                     rows = reached[begin : begin + part.event_count]
-                    at, written = self._write(part, at, out, rows, is_shortcut=True)
+                    at, written = self._write(part, at, out, directions, rows, is_shortcut=True)
                     slots = out[1][:written]
-                    is_told = self.trees.destinations[slots] < 0
+                    is_told = directions[slots] < 0
                     numbers = out[0][:written][is_told].astype(np.int64) + begin
                     found.append((numbers, self._handles[slots[is_told]]))
         return found
 
     def _write(
-        self, part: Fulfilled, begin: int, out: Out, reached: npt.NDArray[np.uint8], *, is_shortcut: bool
+        self,
+        part: Fulfilled,
+        begin: int,
+        out: Out,
+        directions: npt.NDArray[np.int32],
+        reached: npt.NDArray[np.uint8],
+        *,
+        is_shortcut: bool,
     ) -> tuple[int, int]:
         index, trees, scratch = self.index, self.trees, self._scratch
         at, written = kernels.match_trees(
             part.starts, part.numbers, begin, index.starts, index.lists, index.least, index.data, index.locations,
             index.mode, trees.data, trees.locations, self._deaths, self._version,
-            trees.destinations, reached, is_shortcut, scratch.zeros("hits", len(index.least), index.least.dtype),
+            directions, reached, is_shortcut, scratch.zeros("hits", len(index.least), index.least.dtype),
             scratch.empty("candidates", len(index.least) + 64, np.uint32), self._newest,
             scratch.zeros("bits", part.word_count, np.uint32),
             scratch.empty("stack", 4 * (self._deepest + 2), np.int64).reshape(-1, 4), self.counts, *out,
