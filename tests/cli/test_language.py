@@ -6,12 +6,12 @@ import pytest
 from rich.cells import cell_len
 
 import tamis as library
-from tamis.cli.language import TOPICS, Entry
-from tamis.language.functions import CALLABLE, FUNCTIONS
+from tamis.cli.language import Entry, topics
+from tamis.language.functions import FUNCTIONS, callable_names
 from tamis.language.tokens import RESERVED
 from tests.cli.conftest import tamis
 
-ENTRIES = [entry for entries in TOPICS.values() for entry in entries]
+ENTRIES = [entry for entries in topics().values() for entry in entries]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.example)
@@ -37,13 +37,13 @@ def test_every_example_uses_what_it_is_an_example_of(entry: Entry):
 def test_no_function_and_no_keyword_is_missing():
     shown = " ".join(f"{entry.form} {entry.meaning}" for entry in ENTRIES)
     symbols = {function.symbol or name for name, function in FUNCTIONS.items()}
-    for word in {*CALLABLE, *RESERVED, *symbols}:
+    for word in {*callable_names(), *RESERVED, *symbols}:
         assert word in shown
 
 
 def test_what_spark_lacks_is_marked():
     marked = {entry.form for entry in ENTRIES if entry.is_extension}
-    lacking = {name for name, function in FUNCTIONS.items() if not function.in_spark}
+    lacking = {name for name, function in FUNCTIONS.items() if function.spark is None}
     assert marked == lacking | {"XOR", "xor", "at_least", "IS A"}
 
 
@@ -58,5 +58,5 @@ def test_the_page_fits_the_terminal(width: int):
 
 def test_json_lists_the_same():
     document = json.loads(tamis("language", "--json").stdout)
-    assert list(document) == list(TOPICS)
+    assert list(document) == list(topics())
     assert document["Places and networks"][0]["is_extension"] is True

@@ -186,19 +186,19 @@ class Value:
 
     def startswith(self, part: Operand) -> Condition:
         """`startswith(text, part)`."""
-        return _condition("startswith", self, part)
+        return test("startswith", self, part)
 
     def endswith(self, part: Operand) -> Condition:
         """`endswith(text, part)`."""
-        return _condition("endswith", self, part)
+        return test("endswith", self, part)
 
     def contains(self, part: Operand) -> Condition:
         """`contains(text, part)`."""
-        return _condition("contains", self, part)
+        return test("contains", self, part)
 
     def in_cidr(self, network: str) -> Condition:
         """`in_cidr(address, network)`."""
-        return _condition("in_cidr", self, network)
+        return test("in_cidr", self, network)
 
     def lower(self) -> Value:
         """`lower(text)`."""
@@ -220,11 +220,11 @@ class Value:
 
     def array_contains(self, element: Operand) -> Condition:
         """`array_contains(array, element)`."""
-        return _condition("array_contains", self, element)
+        return test("array_contains", self, element)
 
     def arrays_overlap(self, other: Operand | list[Scalar]) -> Condition:
         """`arrays_overlap(array, array)`; a Python list is an array."""
-        return _condition("arrays_overlap", self, other)
+        return test("arrays_overlap", self, other)
 
     def size(self) -> Value:
         """`size(array)`."""
@@ -289,22 +289,29 @@ def call(function: str, *arguments: Operand | list[Scalar]) -> Value:
     >>> print(call("distance", attr("lat"), attr("lon"), 45.8, 15.97) < 10)
     distance(lat, lon, 45.8D, 15.97D) < 10
     """
-    return Value(_function(Call, function, arguments))
+    return Value(_checked(Call(function, _arguments(function, arguments, is_test=False))))
 
 
-def _condition(function: str, *arguments: Any) -> Condition:
-    node = _function(Test, function, arguments)
-    assert isinstance(node, Condition)
-    return node
+def test(function: str, *arguments: Operand | list[Scalar]) -> Test:
+    """Return a function of values that is true or false: `startswith`, `array_contains`, `in_cidr`, ...
+
+    >>> print(test("in_cidr", attr("address"), "10.0.0.0/8"))
+    in_cidr(address, '10.0.0.0/8')
+    """
+    return _checked(Test(function, _arguments(function, arguments, is_test=True)))
 
 
-def _function(kind: type[Call] | type[Test], name: str, arguments: tuple[Any, ...]) -> Expression:
+test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it
+
+
+def _arguments(name: str, arguments: tuple[Any, ...], *, is_test: bool) -> tuple[Expression, ...]:
     operands = tuple(map(expression, arguments))
     function = FUNCTIONS.get(name)
-    if function is None or function.is_test is not (kind is Test) or not function.accepts(len(operands)):
-        raise TypeMismatchError(f"there is no function {name} of {len(operands)} arguments that gives a value")
+    if function is None or function.is_test is not is_test or not function.accepts(len(operands)):
+        gives = "a truth" if is_test else "a value"
+        raise TypeMismatchError(f"there is no function {name} of {len(operands)} arguments that gives {gives}")
     function.check(operands)
-    return _checked(kind(name, operands))
+    return operands
 
 
 def all_of(*conditions: object) -> Expression:

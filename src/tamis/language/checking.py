@@ -38,7 +38,7 @@ from tamis.language.expressions import (
     Xor,
     fold_shared,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, Function
 from tamis.language.measures import depth, size
 from tamis.language.types import ArrayType
 from tamis.language.values import kind_of
@@ -75,16 +75,8 @@ def _kind(node: Expression, below: list[str], schema: Schema | None) -> str:
             return ANY if kind == "null" else kind
         case Attribute():
             return _attribute_kind(node, schema)
-        case Call("least" | "greatest"):
-            return _common_kind(node, below)
-        case Call("array"):
-            element = _common_kind(node, below)
-            if element in ("array", "record"):
-                raise _error(node, TypeMismatchError("an array holds numbers, texts, times or Booleans"))
-            return "array"
         case Call(name) | Test(name):
-            _check_call(node, name, below, schema)
-            return FUNCTIONS[name].gives
+            return _call_kind(node, FUNCTIONS[name], below, schema)
         case Compare() | Between():
             _check_comparison(node, below)
         case In(_, members):
@@ -120,19 +112,21 @@ def _attribute_kind(node: Attribute, schema: Schema | None) -> str:
     return found.kind
 
 
-def _check_call(node: Expression, name: str, below: list[str], schema: Schema | None) -> None:
-    function = FUNCTIONS[name]
-    takes = function.takes + function.takes[-1:] * (len(below) - len(function.takes))
-    for child, kind, wanted in zip(node.children, below, takes, strict=True):
+def _call_kind(node: Expression, function: Function, below: list[str], schema: Schema | None) -> str:
+    for child, kind, wanted in zip(node.children, below, function.kinds(len(below)), strict=True):
         if wanted != ANY and kind not in (wanted, ANY):
-            where = f"{function.symbol} takes" if function.symbol else f"{name} takes"
+            where = f"{function.symbol} takes" if function.symbol else f"{function.name} takes"
             raise _error(child, TypeMismatchError(f"{where} {_WORDS[wanted]}, not {_named(child, kind)}"))
-    if name == "array_contains":
+    common = _common_kind(node, below) if function.alike else ANY
+    if function.name == "array" and common in ("array", "record"):
+        raise _error(node, TypeMismatchError("an array holds numbers, texts, times or Booleans"))
+    if function.name == "array_contains":
         element = element_kind(node.children[0], schema)
         if element not in (ANY, below[1]) and below[1] != ANY:
             raise _error(
                 node, TypeMismatchError(f"the array holds {element}s, not {_named(node.children[1], below[1])}")
             )
+    return common if function.gives == ANY else function.gives
 
 
 def element_kind(node: Expression, schema: Schema | None) -> str:

@@ -186,7 +186,7 @@ def _operand_reason(node: Expression, value: Any, event: Event) -> str:
     if isinstance(node, Call):
         if value is not None:
             return f"{node} is {_shown(value)}"
-        return f"{node} has no value: {_why_no_value(node)}"
+        return f"{node} has no value: {FUNCTIONS[node.function].no_value}"
     if isinstance(node, Literal):
         return ""
     return f"{node} is {TRUTHS[as_truth(value)]}"
@@ -199,14 +199,6 @@ def _why_null(event: Event, path: tuple[str, ...]) -> str:
             return "absent"
         found = found[name]
     return "NULL" if found is None else f"{found!r:.60}, which is no value of the language"
-
-
-def _why_no_value(node: Call) -> str:
-    if node.function in ("divide", "remainder"):
-        return "an operand is NULL or no number, or the divisor is zero"
-    if FUNCTIONS[node.function].symbol:
-        return "an operand is NULL or no number, or the result is too large"
-    return "an argument is NULL or of another kind"
 
 
 def _shown(value: Any) -> str:

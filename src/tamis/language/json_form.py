@@ -49,9 +49,15 @@ _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the JSON form."""
-    found: dict[str, Any] = json.loads(files("tamis.language").joinpath("expression.schema.json").read_text("utf-8"))
-    return found
+    """Return the JSON Schema of the JSON form.
+
+    The file beside this module has the structure; the names of the functions come from their table.
+    """
+    schema: dict[str, Any] = json.loads(files("tamis.language").joinpath("expression.schema.json").read_text("utf-8"))
+    for definition, is_test in (("call", False), ("test", True)):
+        names = [name for name, function in FUNCTIONS.items() if function.is_test is is_test]
+        schema["$defs"][definition] = {"enum": names}
+    return schema
 
 
 # -- Writing

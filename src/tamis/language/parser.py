@@ -51,26 +51,18 @@ from tamis.language.expressions import (
     Xor,
     is_condition,
 )
-from tamis.language.functions import CALLABLE, FUNCTIONS
+from tamis.language.functions import FUNCTIONS, callable_names, is_callable
 from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.precedence import AND, COMPARISON, FRAME, NOT, OR, PREDICATE, SIGN, XOR
 from tamis.language.tokens import NUMBER, RESERVED, STRING, Token, next_token, string_value
 from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
-# Precedences, loosest first. A frame is an open parenthesis, which nothing reaches across.
-_FRAME, _OR, _XOR, _AND, _NOT, _PREDICATE, _COMPARISON, _SUM, _PRODUCT, _SIGN = range(10)
-
-_CONNECTIVES = {"OR": (_OR, Or), "XOR": (_XOR, Xor), "AND": (_AND, And)}
+_CONNECTIVES = {"OR": (OR, Or), "XOR": (XOR, Xor), "AND": (AND, And)}
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
-_ARITHMETIC = {
-    "+": (_SUM, "add"),
-    "-": (_SUM, "subtract"),
-    "*": (_PRODUCT, "multiply"),
-    "/": (_PRODUCT, "divide"),
-    "%": (_PRODUCT, "remainder"),
-}
+_ARITHMETIC = {row.symbol: (row.binding, row.name) for row in FUNCTIONS.values() if row.symbol and len(row.takes) == 2}
 _PREDICATES = frozenset({"NOT", "BETWEEN", "IN", "LIKE", "RLIKE", "IS"})
 
 # A predicate on one attribute with plain literals, and nothing behind it that could bind tighter.
@@ -184,7 +176,7 @@ class _Parser:
         self.position = 0
         self.operands: list[Expression] = []
         self.starts: list[int] = []
-        self.operators: list[_Pending] = [_Pending(_FRAME, "start", 0)]
+        self.operators: list[_Pending] = [_Pending(FRAME, "start", 0)]
         self.nesting = 0
         self.steps = 0  # bounds the nodes and, with the nesting, the depth of the result
         self.is_plain = True  # no node yet that the checker could refuse without a schema
@@ -240,7 +232,7 @@ class _Parser:
     def read_operand(self) -> bool:
         """Read an operand, or what may stand before one. Return whether the operand is complete."""
         self.is_closed = False
-        if self.is_quick and self.operators[-1].precedence <= _NOT:
+        if self.is_quick and self.operators[-1].precedence <= NOT:
             found = _SIMPLE.match(self.text, self.position)
             if found:
                 node = _simple_predicates.get(found[0])
@@ -270,9 +262,9 @@ class _Parser:
             case "TRUE" | "FALSE" | "NULL":
                 self.push({"TRUE": TRUE, "FALSE": FALSE, "NULL": UNKNOWN}[token.kind], start)
             case "NOT":
-                if self.operators[-1].precedence > _NOT:
+                if self.operators[-1].precedence > NOT:
                     self.fail(token, ("a value",), hint="Put a NOT that is compared into parentheses.")
-                self.open("NOT", start, _NOT)
+                self.open("NOT", start, NOT)
                 return False
             case "-" | "+":
                 return self.read_sign(token)
@@ -281,7 +273,7 @@ class _Parser:
             case ")" if self.operators[-1].kind == "array" and self.operators[-1].base == len(self.operands):
                 self.close_call(self.operators.pop())
             case _:
-                is_value = self.is_term or self.operators[-1].precedence > _NOT
+                is_value = self.is_term or self.operators[-1].precedence > NOT
                 self.fail(token, ("a value",) if is_value else ("a condition",))
         return True
 
@@ -292,7 +284,7 @@ class _Parser:
             sign = "-" if token.kind == "-" else ""
             self.push(Literal(self.placed(following.start, literals.number, sign + following.text)), token.start)
             return True
-        self.open("negate" if token.kind == "-" else "plus", token.start, _SIGN)
+        self.open("negate" if token.kind == "-" else "plus", token.start, SIGN)
         return False
 
     def read_name(self, token: Token) -> bool:
@@ -361,8 +353,8 @@ class _Parser:
         if kind in _CONNECTIVES:
             return self.read_connective(kind, token.start)
         if kind in _COMPARISONS:
-            self.open_operand(token, _COMPARISON)
-            self.operators.append(_Pending(_COMPARISON, kind, token.start))
+            self.open_operand(token, COMPARISON)
+            self.operators.append(_Pending(COMPARISON, kind, token.start))
             return True
         if kind == "end":
             self.read_end(token)
@@ -386,8 +378,8 @@ class _Parser:
 
     def read_connective(self, kind: str, start: int) -> bool:
         top = self.operators[-1]
-        if top.precedence >= _PREDICATE:
-            self.reduce(_COMPARISON)
+        if top.precedence >= PREDICATE:
+            self.reduce(COMPARISON)
             top = self.operators[-1]
             if top.kind == "BETWEEN" and kind == "AND":
                 top.kind = "BETWEEN AND"
@@ -406,14 +398,14 @@ class _Parser:
 
     def read_predicate(self, token: Token) -> bool:
         """Read BETWEEN, IN, LIKE, RLIKE or IS, negated or not. Return whether an operand is due next."""
-        self.open_operand(token, _COMPARISON)
-        if self.operators[-1].precedence == _PREDICATE:
+        self.open_operand(token, COMPARISON)
+        if self.operators[-1].precedence == PREDICATE:
             self.fail(token, ("AND", "OR"), hint="Put the condition on the left into parentheses.")
         is_negated = token.kind == "NOT"
         if is_negated:
             token = self.take()
         if token.kind == "BETWEEN":
-            self.operators.append(_Pending(_PREDICATE, "BETWEEN", token.start, base=int(is_negated)))
+            self.operators.append(_Pending(PREDICATE, "BETWEEN", token.start, base=int(is_negated)))
             return True
         value, start = self.pop()
         match token.kind:
@@ -468,7 +460,7 @@ class _Parser:
         elif word == "DISTINCT" and self.peek().text.upper() == "FROM":
             self.take()
             self.push(value, start)
-            self.operators.append(_Pending(_PREDICATE, "DISTINCT", token.start, base=int(not is_negated)))
+            self.operators.append(_Pending(PREDICATE, "DISTINCT", token.start, base=int(not is_negated)))
             return True
         else:
             self.fail(token, ("NULL", "TRUE", "FALSE", "UNKNOWN", "A 'type'", "DISTINCT FROM"))
@@ -509,7 +501,7 @@ class _Parser:
         return self.string(Token("string", piece, start, start + len(piece)))
 
     def read_comma(self, token: Token) -> bool:
-        self.reduce(_FRAME + 1)
+        self.reduce(FRAME + 1)
         if self.operators[-1].kind in ("(", "start"):
             self.fail(token, (")",) if self.operators[-1].kind == "(" else ("AND", "OR", "the end"))
         if len(self.operands) - self.operators[-1].base > self.limits.list_length:
@@ -517,41 +509,41 @@ class _Parser:
         return True
 
     def read_end(self, token: Token) -> None:
-        self.reduce(_FRAME + 1)
+        self.reduce(FRAME + 1)
         frame = self.operators[-1]
         if frame.kind != "start":
             self.fail(
                 token, (")",), hint=f"The parenthesis of column {_column(self.text, frame.start)} is never closed."
             )
-        self.operators.append(_Pending(_FRAME, "end", token.start))
+        self.operators.append(_Pending(FRAME, "end", token.start))
 
     # -- Frames
 
-    def open(self, kind: str, start: int, precedence: int = _FRAME) -> None:
+    def open(self, kind: str, start: int, precedence: int = FRAME) -> None:
         self.nesting += 1
         # Nothing that is open can be closed without having been counted, so this bounds the stacks.
         if len(self.operators) > 4 * self.limits.depth or (
             len(self.operators) > self.limits.depth
-            and sum(waiting.precedence in (_FRAME, _NOT, _SIGN) for waiting in self.operators) > self.limits.depth
+            and sum(waiting.precedence in (FRAME, NOT, SIGN) for waiting in self.operators) > self.limits.depth
         ):
             raise LimitError("depth", self.limits.depth, "more", text=self.text, position=start)
         self.operators.append(_Pending(precedence, kind, start, base=len(self.operands)))
 
     def open_call(self, token: Token) -> None:
         name = token.text.lower()
-        if name not in CALLABLE:
+        if not is_callable(name):
             raise UnknownFunctionError(
                 f"there is no function {token.text}",
                 text=self.text,
                 position=token.start,
                 hint=dialects.FUNCTIONS.get(name)
-                or did_you_mean(name, CALLABLE)
+                or did_you_mean(name, callable_names())
                 or "`tamis language` lists the functions.",
             )
         self.open(name, token.start)
 
     def close(self, start: int) -> None:
-        self.reduce(_FRAME + 1)
+        self.reduce(FRAME + 1)
         frame = self.operators.pop()
         if frame.kind == "start":
             self.operators.append(frame)

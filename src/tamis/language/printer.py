@@ -32,12 +32,10 @@ from tamis.language.expressions import (
 from tamis.language.functions import FUNCTIONS
 from tamis.language.literals import quoted
 from tamis.language.literals import to_text as literal_text
+from tamis.language.precedence import AND, COMPARISON, FRAME, NOT, OR, PREDICATE, PRIMARY, SIGN, SUM, XOR
 from tamis.language.tokens import RESERVED
 from tamis.language.values import is_number
 
-# The parser's precedences; a piece in a tighter context than its own needs parentheses.
-_ANY, _OR, _XOR, _AND, _NOT, _PREDICATE, _COMPARISON, _SUM, _PRODUCT, _SIGN, _PRIMARY = range(11)
-_ARITHMETIC = {"add": _SUM, "subtract": _SUM, "multiply": _PRODUCT, "divide": _PRODUCT, "remainder": _PRODUCT}
 _MOST_PIECES = 20_000_000
 
 _Piece: TypeAlias = "str | tuple[Expression, int]"
@@ -52,7 +50,7 @@ def to_text(expression: Expression) -> str:
     'a = 1 AND b NOT IN (1, 2) AND (c < 3 OR d)'
     """
     written: list[str] = []
-    stack: list[_Piece] = [(expression, _ANY)]
+    stack: list[_Piece] = [(expression, FRAME)]
     while stack:
         piece = stack.pop()
         if isinstance(piece, str):
@@ -72,46 +70,46 @@ def _pieces(node: Expression, negation: str = "") -> tuple[list[_Piece], int]:
     """Return what to write for a node, and how tightly that binds."""
     match node:
         case Literal(constant):
-            return [literal_text(constant)], _PRIMARY
+            return [literal_text(constant)], PRIMARY
         case Attribute(path):
-            return [name_text(path)], _PRIMARY
+            return [name_text(path)], PRIMARY
         case Call("negate", (operand,)):
             is_signed = isinstance(operand, Literal) and is_number(operand.value)
             is_signed = is_signed or (isinstance(operand, Call) and operand.function == "negate")
             # `--x` would be a comment, and `-5` a literal
-            return (["-(", (operand, _ANY), ")"] if is_signed else ["-", (operand, _SIGN)]), _SIGN
-        case Call(name, (left, right)) if name in _ARITHMETIC:
-            own = _ARITHMETIC[name]
+            return (["-(", (operand, FRAME), ")"] if is_signed else ["-", (operand, SIGN)]), SIGN
+        case Call(name, (left, right)) if FUNCTIONS[name].symbol:
+            own = FUNCTIONS[name].binding
             return [(left, own), f" {FUNCTIONS[name].symbol} ", (right, own + 1)], own
         case Call(name, arguments) | Test(name, arguments):
-            return [f"{name}(", *_listed(arguments), ")"], _PRIMARY
+            return [f"{name}(", *_listed(arguments), ")"], PRIMARY
         case Compare(operator, left, right):
-            return [(left, _COMPARISON), f" {operator} ", (right, _SUM)], _COMPARISON
+            return [(left, COMPARISON), f" {operator} ", (right, SUM)], COMPARISON
         case Between(value, low, high):
-            return [(value, _COMPARISON), f" {negation}BETWEEN ", (low, _SUM), " AND ", (high, _SUM)], _PREDICATE
+            return [(value, COMPARISON), f" {negation}BETWEEN ", (low, SUM), " AND ", (high, SUM)], PREDICATE
         case In(value, members):
-            return [(value, _COMPARISON), f" {negation}IN (", ", ".join(map(literal_text, members)), ")"], _PREDICATE
+            return [(value, COMPARISON), f" {negation}IN (", ", ".join(map(literal_text, members)), ")"], PREDICATE
         case Like(value, pattern, escape):
             escaping = "" if escape == "\\" else f" ESCAPE {quoted(escape)}"
-            return [(value, _COMPARISON), f" {negation}LIKE {quoted(pattern)}{escaping}"], _PREDICATE
+            return [(value, COMPARISON), f" {negation}LIKE {quoted(pattern)}{escaping}"], PREDICATE
         case RLike(value, pattern):
-            return [(value, _COMPARISON), f" {negation}RLIKE {quoted(pattern)}"], _PREDICATE
+            return [(value, COMPARISON), f" {negation}RLIKE {quoted(pattern)}"], PREDICATE
         case IsNull(value):
-            return [(value, _COMPARISON), f" IS {negation}NULL"], _PREDICATE
+            return [(value, COMPARISON), f" IS {negation}NULL"], PREDICATE
         case IsA(value, event_type):
-            return [(value, _COMPARISON), f" IS {negation}A {quoted(event_type)}"], _PREDICATE
+            return [(value, COMPARISON), f" IS {negation}A {quoted(event_type)}"], PREDICATE
         case Not(operand):
             if isinstance(operand, Between | In | Like | RLike | IsNull | IsA):
                 return _pieces(operand, "NOT ")
-            return ["NOT ", (operand, _NOT)], _NOT
+            return ["NOT ", (operand, NOT)], NOT
         case And(operands):
-            return _joined(operands, " AND ", _AND), _AND
+            return _joined(operands, " AND ", AND), AND
         case Or(operands):
-            return _joined(operands, " OR ", _OR), _OR
+            return _joined(operands, " OR ", OR), OR
         case Xor(operands):
-            return _joined(operands, " XOR ", _XOR), _XOR
+            return _joined(operands, " XOR ", XOR), XOR
         case AtLeast(count, operands):
-            return [f"at_least({count}, ", *_listed(operands), ")"], _PRIMARY
+            return [f"at_least({count}, ", *_listed(operands), ")"], PRIMARY
     raise AssertionError(f"a node of an unknown class: {type(node).__name__}")
 
 
@@ -123,7 +121,7 @@ def _joined(operands: tuple[Expression, ...], between: str, own: int) -> list[_P
 
 
 def _listed(operands: tuple[Expression, ...]) -> list[_Piece]:
-    return _joined(operands, ", ", _ANY - 1)
+    return _joined(operands, ", ", FRAME - 1)
 
 
 def name_text(path: tuple[str, ...]) -> str:

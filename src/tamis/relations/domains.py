@@ -25,7 +25,6 @@ from tamis.relations.lines import (
     TIME,
     Cut,
     cut_at,
-    double_key,
     places,
 )
 from tamis.relations.value_sets import EVERYTHING, Values, difference, intersection, union_of
@@ -33,6 +32,7 @@ from tamis.relations.value_sets import EVERYTHING, Values, difference, intersect
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tamis.language.functions.row import Bounds
     from tamis.language.schema import Schema
 
 ABSENT: Final[Values] = ((NULL,), (NULL + 1,))
@@ -61,8 +61,6 @@ _LINES: Final[dict[str, Values]] = {
     "record": RECORDS,
     "order": KINDS["boolean"],  # see `Axis.of_order`
 }
-_FROM_ZERO: Final[Values] = (places(0, "int")[0][1], (NUMBER + 1,))
-_KILOMETRES: Final[Values] = ((DOUBLE, 0), (DOUBLE, double_key(20_016.0)))  # no two places are farther apart
 
 LESS: Final[Cut] = (BOOLEAN,)
 EQUAL: Final[Cut] = (BOOLEAN, 1)
@@ -122,12 +120,20 @@ def axis_of(term: Expression, schema: Schema | None) -> Axis:
         values = _LINES[line]
         return Axis(term, line, union_of(ABSENT, values) if is_optional else values)
     line = _line_of(term, schema)
-    values = _LINES[line]
-    if isinstance(term, Call) and term.function in ("length", "size"):
-        values = _FROM_ZERO
-    elif isinstance(term, Call) and term.function == "distance":
-        values = _KILOMETRES
-    return Axis(term, line, union_of(ABSENT, values))
+    bounds = FUNCTIONS[term.function].bounds if isinstance(term, Call) else None
+    return Axis(term, line, union_of(ABSENT, _LINES[line] if bounds is None else _between(bounds, line)))
+
+
+def _between(bounds: Bounds, line: str) -> Values:
+    """Return the values from a number on, and below another, among those of a type."""
+    least, limit = bounds
+    starts = [place[1] for place in places(least, line)] if least is not None else [low for low, _ in _ranks(line)]
+    ends = [place[1] for place in places(limit, line)] if limit is not None else [high for _, high in _ranks(line)]
+    return union_of(*zip(starts, ends, strict=True))
+
+
+def _ranks(line: str) -> list[tuple[Cut, Cut]]:
+    return [(place[0], place[3]) for place in places(0, line)]
 
 
 def _attribute(path: tuple[str, ...], schema: Schema | None) -> tuple[str, bool]:
@@ -151,28 +157,12 @@ def _line_of(term: Expression, schema: Schema | None) -> str:
                 return ("double" if isinstance(value, float) else exact) if kind_of(value) == "number" else "any"
             case Attribute(path):
                 return _attribute(path, schema)[0]
-            case Call("length" | "size"):
-                return "int"
-            case Call("distance"):
-                return "double"
-            case Call(name) if name in _ARITHMETIC:
-                return _arithmetic_line(name, set(below))
             case Call(name):
-                gives = FUNCTIONS[name].gives
-                return gives if gives in ("string", "array", "number") else "any"
+                return FUNCTIONS[name].result_type(frozenset(below))
             case _:
                 return "bool" if isinstance(node, Condition) else "any"
 
     return fold_shared(term, line)
-
-
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negate", "abs"})
-
-
-def _arithmetic_line(name: str, below: set[str]) -> str:
-    if "double" in below or (name == "divide" and below == {"int"}):
-        return "double"
-    return "int" if below == {"int"} else "decimal" if below <= {"int", "decimal"} else "number"
 
 
 def of_kind(axis: Axis, kind: str) -> Values:

@@ -17,24 +17,9 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from tamis.language.expressions import (
-    Attribute,
-    Between,
-    Call,
-    Compare,
-    Expression,
-    In,
-    IsA,
-    Like,
-    Literal,
-    Not,
-    RLike,
-    Test,
-    Xor,
-)
-from tamis.language.functions import FUNCTIONS
-from tamis.language.values import kind_of
-from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, TEXTS, Axis
+from tamis.language.expressions import Attribute, Expression, Like
+from tamis.language.requirements import required_kinds
+from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, Axis
 from tamis.relations.formulas import ALWAYS, Fact, Formula, any_of, within
 from tamis.relations.patterns import exclude, implies
 from tamis.relations.predicates import compared
@@ -45,8 +30,6 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-_LENIENT = frozenset({"least", "greatest", "array"})
-"""Functions that have a value although an argument has none."""
 _MOST_PATTERNS = 40
 
 
@@ -92,35 +75,11 @@ def requirements(node: Expression) -> dict[Attribute, Values]:
     >>> [str(attribute) for attribute in requirements(tamis.parse("length(title) > low"))]
     ['low', 'title']
     """
-    needed: dict[Attribute, Values] = {}
-    stack: list[tuple[Expression, Values]] = [(node, PRESENT)]
-    while stack:
-        each, values = stack.pop()
-        match each:
-            case Attribute():
-                needed[each] = intersection(needed.get(each, PRESENT), values)
-            case Call(name, arguments) | Test(name, arguments) if name not in _LENIENT:
-                takes = FUNCTIONS[name].takes
-                kinds = takes + takes[-1:] * (len(arguments) - len(takes))
-                stack += [(one, KINDS.get(kind, PRESENT)) for one, kind in zip(arguments, kinds, strict=True)]
-            case Compare(operator, left, right) if operator != "<=>":
-                stack += [(left, _comparable(right)), (right, _comparable(left))]
-            case Between(value) | In(value) | Not(value):
-                stack.append((value, PRESENT))
-            case Like(value) | RLike(value) | IsA(value):
-                stack.append((value, TEXTS))
-            case Xor(operands):
-                stack += [(operand, PRESENT) for operand in operands]
-    return needed
-
-
-_ORDERED: Values = union_of(*(KINDS[kind] for kind in ("boolean", "number", "string", "time")))
-
-
-def _comparable(other: Expression) -> Values:
-    if isinstance(other, Literal) and other.value is not None:
-        return KINDS[kind_of(other.value)]
-    return _ORDERED
+    required: dict[Attribute, Values] = {}
+    for attribute, kinds in required_kinds(node):
+        values = union_of(*(KINDS[kind] for kind in kinds)) if kinds else PRESENT
+        required[attribute] = intersection(required.get(attribute, PRESENT), values)
+    return required
 
 
 def _in_records(axes: list[Axis]) -> Iterator[Formula]:

@@ -16,6 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import Attribute, Expression, In, Like, Literal, Test, postorder
+from tamis.language.functions import FUNCTIONS
 from tamis.language.meaning import holds
 from tamis.language.patterns import ANY_CHARACTER, ANY_TEXT, like_pieces
 from tamis.language.types import ArrayType, RecordType
@@ -290,7 +291,7 @@ def _arrays(wanted: list[Expression], facts: Facts, lengths: list[int]) -> Itera
             case Test("array_contains", (array, Literal(element))):
                 elements.setdefault(array, []).append(element)
     yield from elements.values()
-    if any(isinstance(predicate, Test) and "array" in predicate.function for predicate, _ in facts):
+    if any(isinstance(predicate, Test) and "array" in FUNCTIONS[predicate.function].takes for predicate, _ in facts):
         yield from ([], [None])
     yield from ([None] * length for length in lengths)
 

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.expressions import Attribute, Compare, Expression, IsNull, Not, postorder
+from tamis.language.expressions import Compare, Expression, IsNull, Not
 from tamis.language.meaning import truth
+from tamis.language.requirements import required_kinds
 from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.selectivity.errors import HalfLifeError
 from tamis.selectivity.lines import AFTER, BEFORE, BOOLEAN, Line, Place, standing
@@ -273,8 +274,8 @@ class Counters:
         counted = self._counted(complement)
         if counted is None:
             return GUESS
-        attributes = (node for node in postorder(complement) if isinstance(node, Attribute))
-        presences = [present for node in attributes if (present := self._presence(node)) is not None]
+        required = {attribute for attribute, _ in required_kinds(complement)}
+        presences = [present for node in required if (present := self._presence(node)) is not None]
         return _share(min(presences, default=1.0) - counted)
 
     def _presence(self, term: Expression) -> float | None:

@@ -32,6 +32,7 @@ from tamis.language.expressions import (
 )
 from tamis.language.meaning import truth
 from tamis.language.patterns import ANY_TEXT, like_pieces
+from tamis.language.requirements import required_kinds
 from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.values import kind_of, value_of
 
@@ -167,11 +168,11 @@ class Statistics:
         return self._extrapolated(predicate)
 
     def _negated(self, inner: Expression) -> float:
-        paths = {node.path for node in postorder(inner) if isinstance(node, Attribute)}
-        if isinstance(inner, IsNull) and len(paths) == 1:
-            return self._about(paths.pop()).present
-        present = min((self._about(path).present for path in paths), default=self.event_count)
-        return present - self._count(inner)
+        if isinstance(inner, IsNull) and isinstance(inner.value, Attribute):
+            return self._about(inner.value.path).present
+        required = {attribute.path for attribute, _ in required_kinds(inner)}
+        known = min((self._about(path).present for path in required), default=self.event_count)
+        return known - self._count(inner)
 
     def _extrapolated(self, predicate: Expression) -> float:
         """Try the frequent values of the only attribute, and take them for all others."""
@@ -183,8 +184,9 @@ class Statistics:
         tried = sum(about.frequent.values())
         if not tried:
             return GUESS * about.present
+        absent = about.absent if truth(predicate, {}) is True else 0
         true = sum(count for value, count in about.frequent.items() if truth(predicate, _event(path, value)) is True)
-        return true / tried * about.present
+        return true / tried * about.present + absent
 
     def _about(self, path: tuple[str, ...]) -> AttributeStatistics:
         found = self.attributes.get(".".join(path))

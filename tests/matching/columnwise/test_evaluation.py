@@ -259,8 +259,8 @@ def test_the_value_of_a_term_over_values_of_several_kinds_is_the_reference_meani
 def test_inner_nodes_are_computed_once_for_all_expressions_of_a_batch():
     events = Events([{"a": 1, "b": 2.5}, {"a": 3, "b": 0.5}])
     calls = []
-    add = evaluation._FUNCTIONS["add"]
-    with patch.dict(evaluation._FUNCTIONS, {"add": lambda *arguments: calls.append(1) or add(*arguments)}):
+    add = evaluation.COLUMN_FORMS["add"]
+    with patch.dict(evaluation.COLUMN_FORMS, {"add": lambda *arguments: calls.append(1) or add(*arguments)}):
         for limit in range(100):
             codes = truth_codes(
                 Compare("<", Call("add", (Attribute(("a",)), Attribute(("b",)))), Attribute(("a",))), events

@@ -183,9 +183,9 @@ def applied(node: Expression, below: list[Series], schema: Schema | None) -> Ser
     """Return the values of a node, given those of its children."""
     match node:
         case Call(name) | Test(name):
-            function = _FUNCTIONS.get(name)
-            found = None if function is None else function(*below)
-            return from_values(row_by_row(FUNCTIONS[name].meaning, below)) if found is None else found
+            row = FUNCTIONS[name]
+            found = COLUMN_FORMS[name](*below) if row.over_columns else None
+            return from_values(row_by_row(row.meaning, below)) if found is None else found
         case Compare(operator):
             return comparison.compared(operator, *below)
         case Between():
@@ -217,7 +217,7 @@ def applied(node: Expression, below: list[Series], schema: Schema | None) -> Ser
     return found
 
 
-_FUNCTIONS: dict[str, Callable[..., Series | None]] = {
+COLUMN_FORMS: dict[str, Callable[..., Series | None]] = {
     "add": numbers.add,
     "subtract": numbers.subtract,
     "multiply": numbers.multiply,
@@ -244,3 +244,5 @@ _FUNCTIONS: dict[str, Callable[..., Series | None]] = {
     "array_contains": arrays.array_contains,
     "arrays_overlap": arrays.arrays_overlap,
 }
+"""The forms for whole columns of the functions whose rows say that they have one (`over_columns`). Where such a form
+gives None, because the columns are of no kind that it takes, the function is computed row by row as the others are."""

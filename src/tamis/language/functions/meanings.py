@@ -1,0 +1,109 @@
+"""What do the functions mean whose meaning is no more than a few lines over values?
+
+Each is total and raises nothing: an argument of the wrong kind gives NULL. What can be said of literal arguments when
+an expression is written stands beside the meaning, as a *check*, which raises a typed error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import LiteralError
+from tamis.language import values
+from tamis.language.expressions import Expression, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def of_text(meaning: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """Return a meaning over texts as one over values: of anything else it is NULL."""
+    return lambda text: meaning(text) if isinstance(text, str) else None
+
+
+def of_texts(meaning: Callable[[str, str], bool]) -> Callable[[Any, Any], bool | None]:
+    """Return a meaning over two texts as one over two values: of anything else it is NULL."""
+
+    def of_two(text: Any, part: Any) -> bool | None:
+        return meaning(text, part) if isinstance(text, str) and isinstance(part, str) else None
+
+    return of_two
+
+
+def array_contains(array: Any, element: Any) -> bool | None:
+    """Is the element in the array? Unknown if not found among elements of which one is NULL.
+
+    >>> array_contains(["a", None], "a"), array_contains(["a", None], "b"), array_contains(["a"], "b")
+    (True, None, False)
+    """
+    if not isinstance(array, list) or element is None:
+        return None
+    orders = {values.compare(member, element) for member in array}
+    if 0 in orders:
+        return True
+    return None if None in orders else False
+
+
+def size(array: Any) -> int | None:
+    """Return how many elements an array has."""
+    return len(array) if isinstance(array, list) else None
+
+
+def arrays_overlap(one: Any, two: Any) -> bool | None:
+    """Do two arrays share an element? Unknown if they might, through a NULL."""
+    if not isinstance(one, list) or not isinstance(two, list):
+        return None
+    found = {array_contains(two, member) for member in one} if two else set()
+    if True in found:
+        return True
+    return None if None in found else False
+
+
+@lru_cache(maxsize=4096)
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        return None
+
+
+def in_cidr(address: Any, network: Any) -> bool | None:
+    """Does the network hold the address? Unknown if one of them is none.
+
+    >>> in_cidr("10.1.2.3", "10.0.0.0/8"), in_cidr("::1", "10.0.0.0/8"), in_cidr("ten", "10.0.0.0/8")
+    (True, False, None)
+    """
+    if not isinstance(address, str) or not isinstance(network, str):
+        return None
+    block = _network(network)
+    if block is None:
+        return None
+    try:
+        return ipaddress.ip_address(address) in block
+    except ValueError:
+        return None
+
+
+def check_cidr(arguments: tuple[Expression, ...]) -> None:
+    """Raise unless the network, if it is a literal, is one."""
+    network = arguments[1]
+    if not isinstance(network, Literal) or not isinstance(network.value, str) or _network(network.value):
+        return
+    hint = "A network is written like '10.0.0.0/8' or '2001:db8::/32'."
+    with contextlib.suppress(ValueError):
+        hint = f"The network of that address is '{ipaddress.ip_network(network.value, strict=False)}'."
+    raise LiteralError(f"{network.value!r} is no network address", hint=hint)
+
+
+def check_distance(arguments: tuple[Expression, ...]) -> None:
+    """Raise unless the coordinates that are literals are on the earth."""
+    for argument, (coordinate, most) in zip(arguments, (("latitude", 90), ("longitude", 360)) * 2, strict=True):
+        number: Any = argument.value if isinstance(argument, Literal) else None
+        if values.is_number(number) and not abs(number) <= most:
+            raise LiteralError(
+                f"{number} is no {coordinate}",
+                hint="distance takes latitude, longitude, latitude, longitude, in degrees.",
+            )
