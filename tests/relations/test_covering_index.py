@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.language.ranges.lines import cut_at
 from tamis.relations import CoveringIndex, covers, kernels
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
-from tamis.relations.lines import cut_at
 from tamis.relations.rows import ALL_MARKS, Rows, contents, discard, marks_of, new_bag, sketch
 from tamis.workloads import WORKLOADS
 from tests.relations.worlds import WORLDS

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.language.meaning import holds
+from tamis.language.ranges.lines import first_value
 from tamis.relations import identical
 from tamis.relations.clauses import MOST_CLAUSES, clauses
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import all_of, any_of, within
-from tamis.relations.lines import first_value
 from tamis.relations.samples import Sample
 from tamis.relations.witnesses import completed, plain_event, readable_value
 from tests.relations.worlds import WORLDS

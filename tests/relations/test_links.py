@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.language.expressions import Attribute, Call
+from tamis.language.ranges.value_sets import is_member
 from tamis.relations.domains import axis_of
 from tamis.relations.forms import Context
 from tamis.relations.links import links, requirements
 from tamis.relations.samples import Sample
-from tamis.relations.value_sets import is_member
 from tests.strategies import conditions, events, number_terms, predicates, text_terms
 
 SCHEMA = tamis.Schema(

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import tamis
 from tamis.language.expressions import Attribute, Compare, Literal, Or
 from tamis.language.meaning import holds
+from tamis.language.ranges.value_sets import union
 from tamis.relations import Merger, MergingIndex, NoFiltersError, covers, covers_by_set, identical, merge, mergers
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
 from tamis.relations.forms import context_of
 from tamis.relations.imperfection import BySample
 from tamis.relations.parts import Part, part_of
 from tamis.relations.samples import Sample
-from tamis.relations.value_sets import union
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, simple_predicates
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import EventError
 from tamis.language.expressions import Attribute
+from tamis.language.ranges.value_sets import is_member
 from tamis.relations.domains import axis_of
-from tamis.relations.value_sets import is_member
 
 TYPES = ("string", "int", "double", "decimal(10,2)", "bool", "date", "timestamp", "array<int>", "array<string>")
 values = st.one_of(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import TamisError
+from tamis.language.ranges.value_sets import intersection
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import ALWAYS, NEVER, Within
-from tamis.relations.value_sets import intersection
 from tamis.relations.wording import worded
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions_over, simple_predicates

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.language.expressions import And
+from tamis.language.ranges.value_sets import is_disjoint, union
 from tamis.relations import identical
 from tamis.relations.forms import context_of
 from tamis.relations.imperfection import BySample, imperfection_of_two, share_within
 from tamis.relations.merging import mergers, united
 from tamis.relations.parts import Part
 from tamis.relations.samples import Sample
-from tamis.relations.value_sets import is_disjoint, union
 from tamis.routing import STRATEGIES, ImperfectMerging, Merging, Subscribe, decode, encode, strategy_of
 from tamis.routing import mergers as mergers_module
 from tamis.routing.members import Members

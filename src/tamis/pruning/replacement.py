@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import And, Expression, Literal, Or
 from tamis.language.parser import parse
+from tamis.language.ranges.value_sets import is_subset
 from tamis.language.rewrites.monotone import fold_monotone, joined, monotone, occurrences
 from tamis.pruning.errors import GoalError
 from tamis.relations.forms import context_of
 from tamis.relations.formulas import Within
-from tamis.relations.value_sets import is_subset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tamis.language.ranges.value_sets import Values
     from tamis.language.schema import Schema
     from tamis.relations.domains import Axis
-    from tamis.relations.value_sets import Values
     from tamis.selectivity.estimates import Share
 
 _FEW = 300

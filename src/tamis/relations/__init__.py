@@ -4,10 +4,10 @@ A broker sends less if it knows which filter covers another, which overlap, and 
 exact on the whole language wherever the predicates can be decided, and say so (`Verdict.proven`); elsewhere they
 err on the safe side.
 
-A filter becomes a *formula* over sets of values (`lines`, `value_sets`, `domains`, `predicates`, `translation`). Two
-filters are compared by what is seen at once (`quick`), by a short `search`, and by a solver (`satisfiability`,
-`deciding`). An index finds, among many, the filters that cover one or are covered by it (`covering_index`); `merging`
-makes fewer of many.
+A filter becomes a *formula* over sets of values (`language.ranges`, `domains`, `translation`). Two filters are
+compared by what is seen at once (`quick`), by a short `search`, and by a solver (`satisfiability`, `deciding`). An
+index finds, among many, the filters that cover one or are covered by it (`covering_index`); `merging` makes fewer of
+many.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.relations.domains import ABSENT
+from tamis.language.ranges.kinds import ABSENT
+from tamis.language.ranges.value_sets import intersection, is_disjoint, union_of
 from tamis.relations.formulas import (
     Conjunction,
     Constant,
@@ -21,7 +22,6 @@ from tamis.relations.formulas import (
     fold,
 )
 from tamis.relations.links import requirements
-from tamis.relations.value_sets import intersection, is_disjoint, union_of
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression

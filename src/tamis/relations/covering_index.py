@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.language.expressions import Attribute
+from tamis.language.ranges.lines import NULL, cut_at
+from tamis.language.ranges.value_sets import Values, points
 from tamis.language.values import value_of
 from tamis.relations.deciding import DEFAULT_BUDGET, ask
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
 from tamis.relations.forms import Context, Form
-from tamis.relations.lines import NULL, cut_at
 from tamis.relations.relations import covers_forms
 from tamis.relations.rows import (
     ALL_MARKS,
@@ -43,7 +44,6 @@ from tamis.relations.rows import (
     new_bag,
     sketch,
 )
-from tamis.relations.value_sets import Values, points
 from tamis.relations.witnesses import plain_event
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import Attribute
 from tamis.language.meaning import truth
+from tamis.language.ranges.lines import ARRAY, RECORD, first_value, next_cut
+from tamis.language.ranges.value_sets import is_member
 from tamis.relations.formulas import NEVER, Fact, Formula, Within
-from tamis.relations.lines import ARRAY, RECORD, first_value, next_cut
 from tamis.relations.links import links
 from tamis.relations.satisfiability import Model, Question, TooLargeError
 from tamis.relations.search import MOST_STEPS, search
-from tamis.relations.value_sets import is_member
 from tamis.relations.witnesses import Event, completed, guesses, is_witness
 
 if TYPE_CHECKING:

@@ -12,55 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from tamis.language.expressions import Attribute, Call, Compare, Condition, Expression, Literal, fold_shared, postorder
 from tamis.language.functions import FUNCTIONS
 from tamis.language.meaning import truth, value
+from tamis.language.ranges.kinds import ABSENT, KINDS, OF_TYPES
+from tamis.language.ranges.lines import BOOLEAN, NULL, Cut, cut_at, places
+from tamis.language.ranges.predicates import values_of
+from tamis.language.ranges.value_sets import EVERYTHING, Values, intersection, union_of
 from tamis.language.types import ArrayType, RecordType, ScalarType
 from tamis.language.values import kind_of
-from tamis.relations.lines import (
-    ARRAY,
-    BOOLEAN,
-    DOUBLE,
-    NULL,
-    NUMBER,
-    RECORD,
-    TEXT,
-    TIME,
-    Cut,
-    cut_at,
-    places,
-)
-from tamis.relations.value_sets import EVERYTHING, Values, difference, intersection, union_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tamis.language.functions.row import Bounds
     from tamis.language.schema import Schema
-
-ABSENT: Final[Values] = ((NULL,), (NULL + 1,))
-PRESENT: Final[Values] = difference(EVERYTHING, ABSENT)
-TEXTS: Final[Values] = ((TEXT,), (TEXT + 1,))
-RECORDS: Final[Values] = ((RECORD,), (RECORD + 1,))
-KINDS: Final[dict[str, Values]] = {
-    "boolean": ((BOOLEAN,), (BOOLEAN + 1,)),
-    "number": ((DOUBLE,), (NUMBER + 1,)),
-    "string": TEXTS,
-    "time": ((TIME,), (TIME + 1,)),
-    "array": ((ARRAY,), (ARRAY + 1,)),
-    "record": RECORDS,
-}
-_LINES: Final[dict[str, Values]] = {
-    "any": PRESENT,
-    "number": KINDS["number"],
-    "int": ((NUMBER,), (NUMBER + 1,)),
-    "double": ((DOUBLE,), (DOUBLE + 1,)),
-    "decimal": ((NUMBER,), (NUMBER + 1,)),
-    "string": TEXTS,
-    "bool": KINDS["boolean"],
-    "timestamp": KINDS["time"],
-    "date": KINDS["time"],
-    "array": KINDS["array"],
-    "record": RECORDS,
-    "order": KINDS["boolean"],  # see `Axis.of_order`
-}
 
 LESS: Final[Cut] = (BOOLEAN,)
 EQUAL: Final[Cut] = (BOOLEAN, 1)
@@ -117,11 +80,11 @@ def axis_of(term: Expression, schema: Schema | None) -> Axis:
     """
     if isinstance(term, Attribute):
         line, is_optional = _attribute(term.path, schema)
-        values = _LINES[line]
+        values = OF_TYPES[line]
         return Axis(term, line, union_of(ABSENT, values) if is_optional else values)
     line = _line_of(term, schema)
     bounds = FUNCTIONS[term.function].bounds if isinstance(term, Call) else None
-    return Axis(term, line, union_of(ABSENT, _LINES[line] if bounds is None else _between(bounds, line)))
+    return Axis(term, line, union_of(ABSENT, OF_TYPES[line] if bounds is None else _between(bounds, line)))
 
 
 def _between(bounds: Bounds, line: str) -> Values:
@@ -163,6 +126,12 @@ def _line_of(term: Expression, schema: Schema | None) -> str:
                 return "bool" if isinstance(node, Condition) else "any"
 
     return fold_shared(term, line)
+
+
+def values_on(axis: Axis, predicate: Expression, is_true: bool, schema: Schema | None) -> Values:
+    """Return the values of the axis that make the predicate about its term true, or those that make it false."""
+    values = values_of(predicate, is_true, axis.line, schema)
+    return values if axis.values == EVERYTHING else intersection(values, axis.values)
 
 
 def of_kind(axis: Axis, kind: str) -> Values:

@@ -14,8 +14,11 @@ from tamis.language.checking import check
 from tamis.language.expressions import Attribute, Expression, is_condition
 from tamis.language.measures import size
 from tamis.language.parser import parse
+from tamis.language.ranges.kinds import ABSENT
+from tamis.language.ranges.lines import NULL, RECORD, Cut, cut_at, last_value
+from tamis.language.ranges.value_sets import Values, intersection, is_disjoint, is_member, stretches
 from tamis.relations.clauses import Clauses, around, clauses
-from tamis.relations.domains import ABSENT, Axis, axis_of, paths_of
+from tamis.relations.domains import Axis, axis_of, paths_of
 from tamis.relations.errors import NotAFilterError
 from tamis.relations.formulas import (
     ALWAYS,
@@ -30,10 +33,8 @@ from tamis.relations.formulas import (
     leaves,
     opposite,
 )
-from tamis.relations.lines import NULL, RECORD, Cut, cut_at, last_value
 from tamis.relations.links import requirements
 from tamis.relations.translation import Translator
-from tamis.relations.value_sets import Values, intersection, is_disjoint, is_member, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

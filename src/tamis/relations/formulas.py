@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tamis.language.expressions import fold_shared
-from tamis.relations.value_sets import Values, difference, intersection_of, union_of
+from tamis.language.ranges.value_sets import Values, difference, intersection_of, union_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tamis.language.ranges.value_sets import Values, is_member, points, union
 from tamis.language.rewrites.junctions import disjunction
 from tamis.relations.formulas import Within, leaves
 from tamis.relations.samples import Sample
-from tamis.relations.value_sets import Values, is_member, points, union
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from tamis.language.expressions import Expression
+    from tamis.language.ranges.lines import Cut
     from tamis.relations.domains import Axis
     from tamis.relations.forms import Box, Context, Form
     from tamis.relations.formulas import Formula
-    from tamis.relations.lines import Cut
     from tamis.relations.parts import Part
 
 _FEWEST_MATCHES = 20

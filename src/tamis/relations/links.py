@@ -18,12 +18,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import Attribute, Expression, Like
+from tamis.language.ranges.kinds import ABSENT, KINDS, PRESENT, RECORDS
+from tamis.language.ranges.predicates import compared
+from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
 from tamis.language.requirements import required_kinds
-from tamis.relations.domains import ABSENT, KINDS, PRESENT, RECORDS, Axis
+from tamis.relations.domains import Axis
 from tamis.relations.formulas import ALWAYS, Fact, Formula, any_of, within
 from tamis.relations.patterns import exclude, implies
-from tamis.relations.predicates import compared
-from tamis.relations.value_sets import Values, difference, intersection, union_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

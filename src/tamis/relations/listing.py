@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tamis.relations.lines import DOUBLE, NUMBER, TEXT, Cut, double_key, exact_at, first_value, next_cut
+from tamis.language.ranges.lines import DOUBLE, NUMBER, TEXT, Cut, double_key, exact_at, first_value, next_cut
 
 if TYPE_CHECKING:
-    from tamis.relations.value_sets import Values
+    from tamis.language.ranges.value_sets import Values
 
 
 def listed(values: Values, line: str) -> list[Any] | None:
     """Return the values of a set of one kind, if they are single texts or numbers; None if they are not.
 
-    >>> from tamis.relations.predicates import compared
+    >>> from tamis.language.ranges.predicates import compared
     >>> listed(compared("=", 5, "any"), "any"), listed(compared("=", "b", "any"), "any"), listed(((3,), (4,)), "any")
     ([5], ['b'], None)
     """

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import TRUE, And, Expression, Or
+from tamis.language.ranges.value_sets import union_of
 from tamis.language.rewrites.flattening import flatten
 from tamis.language.rewrites.junctions import conjunction, disjunction
 from tamis.relations.base import Merger
@@ -30,7 +31,6 @@ from tamis.relations.imperfection import measure_of
 from tamis.relations.parts import Part, part_of
 from tamis.relations.proximity import merged_around, merged_by_proximity
 from tamis.relations.relations import covers_by_set, covers_forms
-from tamis.relations.value_sets import union_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

@@ -20,8 +20,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import In
+from tamis.language.ranges.value_sets import intersection, union, without_gaps
 from tamis.relations.parts import Part
-from tamis.relations.value_sets import intersection, union, without_gaps
 from tamis.relations.wording import worded
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tamis.language.ranges.value_sets import is_disjoint, is_member, is_subset
 from tamis.relations.base import Verdict
 from tamis.relations.forms import are_independent
 from tamis.relations.formulas import ALWAYS, NEVER, Conjunction, Constant, Disjunction, Formula, Threshold, Within
-from tamis.relations.value_sets import is_disjoint, is_member, is_subset
 
 if TYPE_CHECKING:
     from tamis.relations.domains import Axis

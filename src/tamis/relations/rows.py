@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
+from tamis.language.ranges.lines import DOUBLE, NUMBER, TEXT, Cut, as_double, double_key
 from tamis.relations import kernels
-from tamis.relations.lines import DOUBLE, NUMBER, TEXT, Cut, as_double, double_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tamis.language.expressions import Expression
+    from tamis.language.ranges.lines import Cut
     from tamis.language.schema import Schema
     from tamis.relations.domains import Axis
-    from tamis.relations.lines import Cut
 
 Mask = npt.NDArray[np.bool_]
 

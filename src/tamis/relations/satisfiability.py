@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tamis.language.expressions import Expression
+    from tamis.language.ranges.lines import Cut
+    from tamis.language.ranges.value_sets import Values
     from tamis.relations.domains import Axis
-    from tamis.relations.lines import Cut
     from tamis.relations.search import Facts
-    from tamis.relations.value_sets import Values
 
 MOST_LITERALS = 500_000
 """Questions that need more than so many literals are not asked: to write them down would take a second."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tamis.language.ranges.value_sets import intersection, is_disjoint, is_subset
 from tamis.relations.formulas import (
     Conjunction,
     Constant,
@@ -24,7 +25,6 @@ from tamis.relations.formulas import (
     at_least,
     opposite,
 )
-from tamis.relations.value_sets import intersection, is_disjoint, is_subset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

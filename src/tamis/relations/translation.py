@@ -34,13 +34,14 @@ from tamis.language.expressions import (
 )
 from tamis.language.meaning import meaning, truth
 from tamis.language.patterns import ANY_CHARACTER, ANY_TEXT
+from tamis.language.ranges.kinds import ABSENT, TEXTS
+from tamis.language.ranges.lines import BOOLEAN
+from tamis.language.ranges.predicates import compared, pattern_subject, pieces_of, subject
+from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
 from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.rewrites.negation import COMPLEMENTS
-from tamis.relations.domains import ABSENT, EQUAL, GREATER, LESS, TEXTS, Axis
+from tamis.relations.domains import EQUAL, GREATER, LESS, Axis, values_on
 from tamis.relations.formulas import ALWAYS, NEVER, Fact, Formula, all_of, any_of, at_least, opposite, within
-from tamis.relations.lines import BOOLEAN
-from tamis.relations.predicates import compared, pattern_subject, pieces_of, subject, values_of
-from tamis.relations.value_sets import Values, difference, intersection, union_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,7 +163,7 @@ class Translator:
             return ALWAYS if truth(node, {}, self._schema) is is_true else NEVER
         if term is not None:
             axis = self._axis(term)
-            return within(axis, values_of(node, is_true, axis, self._schema))
+            return within(axis, values_on(axis, node, is_true, self._schema))
         match node:
             case Compare():
                 return self._compared_terms(node, is_true)

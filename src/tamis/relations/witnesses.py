@@ -19,9 +19,7 @@ from tamis.language.expressions import Attribute, Expression, In, Like, Literal,
 from tamis.language.functions import FUNCTIONS
 from tamis.language.meaning import holds
 from tamis.language.patterns import ANY_CHARACTER, ANY_TEXT, like_pieces
-from tamis.language.types import ArrayType, RecordType
-from tamis.language.values import EXACT, compare, is_number
-from tamis.relations.lines import (
+from tamis.language.ranges.lines import (
     BOOLEAN,
     DOUBLE,
     NULL,
@@ -34,7 +32,9 @@ from tamis.relations.lines import (
     last_value,
     places,
 )
-from tamis.relations.value_sets import Values, is_member, stretches
+from tamis.language.ranges.value_sets import Values, is_member, stretches
+from tamis.language.types import ArrayType, RecordType
+from tamis.language.values import EXACT, compare, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set

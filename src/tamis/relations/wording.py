@@ -27,15 +27,16 @@ from tamis.language.expressions import (
     Literal,
     Not,
 )
+from tamis.language.ranges.kinds import ABSENT, KINDS, PRESENT
+from tamis.language.ranges.lines import BOOLEAN, DOUBLE, NUMBER, TEXT, Cut, first_value, last_value, places, prefix_cuts
+from tamis.language.ranges.predicates import compared
+from tamis.language.ranges.value_sets import Values, difference, intersection, is_member, stretches, union_of
 from tamis.language.rewrites.junctions import conjunction, disjunction
-from tamis.relations.domains import ABSENT, KINDS, PRESENT, Axis
 from tamis.relations.formulas import ALWAYS, Constant, Within
-from tamis.relations.lines import BOOLEAN, DOUBLE, NUMBER, TEXT, Cut, first_value, last_value, places, prefix_cuts
 from tamis.relations.listing import listed
-from tamis.relations.predicates import compared
-from tamis.relations.value_sets import Values, difference, intersection, is_member, stretches, union_of
 
 if TYPE_CHECKING:
+    from tamis.relations.domains import Axis
     from tamis.relations.forms import Context
 
 Station = tuple[Any, int]

@@ -18,9 +18,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakValueDictionary
 
+from tamis.language.ranges.lines import TEXT
 from tamis.relations.covering_index import CoveringIndex
 from tamis.relations.forms import context_of
-from tamis.relations.lines import TEXT
 from tamis.relations.merging import united
 from tamis.relations.relations import covers_forms
 

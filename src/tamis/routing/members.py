@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tamis.relations.value_sets import is_member, points
+from tamis.language.ranges.value_sets import is_member, points
 
 if TYPE_CHECKING:
+    from tamis.language.ranges.lines import Cut
     from tamis.relations.domains import Axis
     from tamis.relations.forms import Box
-    from tamis.relations.lines import Cut
 
 _MOST_POINTS = 16
 

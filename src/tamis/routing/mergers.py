@@ -27,12 +27,12 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import Attribute, postorder
+from tamis.language.ranges.value_sets import Values, difference, intersection, is_disjoint, is_subset
 from tamis.relations.imperfection import shares_of_two
 from tamis.relations.merging import mergers
 from tamis.relations.merging_index import MergingIndex
 from tamis.relations.parts import Part, part_of
 from tamis.relations.relations import covers_forms
-from tamis.relations.value_sets import Values, difference, intersection, is_disjoint, is_subset
 from tamis.routing.base import Source, Summary
 from tamis.routing.coverage import Coverage
 from tamis.routing.members import Members

@@ -1,27 +1,26 @@
 """Which share of a sample of events makes a predicate true?
 
 The answer is what the reference meaning counts. Most predicates compare an attribute with a constant, and there may be
-a hundred thousand of them: so the sample's values of each attribute are sorted once, and a comparison is a search
-in them. Whatever is not so simple is evaluated on each distinct value of its attribute, or on each event.
+a hundred thousand of them: so the sample's values of each attribute are sorted once, along the line of all values
+(`language.ranges`), and a comparison is a search in them. Whatever is not so simple is evaluated on each distinct value
+of its attribute, or on each event.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from decimal import Decimal
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
-from tamis.language.expressions import Attribute, Between, Compare, Expression, In, Literal, Not, postorder
+from tamis.language.expressions import Attribute, Expression, Not, postorder
 from tamis.language.meaning import attribute_value, truth
-from tamis.language.rewrites.canonical import MIRRORED
+from tamis.language.ranges.lines import DOUBLE, NULL, NUMBER, TEXT, cut_at
+from tamis.language.ranges.predicates import subject, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tamis.language.ranges.value_sets import Values
     from tamis.language.schema import Schema
-
-_EXACT = 2**53
-"""Integers up to here are doubles too, so that all numbers of a column stand on one line."""
 
 
 class Sample:
@@ -54,9 +53,11 @@ class Sample:
         return known
 
     def _count(self, predicate: Expression) -> int:
-        found = self._searched(predicate)
-        if found is not None:
-            return found
+        asked, is_true = (predicate.value, False) if isinstance(predicate, Not) else (predicate, True)
+        term = subject(asked)
+        if isinstance(term, Attribute):
+            column = self._column(term.path)
+            return column.among(values_of(asked, is_true, column.line, self._schema))
         attributes = {node.path for node in postorder(predicate) if isinstance(node, Attribute)}
         if len(attributes) == 1:
             path = attributes.pop()
@@ -71,25 +72,8 @@ class Sample:
             known = self._columns[path] = _Column(path, self._events)
         return known
 
-    def _searched(self, predicate: Expression) -> int | None:
-        """Count by searching, None where that cannot be done."""
-        match predicate:
-            case Compare(operator, Attribute(path), Literal(operand)):
-                return self._column(path).compared(operator, operand)
-            case Compare(operator, Literal(operand), Attribute(path)):
-                return self._column(path).compared(MIRRORED[operator], operand)
-            case Between(Attribute(path), Literal(low), Literal(high)):
-                return self._column(path).between(low, high)
-            case In(Attribute(path), members):
-                counts = [self._column(path).compared("=", member) for member in dict.fromkeys(members)]
-                if None in counts or len({type(member) for member in members}) > 1:
-                    return None
-                return sum(count for count in counts if count is not None)
-            case Not(In(Attribute(path), members)) if len({type(member) for member in members}) == 1:
-                inside = self._searched(predicate.value)
-                of_kind = self._column(path).of_kind(members[0])
-                return None if inside is None or of_kind is None else of_kind - inside
-        return None
+
+_OF_ONE_RANK = (("double", {NULL, DOUBLE}), ("decimal", {NULL, NUMBER}), ("string", {NULL, TEXT}))
 
 
 class _Column:
@@ -97,64 +81,19 @@ class _Column:
 
     def __init__(self, path: tuple[str, ...], events: list[Mapping[str, Any]]) -> None:
         values = [attribute_value(event, path) for event in events]
-        numbers = [value for value in values if type(value) in (int, float) and _is_plain(value)]
-        self._texts = sorted(value for value in values if type(value) is str)
-        self._types = {type(value) for value in numbers}
-        self._numbers: list[float] | None = sorted(map(float, numbers))
-        if any(type(value) not in (int, float, str, bool, type(None)) or not _is_plain(value) for value in values):
-            self._numbers = None  # decimals, dates, NaN and their like compare by rules of their own
+        self._cuts = sorted(map(cut_at, values))
+        ranks = {cut[0] for cut in self._cuts}
+        self.line = next((line for line, only in _OF_ONE_RANK if ranks <= only), "any")
+        """The type of the values, where they are all of one: operands then have to be placed on one rank only."""
         self.distinct = _distinct(path, values)
 
-    def _line(self, operand: Any) -> tuple[list[Any], Any] | None:
-        """Return the values that an operand is compared with, in order, and the operand as it is compared with them."""
-        if type(operand) is str:
-            return self._texts, operand
-        if self._numbers is None:
-            return None
-        if type(operand) in (int, float) and _is_plain(operand):
-            return self._numbers, operand
-        if type(operand) is Decimal and len(self._types) < 2:  # a double beside it, but no integer, makes it a double
-            return self._numbers, float(operand) if float in self._types else operand
-        return None
-
-    def of_kind(self, operand: Any) -> int | None:
-        """Return how many values compare with an operand."""
-        found = self._line(operand)
-        return None if found is None else len(found[0])
-
-    def compared(self, operator: str, operand: Any) -> int | None:
-        """Return how many values compare so with an operand; None if searching does not tell."""
-        found = self._line(operand)
-        if found is None:
-            return None
-        line, operand = found
-        match operator:
-            case "=" | "<=>":
-                return bisect_right(line, operand) - bisect_left(line, operand)
-            case "<>":
-                return len(line) - bisect_right(line, operand) + bisect_left(line, operand)
-            case "<":
-                return bisect_left(line, operand)
-            case "<=":
-                return bisect_right(line, operand)
-            case ">":
-                return len(line) - bisect_right(line, operand)
-            case _:
-                return len(line) - bisect_left(line, operand)
-
-    def between(self, low: Any, high: Any) -> int | None:
-        """Return how many values lie from one operand to another; None if searching does not tell."""
-        below, above = self._line(low), self._line(high)
-        if below is None or above is None or below[0] is not above[0]:
-            return None
-        return max(0, bisect_right(above[0], above[1]) - bisect_left(below[0], below[1]))
-
-
-def _is_plain(value: Any) -> bool:
-    """Is this no number, or one whose order among doubles is that of all numbers?"""
-    if type(value) is float:
-        return value == value
-    return type(value) is not int or -_EXACT <= value <= _EXACT
+    def among(self, wanted: Values) -> int:
+        """Return how many of the values are in a set: of each of its stretches, what lies before the end of it."""
+        count, sign = 0, -1
+        for cut in wanted:  # starts and ends take turns
+            count += sign * bisect_left(self._cuts, cut)
+            sign = -sign
+        return count
 
 
 def _distinct(path: tuple[str, ...], values: list[Any]) -> list[tuple[Mapping[str, Any], int]]:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import (
@@ -34,7 +35,8 @@ from tamis.language.meaning import truth
 from tamis.language.patterns import ANY_TEXT, like_pieces
 from tamis.language.requirements import required_kinds
 from tamis.language.rewrites.canonical import MIRRORED
-from tamis.language.values import kind_of, value_of
+from tamis.language.values import is_number, kind_of, value_of
+from tamis.selectivity.lines import standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,24 +72,24 @@ class AttributeStatistics:
         for value, count in self.frequent.items():
             if type(value) is type(operand) and value == operand:
                 return count
-        if any(_is_number(operand) and _is_number(value) and value == operand for value in self.frequent):
+        if any(is_number(operand) and is_number(value) and value == operand for value in self.frequent):
             return next(count for value, count in self.frequent.items() if value == operand)
         if not self.distinct or not _comparable(self.bounds[0], operand):
             return 0.0
-        is_inside = _line(self.bounds[0]) <= _line(operand) <= _line(self.bounds[-1])
+        is_inside = _place(self.bounds[0]) <= _place(operand) <= _place(self.bounds[-1])
         return sum(self.counts) / self.distinct if is_inside else 0.0
 
     def below(self, operand: Any, is_included: bool) -> float:
         """Return how many events have a smaller value, or this one."""
         found = 0.0
-        at = _line(operand)
+        at = _place(operand)
         for value, count in self.frequent.items():
-            if _comparable(value, operand) and (_line(value) < at or (is_included and _line(value) == at)):
+            if _comparable(value, operand) and (_place(value) < at or (is_included and _place(value) == at)):
                 found += count
         for number, count in enumerate(self.counts):
             low, high = self.bounds[number], self.bounds[number + 1]
             if _comparable(low, operand):
-                found += count * _position(_line(low), _line(high), at)
+                found += count * _position(_place(low), _place(high), at)
         return found
 
     def comparable(self, operand: Any) -> float:
@@ -285,7 +287,7 @@ def summarised(
     # One line of buckets: what is of another kind than most, and not frequent, is forgotten.
     rest = sorted(
         ((value, count) for value, count in in_order[frequent_count:] if _is_orderly(value, kind)),
-        key=lambda each: _line(each[0]),
+        key=lambda each: _place(each[0]),
     )
     bounds, fills = _buckets(rest, bucket_count)
     return AttributeStatistics(event_count - sum(counts.values()), frequent, bounds, fills, len(rest))
@@ -312,23 +314,14 @@ def _buckets(rest: list[tuple[Any, int]], bucket_count: int) -> tuple[list[Any],
 # -- Lines
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-
 def _comparable(one: Any, two: Any) -> bool:
     return kind_of(one) == kind_of(two)
 
 
-def _line(value: Any) -> Any:
-    """Return where a value stands among those of its kind."""
-    if _is_number(value):
-        return float(value)
-    if isinstance(value, dt.datetime):
-        return (value - dt.datetime(1970, 1, 1)).total_seconds()
-    if isinstance(value, dt.date):
-        return (value - dt.date(1970, 1, 1)).days * 86_400.0
-    return value
+def _place(value: Any) -> Any:
+    """Return where a value stands among those of its kind; NaN is the greatest number."""
+    stands = standing(value)
+    return inf if stands is None else stands.place
 
 
 def _position(low: Any, high: Any, at: Any) -> float:
@@ -337,7 +330,8 @@ def _position(low: Any, high: Any, at: Any) -> float:
         return 0.0
     if at > high:
         return 1.0
-    return (at - low) / (high - low) if isinstance(at, float) and isinstance(low, float) else 0.5
+    # Texts have no distance, and neither has infinity.
+    return (at - low) / (high - low) if isinstance(at, float) and isfinite(high - low) else 0.5
 
 
 def _event(path: tuple[str, ...], value: Any) -> Mapping[str, Any]:

@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, TypeVar
 from tamis.errors import BudgetError
 from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal, Or
 from tamis.language.measures import least_hits
+from tamis.language.ranges.value_sets import is_disjoint
 from tamis.language.rewrites.disjunctive import disjuncts
 from tamis.language.rewrites.monotone import fold_monotone, leaf_count, leaves_of, monotone
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
-from tamis.relations.value_sets import is_disjoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Set

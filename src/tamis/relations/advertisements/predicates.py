@@ -9,15 +9,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+from tamis.language.ranges.value_sets import is_disjoint
 from tamis.relations.advertisements.disjoint import Effort, are_disjoint, predicate_formula
 from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
-from tamis.relations.value_sets import is_disjoint
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
+    from tamis.language.ranges.value_sets import Values
     from tamis.relations.domains import Axis
     from tamis.relations.forms import Context
-    from tamis.relations.value_sets import Values
 
 _MOST_REMEMBERED = 1 << 18
 """So many numbers of disjoint predicates are remembered, of all that was asked."""

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tamis.language.values import compare, value_of
-from tamis.relations.lines import (
+from tamis.language.ranges.lines import (
     END,
     NULL,
     TEXT,
@@ -24,6 +23,7 @@ from tamis.relations.lines import (
     places,
     prefix_cuts,
 )
+from tamis.language.values import compare, value_of
 from tests.strategies import numbers, scalars, texts, times
 
 LINES = {"any": scalars, "int": st.integers(-(2**63), 2**63 - 1), "double": st.floats(), "string": texts}

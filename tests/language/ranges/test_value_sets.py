@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.relations.value_sets import (
+from tamis.language.ranges.value_sets import (
     EVERYTHING,
     NONE,
     complement,

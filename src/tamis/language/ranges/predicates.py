@@ -23,13 +23,9 @@ from tamis.language.expressions import (
     Test,
 )
 from tamis.language.patterns import ANY_TEXT, like_pieces
-from tamis.language.rewrites.canonical import MIRRORED
-from tamis.language.rewrites.negation import COMPLEMENTS
-from tamis.language.values import kind_of
-from tamis.relations.domains import ABSENT, KINDS, PRESENT, TEXTS, Axis
-from tamis.relations.lines import Cut, places, prefix_cuts, whole_cuts
-from tamis.relations.value_sets import (
-    EVERYTHING,
+from tamis.language.ranges.kinds import ABSENT, KINDS, PRESENT, TEXTS
+from tamis.language.ranges.lines import Cut, places, prefix_cuts, whole_cuts
+from tamis.language.ranges.value_sets import (
     NONE,
     Values,
     complement,
@@ -38,6 +34,9 @@ from tamis.relations.value_sets import (
     union,
     union_of,
 )
+from tamis.language.rewrites.canonical import MIRRORED
+from tamis.language.rewrites.negation import COMPLEMENTS
+from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
@@ -68,21 +67,23 @@ def subject(predicate: Expression) -> Expression | None:
     return None
 
 
-def values_of(predicate: Expression, is_true: bool, axis: Axis, schema: Schema | None) -> Values:
-    """Return the values of the axis that make the predicate about its term true, or those that make it false."""
-    found = _values(predicate, is_true, axis.line, schema)
-    return found if axis.values == EVERYTHING else intersection(found, axis.values)
+def values_of(predicate: Expression, is_true: bool, line: str = "any", schema: Schema | None = None) -> Values:
+    r"""Return the values of its subject that make a predicate true, or those that make it false.
 
+    They are of the type `line`, or of any.
 
-def _values(predicate: Expression, is_true: bool, line: str, schema: Schema | None) -> Values:
+    >>> import tamis
+    >>> values_of(tamis.parse("title NOT BETWEEN 'b' AND 'd'").value, False, "string")
+    ((4,), (4, 'b'), (4, 'd\x00'), (5,))
+    """
     match predicate:
-        case Compare("<=>", _, Literal(operand)) | Compare("<=>", Literal(operand), _):
-            true = ABSENT if operand is None else compared("=", operand, line)
-            return true if is_true else complement(true)
-        case Compare(operator, _, Literal(operand)):
-            return compared(operator if is_true else COMPLEMENTS[operator], operand, line)
-        case Compare(operator, Literal(operand), _):
-            operator = MIRRORED[operator]
+        case Compare(operator, left, right):
+            operand: Any = right.value if isinstance(right, Literal) else left.value  # type: ignore[attr-defined]
+            if operator == "<=>":
+                true = ABSENT if operand is None else compared("=", operand, line)
+                return true if is_true else complement(true)
+            if not isinstance(right, Literal):
+                operator = MIRRORED[operator]
             return compared(operator if is_true else COMPLEMENTS[operator], operand, line)
         case Between(_, Literal(low), Literal(high)):
             if is_true:

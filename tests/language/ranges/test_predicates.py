@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 import tamis
 from tamis.language.expressions import Attribute, Compare, In, IsA, Like, Literal, RLike, Test
 from tamis.language.meaning import truth
+from tamis.language.ranges.predicates import pieces_of, subject
+from tamis.language.ranges.value_sets import is_disjoint, is_member
 from tamis.language.values import value_of
-from tamis.relations.domains import axis_of
-from tamis.relations.predicates import pieces_of, subject, values_of
-from tamis.relations.value_sets import is_disjoint, is_member
+from tamis.relations.domains import axis_of, values_on
 from tests.strategies import betweens, event_values, like_patterns, regexes, scalars, simple_predicates, texts
 
 A = Attribute(("a",))
@@ -34,7 +34,7 @@ SCHEMA = tamis.Schema({"a": "string"}, hierarchy={"Quote": None, "StockQuote": "
 def test_a_value_is_in_the_set_that_the_reference_meaning_puts_it_into(predicate, value):
     assume(subject(predicate) == A)
     axis = axis_of(A, None)
-    true, false = (values_of(predicate, is_true, axis, None) for is_true in (True, False))
+    true, false = (values_on(axis, predicate, is_true, None) for is_true in (True, False))
     answer = truth(predicate, {"a": value})
     cut = axis.cut_in({"a": value_of(value)}, None)
     assert (is_member(cut, true), is_member(cut, false)) == (answer is True, answer is False)
@@ -54,7 +54,7 @@ def test_with_a_type_too_a_value_is_in_the_set_where_it_belongs(kind, data):
     assume(not isinstance(predicate, IsA) or kind == "string")
     event = schema.conform({"a": data.draw(TYPES[kind])})
     axis = axis_of(A, schema)
-    true, false = (values_of(predicate, is_true, axis, schema) for is_true in (True, False))
+    true, false = (values_on(axis, predicate, is_true, schema) for is_true in (True, False))
     answer = truth(predicate, event, schema)
     cut = axis.cut_in(event, schema)
     assert (is_member(cut, true), is_member(cut, false)) == (answer is True, answer is False)
@@ -64,7 +64,7 @@ def test_with_a_type_too_a_value_is_in_the_set_where_it_belongs(kind, data):
 def test_is_a_holds_for_the_subtypes_that_the_schema_names(name):
     for schema in (SCHEMA, None):
         for ancestor in ("Quote", "StockQuote"):
-            true = values_of(IsA(A, ancestor), True, axis_of(A, schema), schema)
+            true = values_on(axis_of(A, schema), IsA(A, ancestor), True, schema)
             cut = axis_of(A, schema).cut_in({"a": name}, schema)
             assert is_member(cut, true) is (truth(IsA(A, ancestor), {"a": name}, schema) is True)
 

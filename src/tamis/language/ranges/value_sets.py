@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tamis.relations.lines import END, NULL, Cut, next_cut
+from tamis.language.ranges.lines import END, NULL, Cut, next_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
