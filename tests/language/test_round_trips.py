@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 
@@ -10,7 +11,25 @@ import pytest
 from hypothesis import given
 
 import tamis
-from tamis.language.expressions import Attribute, Compare, Literal
+from tamis.language.expressions import (
+    And,
+    AtLeast,
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    In,
+    IsA,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    RLike,
+    Test,
+    Xor,
+    postorder,
+)
 from tamis.language.limits import Limits
 from tests.strategies import conditions
 
@@ -78,3 +97,21 @@ def test_literals_of_different_types_are_different(one, two):
 def test_expressions_are_frozen():
     with pytest.raises(AttributeError):
         tamis.parse("a = 1").operator = "<"
+
+
+@given(conditions)
+def test_a_node_is_made_of_its_children_and_the_rest(expression):
+    for node in postorder(expression):
+        assert type(node).made(node.children, node.own) == node
+        assert node.with_children(node.children) == node
+        declared = (node.CHILDREN,) if isinstance(node.CHILDREN, str) else node.CHILDREN
+        fields = [each for each in type(node).__match_args__ if each not in declared]
+        assert node.own == tuple(getattr(node, name) for name in fields)
+        below = [getattr(node, name) for name in declared]
+        assert node.children == (below[0] if isinstance(node.CHILDREN, str) else tuple(below))
+
+
+def test_every_field_that_holds_an_expression_is_declared_a_child():
+    for kind in (Call, Compare, Between, In, IsNull, IsA, Like, RLike, Test, Not, And, Or, Xor, AtLeast):
+        holding = {each.name for each in dataclasses.fields(kind) if "Expression" in str(each.type)}
+        assert holding == ({kind.CHILDREN} if isinstance(kind.CHILDREN, str) else set(kind.CHILDREN)), kind

@@ -11,9 +11,10 @@ nothing here recurses, so an expression of any depth can be hashed, compared, pi
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,11 +36,58 @@ N = TypeVar("N", bound=Branching)
 _set = object.__setattr__
 
 
+def _getter(names: str | tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what reads some fields as a tuple, or the one field that is a tuple; written in C where there is a way."""
+    if isinstance(names, str) or len(names) > 1:
+        get: Callable[[Any], tuple[Any, ...]] = attrgetter(*((names,) if isinstance(names, str) else names))
+        return get
+    if not names:
+        return lambda node: ()
+    one = attrgetter(names[0])
+    return lambda node: (one(node),)
+
+
+class _Derived(property):
+    """A property that follows from the fields of a class; one that a class writes itself is no such."""
+
+
+_NO_LABEL = _Derived(lambda node: None)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Expression:
-    """A node. `children` are its sub-expressions, `label` is everything else that tells it from others."""
+    """A node. `children` are its sub-expressions, `own` is everything else that it is made of.
+
+    A class declares its fields, and once, in `CHILDREN`, which of them are sub-expressions: the names of the fields
+    that hold one each, or the name of the one that holds all of them. Everything that goes through expressions
+    (walks, comparison, copies over other children, pickling) reads `children`, `own` and `made`, which follow from
+    that.
+
+    >>> Compare.CHILDREN, And.CHILDREN
+    (('left', 'right'), 'operands')
+    >>> node = Compare("<", Attribute(("price",)), Literal(20))
+    >>> node.own, Compare.made(node.children, node.own) == node
+    (('<',), True)
+    """
+
+    CHILDREN: ClassVar[str | tuple[str, ...]] = ()
+    _is_own_first: ClassVar[bool] = True
+    _is_whole: ClassVar[bool] = False
+    """Does one field hold all children?"""
 
     _hash: int = field(init=False)
+
+    def __init_subclass__(cls) -> None:
+        # Called again for each dataclass when it gets its slots; only then are its fields known.
+        names = [each.name for each in fields(cls) if each.init]
+        cls._is_whole = isinstance(cls.CHILDREN, str)
+        inside = (cls.CHILDREN,) if isinstance(cls.CHILDREN, str) else cls.CHILDREN
+        rest = tuple(name for name in names if name not in inside)
+        cls._is_own_first = bool(names) and names[0] in rest
+        cls.children = property(_getter(cls.CHILDREN))  # type: ignore[assignment, method-assign]
+        cls.own = property(_getter(rest))  # type: ignore[assignment, method-assign]
+        if isinstance(cls.__dict__.get("label", _NO_LABEL), _Derived):
+            cls.label = _Derived(attrgetter(*rest)) if rest else _NO_LABEL  # type: ignore[assignment, method-assign]
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -47,14 +95,33 @@ class Expression:
         return ()
 
     @property
+    def own(self) -> tuple[Any, ...]:
+        """What the node is made of besides its children, in the order of its fields."""
+        return ()
+
+    @property
     def label(self) -> Any:
         """What distinguishes this node from others of its class with the same children."""
         return None
 
-    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+    @classmethod
+    def made(cls, children: tuple[Expression, ...], own: tuple[Any, ...]) -> Self:
+        """Return a node of this class from its children and the rest."""
+        inside: tuple[Any, ...] = (children,) if cls._is_whole else children
+        return cls(*own, *inside) if cls._is_own_first else cls(*inside, *own)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Self:
         """Return this node over other sub-expressions."""
-        assert not children, "a leaf has no children to replace"
-        return self
+        if not children:
+            return self
+        # The same as `made`, without a call more: rewrites spend their time here.
+        kind: Any = type(self)
+        node: Self
+        if kind._is_own_first:
+            node = kind(*self.own, children) if kind._is_whole else kind(*self.own, *children)
+        else:
+            node = kind(children, *self.own) if kind._is_whole else kind(*children, *self.own)
+        return node
 
     def __hash__(self) -> int:
         return self._hash
@@ -188,14 +255,12 @@ class Attribute(Term):
     def __post_init__(self) -> None:
         _set(self, "_hash", hash(("attribute", self.path)))
 
-    @property
-    def label(self) -> tuple[str, ...]:
-        return self.path
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(Term):
     """A function that gives a value: arithmetic, `lower`, `size`, `distance`, ... (see `functions.py`)."""
+
+    CHILDREN: ClassVar[str | tuple[str, ...]] = "arguments"
 
     function: str
     arguments: tuple[Expression, ...]
@@ -203,21 +268,12 @@ class Call(Term):
     def __post_init__(self) -> None:
         _set(self, "_hash", hash(("call", self.function, self.arguments)))
 
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return self.arguments
-
-    @property
-    def label(self) -> str:
-        return self.function
-
-    def with_children(self, children: tuple[Expression, ...]) -> Call:
-        return Call(self.function, children)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Compare(Condition):
     """`left operator right`, the operator one of `= <> < <= > >= <=>`."""
+
+    CHILDREN: ClassVar[str | tuple[str, ...]] = ("left", "right")
 
     operator: str
     left: Expression
@@ -226,21 +282,12 @@ class Compare(Condition):
     def __post_init__(self) -> None:
         _set(self, "_hash", hash((self.operator, self.left._hash, self.right._hash)))
 
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return (self.left, self.right)
-
-    @property
-    def label(self) -> str:
-        return self.operator
-
-    def with_children(self, children: tuple[Expression, ...]) -> Compare:
-        return Compare(self.operator, *children)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Between(Condition):
     """`value BETWEEN low AND high`, both ends included."""
+
+    CHILDREN: ClassVar[str | tuple[str, ...]] = ("value", "low", "high")
 
     value: Expression
     low: Expression
@@ -249,29 +296,17 @@ class Between(Condition):
     def __post_init__(self) -> None:
         _set(self, "_hash", hash(("between", self.value._hash, self.low._hash, self.high._hash)))
 
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return (self.value, self.low, self.high)
-
-    def with_children(self, children: tuple[Expression, ...]) -> Between:
-        return Between(*children)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Unary(Condition):
     """What the conditions about a single expression have in common."""
 
+    CHILDREN: ClassVar[str | tuple[str, ...]] = ("value",)
+
     value: Expression
 
     def __post_init__(self) -> None:
         _set(self, "_hash", hash((type(self).__name__, self.value._hash, self.label)))
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return (self.value,)
-
-    def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        return type(self)(*children)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -283,9 +318,6 @@ class In(_Unary):
     @property
     def label(self) -> tuple[tuple[type, Any], ...]:
         return tuple(map(_literal_key, self.values))
-
-    def with_children(self, children: tuple[Expression, ...]) -> In:
-        return In(children[0], self.values)
 
 
 class IsNull(_Unary):
@@ -300,13 +332,6 @@ class IsA(_Unary):
 
     event_type: str
 
-    @property
-    def label(self) -> str:
-        return self.event_type
-
-    def with_children(self, children: tuple[Expression, ...]) -> IsA:
-        return IsA(children[0], self.event_type)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Like(_Unary):
@@ -315,26 +340,12 @@ class Like(_Unary):
     pattern: str
     escape: str = "\\"
 
-    @property
-    def label(self) -> tuple[str, str]:
-        return (self.pattern, self.escape)
-
-    def with_children(self, children: tuple[Expression, ...]) -> Like:
-        return Like(children[0], self.pattern, self.escape)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RLike(_Unary):
     """`value RLIKE pattern`: the regular expression is found somewhere in the value."""
 
     pattern: str
-
-    @property
-    def label(self) -> str:
-        return self.pattern
-
-    def with_children(self, children: tuple[Expression, ...]) -> RLike:
-        return RLike(children[0], self.pattern)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -343,22 +354,13 @@ class Test(Condition):
 
     __test__: ClassVar[bool] = False  # pytest must not collect it
 
+    CHILDREN: ClassVar[str | tuple[str, ...]] = "arguments"
+
     function: str
     arguments: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
         _set(self, "_hash", hash(("test", self.function, self.arguments)))
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return self.arguments
-
-    @property
-    def label(self) -> str:
-        return self.function
-
-    def with_children(self, children: tuple[Expression, ...]) -> Test:
-        return Test(self.function, children)
 
 
 class Not(_Unary):
@@ -371,19 +373,14 @@ class Not(_Unary):
 class _Junction(Condition):
     """What the n-ary connectives have in common."""
 
+    CHILDREN: ClassVar[str | tuple[str, ...]] = "operands"
+
     operands: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
         if len(self.operands) < 2:
             raise ValueError(f"{type(self).__name__} takes two operands or more")
         _set(self, "_hash", hash((type(self).__name__, self.operands)))
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return self.operands
-
-    def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        return type(self)(children)
 
 
 class And(_Junction):
@@ -408,6 +405,8 @@ class Xor(_Junction):
 class AtLeast(Condition):
     """True where `count` or more operands are; false where no more than that can become true."""
 
+    CHILDREN: ClassVar[str | tuple[str, ...]] = "operands"
+
     count: int
     operands: tuple[Expression, ...]
 
@@ -415,17 +414,6 @@ class AtLeast(Condition):
         if not self.operands or self.count < 0:
             raise ValueError("AtLeast takes a count that is not negative and one operand or more")
         _set(self, "_hash", hash(("at least", self.count, self.operands)))
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return self.operands
-
-    @property
-    def label(self) -> int:
-        return self.count
-
-    def with_children(self, children: tuple[Expression, ...]) -> AtLeast:
-        return AtLeast(self.count, children)
 
 
 TRUE = Literal(True)
@@ -505,40 +493,15 @@ def _flatten(root: Expression) -> tuple[tuple[Any, ...], ...]:
     nodes: list[tuple[Any, ...]] = []
 
     def place(node: Expression, below: list[int]) -> int:
-        nodes.append((type(node), tuple(below), _own(node)))
+        nodes.append((type(node), tuple(below), node.own))
         return len(nodes) - 1
 
     fold_shared(root, place)
     return tuple(nodes)
 
 
-def _own(node: Expression) -> tuple[Any, ...]:
-    """What `_make` needs of a node besides its children."""
-    match node:
-        case Literal(value):
-            return (value,)
-        case In(_, values):
-            return (values,)
-        case Like(_, pattern, escape):
-            return (pattern, escape)
-        case _:
-            return () if node.label is None else (node.label,)
-
-
 def _unflatten(nodes: tuple[tuple[Any, ...], ...]) -> Expression:
     made: list[Expression] = []
     for kind, below, own in nodes:
-        made.append(_make(kind, tuple(made[index] for index in below), own))
+        made.append(kind.made(tuple(made[index] for index in below), own))
     return made[-1]
-
-
-def _make(kind: Callable[..., Expression], children: tuple[Expression, ...], own: tuple[Any, ...]) -> Expression:
-    if kind in _OWN_FIRST:
-        return kind(*own, children)
-    if kind is Compare:
-        return kind(*own, *children)
-    return kind(children) if kind in _ALL_CHILDREN else kind(*children, *own)
-
-
-_OWN_FIRST: frozenset[Callable[..., Expression]] = frozenset({Call, Test, AtLeast})
-_ALL_CHILDREN: frozenset[Callable[..., Expression]] = frozenset({And, Or, Xor})

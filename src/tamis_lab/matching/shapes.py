@@ -172,7 +172,8 @@ _Weighed = tuple[Expression, int]
 def _written_out(node: Expression, below: list[_Weighed], budget: int) -> _Weighed:
     match node:
         case And() | Or():
-            weighed = node.with_children(tuple(child for child, _ in below)), sum(weight for _, weight in below)
+            children = tuple(child for child, _ in below)
+            weighed: _Weighed = node.with_children(children), sum(weight for _, weight in below)
         case AtLeast(count):
             weighed = _at_least(count, below, budget, {})
         case Literal():
