@@ -1,16 +1,16 @@
 """How does a message become bytes, and bytes a message?
 
-A mark, the version of the format, the kind of message, and the fields in MessagePack. Filters travel as text, which
-parses to an equal expression, whatever version of tamis reads it. Values that MessagePack does not know (large
-integers, decimals, dates, timestamps) carry a code of their own. What comes from outside is never trusted: anything
-that is not exactly a message is a `MessageError`, a filter that is too large a `LimitError`.
+A mark, the version of the format, the kind of message, and the fields in MessagePack, in the order of the table of
+kinds (`kinds`). Filters travel as text, which parses to an equal expression, whatever version of tamis reads it. Values
+that MessagePack does not know (large integers, decimals, dates, timestamps) carry a code of their own. What comes from
+outside is never trusted: anything that is not exactly a message is a `MessageError`, a filter that is too large a
+`LimitError`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -22,29 +22,14 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.routing.acceptance import check_message
 from tamis.routing.errors import MessageError
-from tamis.routing.messages import (
-    Advertise,
-    Ask,
-    Entry,
-    Filter,
-    Hello,
-    Message,
-    Publish,
-    Renew,
-    Subscribe,
-    Unadvertise,
-    Unsubscribe,
-)
+from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, Kind
+from tamis.routing.messages import Entry, Message
 
 MARK = 0xA7
 VERSION = 2
-KINDS: tuple[type[Message], ...] = (Hello, Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Filter, Renew, Ask)
-"""By the number that says so in the bytes, for ever."""
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
 _AS_DATETIME = 3
 """How MessagePack is told what to make of timestamps of its own."""
-_OF_ENTRIES = ("entries", "advertisements", "instead")
-_AS_THEY_ARE = ("lease_s", "schema")
 
 
 def encode(message: Message) -> bytes:
@@ -55,13 +40,13 @@ def encode(message: Message) -> bytes:
     Unsubscribe(keys=(7, 9), instead=())
     """
     check_message(message)
-    kind = KINDS.index(type(message))
+    number = NUMBERS[type(message)]
     try:
-        values = [_plain(getattr(message, field.name)) for field in fields(message)]
+        values = [_plain(getattr(message, name)) for name in KINDS[number].fields]
         body = msgpack.packb(values, default=_extended, unicode_errors="surrogatepass", strict_types=True)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise MessageError(f"a value cannot travel: {error}", "values of the language, lists and records") from error
-    return bytes((MARK, VERSION, kind)) + bytes(body)
+    return bytes((MARK, VERSION, number)) + bytes(body)
 
 
 def _plain(value: Any) -> Any:
@@ -161,32 +146,36 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Message:
     except (LimitError, MessageError):
         raise
     except (ValueError, TypeError, InvalidOperation, OverflowError, RecursionError, msgpack.UnpackException) as error:
-        raise MessageError(
-            f"the body of a {kind.__name__} is broken: {error}", f"the fields of a {kind.__name__}"
-        ) from None
+        name = kind.message.__name__
+        raise MessageError(f"the body of a {name} is broken: {error}", f"the fields of a {name}") from None
 
 
-def _made(kind: type[Message], values: Any, limits: Limits) -> Message:
-    if not isinstance(values, list) or len(values) != len(fields(kind)):
-        raise TypeError(f"{len(fields(kind))} fields, found {values!r:.60}")
-    if kind is Publish:
-        key, event = values
-        if not isinstance(event, dict):
-            raise TypeError(f"an event is a record, found {event!r:.60}")
-        return Publish(key, event)
-    if kind is Ask:
-        key, text = values
-        if not isinstance(text, str):
-            raise TypeError(f"a filter is a text, found {text!r:.60}")
-        return Ask(key, parse(text, limits=limits))
-    found = {field.name: value for field, value in zip(fields(kind), values, strict=True)}
-    for name, value in found.items():
-        if name in _AS_THEY_ARE:
-            continue
-        if not isinstance(value, list):
-            raise TypeError(f"{name} are a list, found {value!r:.60}")
-        found[name] = tuple(_entry(each, limits) for each in value) if name in _OF_ENTRIES else tuple(value)
-    return kind(**found)
+def _made(kind: Kind, values: Any, limits: Limits) -> Message:
+    if not isinstance(values, list) or len(values) != len(kind.fields):
+        raise TypeError(f"{len(kind.fields)} fields, found {values!r:.60}")
+    return kind.message(
+        **{
+            name: _read(name, form, value, limits)
+            for (name, form), value in zip(kind.fields.items(), values, strict=True)
+        }
+    )
+
+
+def _read(name: str, form: str, value: Any, limits: Limits) -> Any:
+    """Return a field in the form that the message has it in."""
+    if form == EVENT:
+        if not isinstance(value, dict):
+            raise TypeError(f"an event is a record, found {value!r:.60}")
+        return value
+    if form == FILTER:
+        if not isinstance(value, str):
+            raise TypeError(f"a filter is a text, found {value!r:.60}")
+        return parse(value, limits=limits)
+    if form not in (ENTRIES, KEYS):
+        return value
+    if not isinstance(value, list):
+        raise TypeError(f"{name} are a list, found {value!r:.60}")
+    return tuple(_entry(each, limits) for each in value) if form == ENTRIES else tuple(value)
 
 
 def _entry(value: Any, limits: Limits) -> Entry:

@@ -1,0 +1,63 @@
+"""Which kinds of messages are there, who may say them, and in which order do their fields travel?
+
+One table. **The order of its rows and of their fields is the wire format**: a kind's number in the bytes is its place
+here, and its fields travel in this order, without names. So rows and fields are only ever added, at the end, with a new
+`encoding.VERSION`; nothing is moved. The tests keep the bytes of a message of every kind.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tamis.routing.messages import (
+    Advertise,
+    Ask,
+    Filter,
+    Hello,
+    Message,
+    Publish,
+    Renew,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+
+CLIENT, NEIGHBOUR = "client", "neighbour"
+
+ENTRIES, KEYS, EVENT, FILTER, PLAIN = "entries", "keys", "event", "filter", "plain"
+"""How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is."""
+
+
+class Kind(NamedTuple):
+    """A kind of message: who may say it, and its fields in the order in which they travel, each with its form."""
+
+    message: type[Message]
+    said_by: frozenset[str]
+    fields: dict[str, str]
+
+
+_BOTH, _CLIENTS, _NEIGHBOURS = frozenset({CLIENT, NEIGHBOUR}), frozenset({CLIENT}), frozenset({NEIGHBOUR})
+
+KINDS: Final[tuple[Kind, ...]] = (
+    Kind(Hello, _NEIGHBOURS, {"entries": ENTRIES, "advertisements": ENTRIES, "schema": PLAIN, "lease_s": PLAIN}),
+    Kind(Subscribe, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),
+    Kind(Unsubscribe, _BOTH, {"keys": KEYS, "instead": ENTRIES}),
+    Kind(Advertise, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),
+    Kind(Unadvertise, _BOTH, {"keys": KEYS, "instead": ENTRIES}),
+    Kind(Publish, _BOTH, {"key": PLAIN, "event": EVENT}),
+    Kind(Filter, _NEIGHBOURS, {}),
+    Kind(Renew, _NEIGHBOURS, {}),
+    Kind(Ask, _CLIENTS, {"key": PLAIN, "filter": FILTER}),
+)
+
+NUMBERS: Final[dict[type[Message], int]] = {kind.message: number for number, kind in enumerate(KINDS)}
+
+
+def names_said_by(sender: str) -> str:
+    """Return the kinds of messages that a sender may say.
+
+    >>> names_said_by("client")
+    'Subscribe, Unsubscribe, Advertise, Unadvertise, Publish or Ask'
+    """
+    *names, last = [kind.message.__name__ for kind in KINDS if sender in kind.said_by]
+    return f"{', '.join(names)} or {last}"

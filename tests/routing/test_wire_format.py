@@ -1,0 +1,131 @@
+"""The wire format: a message of every kind, and its bytes as they have been since version 2.
+
+If one of these fails, brokers of different versions no longer understand each other: give the format a new version.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import fields
+from decimal import Decimal
+from typing import get_args
+
+import pytest
+
+import tamis
+from tamis.routing import (
+    Advertise,
+    Ask,
+    Entry,
+    Filter,
+    Hello,
+    MessageError,
+    Publish,
+    Renew,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+    decode,
+    encode,
+)
+from tamis.routing.acceptance import check_message
+from tamis.routing.kinds import KINDS, NUMBERS
+from tamis.routing.messages import Message
+
+ENTRIES = (
+    Entry(1, tamis.parse("price < 20")),
+    Entry("k", tamis.parse("a = 'x'"), 0.125),
+    Entry(3, tamis.parse("b"), 0.0, 2),
+)
+EVENT = {
+    "price": 12,
+    "d": Decimal("1.50"),
+    "day": dt.date(2024, 2, 29),
+    "at": dt.datetime(2024, 2, 29, 12, 0, 0, 5),
+    "big": 10**40,
+    "tags": ["a", None],
+    "r": {"x": 1.5},
+}
+GOLDEN = [
+    (
+        Hello(ENTRIES, (Entry(4, tamis.parse("c IS NULL")),), "ffff", 30.5),
+        "a7020094939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
+        "0000000000000002919204a963204953204e554c4ca466666666cb403e800000000000",
+    ),
+    (
+        Subscribe(ENTRIES, (7, "old"), 5),
+        "a7020193939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
+        "00000000000000029207a36f6c6405",
+    ),
+    (
+        Unsubscribe((7, "old"), ENTRIES),
+        "a70202929207a36f6c64939201aa7072696365203c20323093a16ba761203d20277827cb3fc0000000000000"
+        "9403a162cb000000000000000002",
+    ),
+    (
+        Advertise(ENTRIES, (9,), None),
+        "a7020393939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
+        "00000000000000029109c0",
+    ),
+    (
+        Unadvertise((9,), ENTRIES),
+        "a70204929109939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb000000000000000002",
+    ),
+    (
+        Publish("auctions/17", EVENT),
+        "a7020592ab61756374696f6e732f313787a570726963650ca164d602312e3530a3646179c70a03323032342d"
+        "30322d3239a26174c71a04323032342d30322d32395431323a30303a30302e303030303035a3626967c72901"
+        "3130303030303030303030303030303030303030303030303030303030303030303030303030303030a47461"
+        "677392a161c0a17281a178cb3ff8000000000000",
+    ),
+    (
+        Filter(),
+        "a7020690",
+    ),
+    (
+        Renew(),
+        "a7020790",
+    ),
+    (
+        Ask(5, tamis.parse("price < 20")),
+        "a702089205aa7072696365203c203230",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "written"), GOLDEN, ids=lambda each: type(each).__name__)
+def test_a_message_has_the_bytes_it_always_had(message, written):
+    assert encode(message).hex() == written
+    assert repr(decode(bytes.fromhex(written))) == repr(message)
+
+
+def test_there_are_golden_bytes_of_every_kind():
+    assert [type(message) for message, _ in GOLDEN] == [kind.message for kind in KINDS]
+    assert set(NUMBERS) == set(get_args(Message))
+
+
+def test_the_table_names_all_fields_of_every_kind():
+    for kind in KINDS:
+        assert set(kind.fields) == {field.name for field in fields(kind.message)}
+
+
+@pytest.mark.parametrize("sender", ["client", "neighbour"])
+def test_a_sender_says_what_the_table_lets_it_say(sender):
+    said = {
+        Hello: Hello(),
+        Subscribe: Subscribe(()),
+        Unsubscribe: Unsubscribe(()),
+        Advertise: Advertise(()),
+        Unadvertise: Unadvertise(()),
+        Publish: Publish(1, {}),
+        Filter: Filter(),
+        Renew: Renew(),
+        Ask: Ask(1, tamis.parse("a = 1")),
+    }
+    never = {"client": {Hello, Filter, Renew}, "neighbour": {Ask}}
+    for kind, message in said.items():
+        if kind in never[sender]:
+            with pytest.raises(MessageError, match=f"a {sender} said {kind.__name__}; expected"):
+                check_message(message, sender)
+        else:
+            check_message(message, sender)
