@@ -22,7 +22,6 @@ from tamis.language.ranges.kinds import ABSENT, KINDS, PRESENT, RECORDS
 from tamis.language.ranges.predicates import compared
 from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
 from tamis.language.requirements import required_kinds
-from tamis.relations.domains import Axis
 from tamis.relations.formulas import ALWAYS, Fact, Formula, any_of, within
 from tamis.relations.patterns import exclude, implies
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from tamis.language.schema import Schema
+    from tamis.relations.domains import Axis
 
 _MOST_PATTERNS = 40
 
