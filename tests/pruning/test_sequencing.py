@@ -96,7 +96,7 @@ def test_one_sort_of_all_sequences_gives_the_order_of_a_queue(conditions_, measu
     expected, done = [], [0] * len(steps)
     while queue:
         number = heappop(queue)[-1]
-        expected.append((number, int(found.starts[number]) + done[number]))
+        expected.append((number, int(found.table.starts[number]) + done[number]))
         done[number] += 1
         if done[number] < len(steps[number]):
             heappush(queue, (*steps[number][done[number]][:width], number))
@@ -109,12 +109,12 @@ def test_one_sort_of_all_sequences_gives_the_order_of_a_queue(conditions_, measu
 def test_a_sequence_goes_on_where_another_ended(condition, measure, data):
     layout = laid_out([condition])
     whole = sequences(layout, share, measure, occurrence=occurrence)
-    count = data.draw(st.integers(0, int(whole.counts[0, 0])))
-    gone = np.zeros(len(layout.nodes), np.bool_)
-    gone[whole.rows[:count]] = True
+    count = data.draw(st.integers(0, whole.step_count))
+    gone = np.zeros(layout.row_count, np.bool_)
+    gone[whole.rows(0, count)] = True
     rest = sequences(layout, share, measure, occurrence=occurrence, gone=gone)
-    assert rest.rows[: rest.counts[0, 0]].tolist() == whole.rows[count : whole.counts[0, 0]].tolist()
-    assert rest.keys[: rest.counts[0, 0]].tolist() == whole.keys[count : whole.counts[0, 0]].tolist()
+    assert rest.rows(0) == whole.rows(0)[count:]
+    assert rest.table.keys[: rest.step_count].tolist() == whole.table.keys[count : whole.step_count].tolist()
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_nothing_to_prune_is_an_empty_sequence():
 def test_a_filter_that_is_too_large_is_left_as_it_is():
     wide = tamis.all_of(*(tamis.attr(f"a{number}") == 1 for number in range(1_200)))
     found = sequences([wide, "a = 1 AND b = 2"], share)
-    assert found.counts[:, 0].tolist() == [0, 1] and found.layout.too_large == [0]
+    assert found.table.step_counts.tolist() == [0, 1] and found.layout.too_large == [0]
 
 
 @pytest.mark.parametrize(("count", "allowed"), [(300, True), (301, False)])

@@ -85,7 +85,7 @@ def test_numbers_are_used_again_and_room_is_made_again():
         for number in chance.sample(sorted(living), 15 if round_number < 20 else 25):
             assert table.remove(number) == tamis.parse(living.pop(number))
         table.prune(Goal(share=0.5))
-    assert len(table) == len(living) and max(table) < 200 and len(table._rows) < 2_000
+    assert len(table) == len(living) and max(table) < 200 and len(table._steps.rows) < 2_000
     assert all(table.original(number) == tamis.parse(text) for number, text in living.items())
     assert table.pruned_count == table.possible_count // 2 and 0.3 < table.reduction < 0.6
 

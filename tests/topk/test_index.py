@@ -47,9 +47,7 @@ def group_of(make, rows):
 def concerned(group, bounds, column):
     """Ask every subscription."""
     measures = np.empty(group.slots)
-    kernels.measures_of_subscriptions(
-        group.kind, group.sign, group.numbers, group.width, column, 0, group.given, 0, group.slots, measures
-    )
+    kernels.measures_of_subscriptions(group.scores, column, 0, 0, group.slots, measures)
     return {slot for slot in range(group.slots) if measures[slot] <= bounds[slot]}
 
 

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from tamis.topk import Ranked, kernels
 from tamis.topk.base import Candidate
 from tamis.topk.block import kernels as ranking
+from tamis.topk.block import tables
 from tamis.topk.families import recognised
+from tamis.topk.kernels import Edges
 from tamis.topk.relaxed import undominated
 from tamis.topk.scores import as_score, key
 from tamis.topk.scoring import TWO, Group
@@ -49,13 +51,11 @@ def test_no_event_with_a_key_as_small_has_a_measure_beyond_the_bound(rankeds, so
             column = np.full((group.coordinate_rows, 1), math.nan)
             group.read(event, column, 0)
             measure = np.empty(1)
-            kernels.measures_of_subscriptions(
-                group.kind, group.sign, group.numbers, group.width, column, 0, group.given, 0, 1, measure
-            )
+            kernels.measures_of_subscriptions(group.scores, column, 0, 0, 1, measure)
             measured.append((key(ranked, event), float(measure[0])))
         keys = np.array([each for each, _ in measured if each == each])
         bounds = np.empty(len(keys))
-        kernels.measure_bounds(group.kind, group.sign, keys, bounds)
+        kernels.measure_bounds(group.scores, keys, bounds)
         for limit, bound in zip(keys.tolist(), bounds.tolist(), strict=True):
             for found, measure in measured:
                 assert not found <= limit or measure <= bound
@@ -101,29 +101,29 @@ def test_scores_of_one_form_are_one_family():
 ranked_items = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 100)), unique_by=lambda each: each[1], max_size=30)
 
 
-def arrays(items, room):
-    keys, members = np.zeros(room), np.zeros(room, np.int64)
-    keys[: len(items)] = [key for key, _ in items]
-    members[: len(items)] = [-age for _, age in items]
-    return keys, members, np.arange(room, dtype=float), np.zeros(room, np.bool_)
+def ranking_of(items, room):
+    candidates = tables.candidates(room)
+    candidates.keys[: len(items)] = [key for key, _ in items]
+    candidates.numbers[: len(items)] = [-age for _, age in items]
+    return candidates
 
 
 @given(items=ranked_items, new=st.integers(0, 5))
 def test_an_event_is_inserted_at_its_rank(items, new):
     ordered = sorted((float(key), -member) for key, member in items)
-    columns = arrays(ordered, len(items) + 1)
-    assert ranking._inserted(float(new), 1_000, 7.0, True, *columns, len(items)) == len(items) + 1
+    candidates = ranking_of(ordered, len(items) + 1)
+    assert ranking._inserted(candidates, len(items), float(new), 1_000, 7.0, True) == len(items) + 1
     insort(ordered, (float(new), -1_000))
-    assert list(zip(columns[0].tolist(), (-columns[1]).tolist(), strict=True)) == ordered
+    assert list(zip(candidates.keys.tolist(), (-candidates.numbers).tolist(), strict=True)) == ordered
 
 
 @given(items=ranked_items, k=st.integers(1, 6))
 def test_the_dominated_are_pruned_as_relaxed_pruning_does(items, k):
     ordered = sorted((float(key), -member) for key, member in items)
-    columns = arrays(ordered, len(items) + 1)
-    size = ranking._pruned(k, *columns, len(items), np.zeros(k, np.int64))
+    candidates = ranking_of(ordered, len(items) + 1)
+    size = ranking._pruned(candidates, len(items), k, np.zeros(k, np.int64))
     expected = undominated([Candidate(key, age, 0.0) for key, age in ordered], k)
-    assert columns[1][:size].tolist() == [each.number for each in expected]
+    assert candidates.numbers[:size].tolist() == [each.number for each in expected]
 
 
 @given(keys=st.lists(st.integers(0, 8), max_size=400))
@@ -145,7 +145,8 @@ def test_due_slots_are_those_that_something_leaves(dues, time, position, data):
     is_timed = data.draw(st.lists(st.booleans(), min_size=len(dues), max_size=len(dues)))
     ends = [due if timed else float(math.floor(min(due, 1e9))) for due, timed in zip(dues, is_timed, strict=True)]
     found = np.zeros(len(dues), np.int64)
-    count, soonest = ranking.due_slots(np.array(ends), np.array(is_timed, bool), time, float(position), found)
+    edges = Edges(np.zeros(len(ends)), np.array(ends), np.array(is_timed, bool))
+    count, soonest = ranking.due_slots(edges, len(ends), time, float(position), found)
     pairs = list(enumerate(zip(ends, is_timed, strict=True)))
     assert found[:count].tolist() == [
         slot for slot, (end, timed) in pairs if (end < time if timed else end <= position)

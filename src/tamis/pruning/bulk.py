@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.language.parser import parse
+from tamis.pruning.kernels import BYTES, LEAVES
 from tamis.pruning.sequencing import Ordered, Sequences, sequences
 
 if TYPE_CHECKING:
@@ -86,11 +87,12 @@ class Cut:
 
 def running_totals(found: Sequences, ordered: Ordered) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the leaves and bytes of all filters together, before the first step and after each."""
-    before = np.empty_like(found.sizes)
-    before[1:] = found.sizes[:-1]
-    has_steps = found.counts[:, 0] > 0
-    before[found.starts[:-1][has_steps]] = found.counts[has_steps, 1:]
-    saved = (before - found.sizes)[ordered.places].astype(np.int64)
-    first = found.counts[:, 1:].sum(0, dtype=np.int64)
+    table = found.table
+    before = np.empty_like(table.sizes)
+    before[1:] = table.sizes[:-1]
+    has_steps = table.step_counts > 0
+    before[table.starts[:-1][has_steps]] = table.first_sizes[has_steps]
+    saved = (before - table.sizes)[ordered.places].astype(np.int64)
+    first = table.first_sizes.sum(0, dtype=np.int64)
     totals = np.concatenate([first[None], first[None] - np.cumsum(saved, 0)])
-    return totals[:, 1], totals[:, 0]
+    return totals[:, LEAVES], totals[:, BYTES]

@@ -153,7 +153,7 @@ def first_sent(
     """
     assert len(neighbours) == len(found), "one neighbour for each filter"
     masks = _Masks(events, schema)
-    ranks = np.zeros(len(found.rows), np.int64)
+    ranks = np.zeros(len(found.table.rows), np.int64)
     ranks[ordered.places] = np.arange(1, len(ordered.places) + 1)
     firsts: dict[Neighbour, npt.NDArray[np.int64]] = {}
     for number, neighbour in enumerate(neighbours):
@@ -171,8 +171,8 @@ def _note(
         return
     matched = masks.of(tree)
     first[masks.numbers(matched)] = 0
-    begin = int(found.starts[number])
-    for step in range(int(found.counts[number, 0])):
+    begin = int(found.table.starts[number])
+    for step in range(int(found.table.step_counts[number])):
         more = masks.of(found.expression(number, step + 1))
         if more != matched:
             new = masks.numbers(more & ~matched)

@@ -1,45 +1,181 @@
-"""The compiled loops of pruning: the sequences of prunings of many trees.
+"""In which order would the branches of many trees go? The compiled loop of greedy pruning.
 
-A tree is rows, from the root down and from left to right:
-
-    nodes    int32[:, 4]    KIND, what `at_least` asks for (NEED), the row after the branch (END), the PARENT's row
-    state    int32[:, 3]    whether the branch is GONE, how many operands are LEFT, how many of them must hold (HOLD)
-    values   float64[:, 7]  least, average, most, least hits, bytes, occurrences, leaves
-
-Rows stay where they are when branches go. An AND of which one operand is left counts as that operand, and an OR in an
-OR as part of it: a walk over the operands just goes on into such a row.
+A tree is rows, from the root down and from left to right (preorder), so that a branch is a run of rows. Rows stay
+where they are when branches go. An AND of which one operand is left counts as that operand, and an OR in an OR as part
+of it: a walk over the operands just goes on into such a row.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
-from numba import njit
+import numpy.typing as npt
 
-LEAF, AND, OR, AT_LEAST = 0, 1, 2, 3
-KIND, NEED, END, PARENT = 0, 1, 2, 3
-GONE, LEFT, HOLD = 0, 1, 2
-ACCURACY, EFFICIENCY, MEMORY, OCCURRENCE, DISTANCE, OVERLAP = 0, 1, 2, 3, 4, 5
-ANY, INNERMOST, LOWEST = 0, 1, 2
+from tamis.compilation import kernel
+
+if TYPE_CHECKING:
+    from tamis.ragged import Ragged
+
+Floats = npt.NDArray[np.float64]
+Small = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+LEAF, AND, OR, AT_LEAST = range(4)
+"""What a row is."""
+KIND, NEED, END, PARENT = range(4)
+"""The columns of `nodes`: what it is, what an `at_least` asks for, the row after the branch, the row of the parent."""
+GONE, LEFT, HOLD = range(3)
+"""The columns of `state`: whether the branch is gone, how many operands are left, how many of them must hold."""
+LEAST, AVERAGE, MOST, LEAST_HITS, MEMORY_BYTES, OCCURRENCES, LEAF_COUNT = range(7)
+"""The columns of `values`: how often it holds, at least, on average and at most (or what stands in for that, as in
+`characteristics`); how many leaves must hold, and three sums over its leaves."""
+COLUMNS = 7
+BYTES, LEAVES = range(2)
+"""The columns of sizes."""
+ACCURACY, EFFICIENCY, MEMORY, OCCURRENCE, DISTANCE, OVERLAP = range(6)
+ANY, INNERMOST, LOWEST = range(3)
 
 
-@njit(nogil=True, cache=True)
-def branch_ends(starts, nodes):
-    """Write where each branch ends, and who its parent is: rows of the same tree, counted from its root.
+# -- Tables
 
-    starts  int64[:]     the rows of tree t are starts[t] to starts[t + 1]
-    nodes   int32[:, 4]  KIND is known; PARENT too; END is written
+
+class Forest(NamedTuple):
+    """Trees side by side. Made by `layout.laid_out`.
+
+    nodes       Ragged of int32[:, 4]  the rows of each tree: KIND, NEED, END and PARENT, which count from its root
+    predicates  int32[:]               by row: the number of a leaf's predicate, -1 for a junction
+
+    The root is the first row of its tree and its own parent; a row's parent stands before it; the operands of a
+    junction lie one behind the other, from the row after it to its END.
     """
+
+    nodes: Ragged[np.int32]
+    predicates: Small
+
+
+class Leaves(NamedTuple):
+    """What is known of the leaves of a forest, by row; 0 for a junction. Made by `layout.Layout.leaves`.
+
+    shares       float64[:]  how often it holds, or what it is worth
+    occurrences  float64[:]  how often its predicate occurs among all filters
+    """
+
+    shares: Floats
+    occurrences: Floats
+
+
+class Order(NamedTuple):
+    """By what prunings are put in order, the least first. Made by `sequencing.sequences`.
+
+    dimensions  int64[3]  ACCURACY to OVERLAP: the second decides where the first is equal, then the third
+    rule        int       ANY, INNERMOST or LOWEST: which prunings count
+    """
+
+    dimensions: npt.NDArray[np.int64]
+    rule: int
+
+
+class StepTable(NamedTuple):
+    """The prunings of many trees, one after the other until nothing can go. Made by `sequencing.step_table`.
+
+    starts       int64[:]       the steps of tree t begin at starts[t]; there is room for as many as it has leaves
+    step_counts  int32[:]       by tree: how many steps there are
+    first_sizes  int32[:, 2]    by tree: its BYTES and LEAVES before the first
+    rows         int32[:]       by step: the row whose branch goes
+    keys         float64[:, 3]  by step: what it is ordered by
+    sizes        int32[:, 2]    by step: the tree's BYTES and LEAVES afterwards
+
+    `starts` has one more entry than there are trees. A tree's steps may be followed by room that is free.
+    """
+
+    starts: npt.NDArray[np.int64]
+    step_counts: Small
+    first_sizes: Small
+    rows: Small
+    keys: Floats
+    sizes: Small
+
+
+class Tree(NamedTuple):
+    """A tree that is being pruned.
+
+    nodes     int32[:, 4]    KIND, NEED, END, PARENT
+    state     int32[:, 3]    GONE, LEFT, HOLD
+    values    float64[:, 7]  LEAST to LEAF_COUNT, of each branch as it is now
+    operands  float64[:, 4]  room for LEAST to LEAST_HITS of the operands of one row
+
+    All but `nodes` have room for the largest tree.
+    """
+
+    nodes: Small
+    state: Small
+    values: Floats
+    operands: Floats
+
+
+class Figures(NamedTuple):
+    """Three versions of a tree that are compared, each LEAST to LEAF_COUNT.
+
+    first   float64[7]  as it came
+    before  float64[7]  as it is now
+    after   float64[7]  as it would be without a branch
+    """
+
+    first: Floats
+    before: Floats
+    after: Floats
+
+
+@kernel
+def branch_ends(nodes: Ragged[np.int32]) -> None:
+    """Write where each branch ends: a row of the same tree, counted from its root. KIND and PARENT are known."""
+    starts, rows = nodes.starts, nodes.values
     for tree in range(len(starts) - 1):
         begin, end = starts[tree], starts[tree + 1]
         for row in range(begin, end):
-            nodes[row, END] = row - begin + 1
+            rows[row, END] = row - begin + 1
+        # From behind, so that a branch is complete before its parent hears of it.
         for row in range(end - 1, begin, -1):
-            parent = begin + nodes[row, PARENT]
-            if nodes[row, END] > nodes[parent, END]:
-                nodes[parent, END] = nodes[row, END]
+            parent = begin + rows[row, PARENT]
+            if rows[row, END] > rows[parent, END]:
+                rows[parent, END] = rows[row, END]
 
 
-@njit(nogil=True, cache=True)
+# -- The values of a branch
+
+
+@kernel
+def _holds_with_one(row, tree: Tree):
+    """Is it an OR, or as good as one?"""
+    kind = tree.nodes[row, KIND]
+    return kind == OR or (kind == AT_LEAST and tree.state[row, HOLD] == 1)
+
+
+@kernel
+def _operand_from(tree: Tree, at, end, is_or):
+    """Return the first operand from a row on, `end` if there is none.
+
+    What is gone is passed by; a row that counts as its own operands is entered.
+    """
+    while at < end:
+        kind = tree.nodes[at, KIND]
+        if tree.state[at, GONE]:
+            at = tree.nodes[at, END]
+        elif (kind == AND and tree.state[at, LEFT] == 1) or (is_or and _holds_with_one(at, tree)):
+            at += 1
+        else:
+            break
+    return at
+
+
+@kernel
 def most_often(count, shares, size):
-    """Return how often `count` of some can hold at most; their shares are put in order."""
+    """Return how often `count` of some can hold at most (a Fréchet bound); their shares are put in order.
+
+    If at least `count` of them hold, then without the `aside` likeliest at least `count - aside` of the others do,
+    which happens no more often than the sum of their shares allows.
+    """
     for place in range(1, size):
         moved = shares[place]
         before = place - 1
@@ -57,330 +193,340 @@ def most_often(count, shares, size):
     return max(0.0, bound)
 
 
-@njit(nogil=True, cache=True)
-def evaluate(row, begin, nodes, state, values, scratch, is_overlap):
+@kernel
+def _at_least(operands: Floats, count, need, is_overlap):
+    """Return LEAST to LEAST_HITS of "at least `need` of these operands"."""
+    hits = 0.0
+    hits_in_order = np.sort(operands[:count, LEAST_HITS])
+    for place in range(need):
+        hits += hits_in_order[place]
+    average = most = 0.0
+    if is_overlap:
+        for part in range(count):
+            average = average + operands[part, AVERAGE] - average * operands[part, AVERAGE]
+            most += operands[part, MOST]
+        return np.sort(operands[:count, LEAST])[need - 1], average, min(1.0, most), hits
+    # exactly[h]: how often h of the operands so far hold, if they are independent; from behind, so that each operand
+    # is counted once.
+    exactly = np.zeros(count + 1)
+    exactly[0] = 1.0
+    for part in range(count):
+        share = operands[part, AVERAGE]
+        for held in range(part + 1, 0, -1):
+            exactly[held] = exactly[held] * (1.0 - share) + exactly[held - 1] * share
+        exactly[0] *= 1.0 - share
+    for held in range(need, count + 1):
+        average += exactly[held]
+    shares = operands[:count, MOST].copy()
+    most = most_often(need, shares, count)
+    # It fails if count - need + 1 operands do; so it holds at least as often as that does not happen.
+    for part in range(count):
+        shares[part] = 1.0 - operands[part, LEAST]
+    least = max(0.0, 1.0 - most_often(count - need + 1, shares, count))
+    return least, min(1.0, average), most, hits
+
+
+@kernel
+def evaluate(row, tree: Tree, is_overlap):
     """Write the values of a junction from those of its operands."""
-    kind = nodes[begin + row, KIND]
-    need = state[row, HOLD]
-    is_or = kind == OR or (kind == AT_LEAST and need == 1)
+    kind, need = tree.nodes[row, KIND], tree.state[row, HOLD]
     is_and = kind == AND
-    least, average, most, hits = 0.0, 0.0, 0.0, 0.0
-    if is_and and not is_overlap:
-        least, average, most = 1.0, 1.0, 1.0
-    total_bytes, occurrences, leaves, count = 0.0, 0.0, 0.0, 0
-    at, end = row + 1, nodes[begin + row, END]
+    is_or = _holds_with_one(row, tree)
+    values, end = tree.values, tree.nodes[row, END]
+    start = 1.0 if is_and and not is_overlap else 0.0
+    least, average, most, hits = start, start, start, 0.0
+    memory, occurrences, leaves, count = 0.0, 0.0, 0.0, 0
+    at = _operand_from(tree, row + 1, end, is_or)
     while at < end:
-        if state[at, GONE]:
-            at = nodes[begin + at, END]
-            continue
-        other = nodes[begin + at, KIND]
-        if other == AND and state[at, LEFT] == 1:
-            at += 1
-            continue
-        if is_or and (other == OR or (other == AT_LEAST and state[at, HOLD] == 1)):
-            at += 1
-            continue
-        if is_overlap:
-            average = average + values[at, 1] - average * values[at, 1]
-            most += values[at, 2]
+        if is_and and not is_overlap:
+            least += values[at, LEAST] - 1.0
+            average *= values[at, AVERAGE]
+            most = min(most, values[at, MOST])
+            hits += values[at, LEAST_HITS]
+        elif is_and or is_or:
+            average = average + values[at, AVERAGE] - average * values[at, AVERAGE]
+            most += values[at, MOST]
+            if is_and or not is_overlap:
+                least = max(least, values[at, LEAST])
+            else:
+                least = values[at, LEAST] if count == 0 else min(least, values[at, LEAST])
             if is_and:
-                least = max(least, values[at, 0])
-            elif is_or and count == 0:
-                least = values[at, 0]
-            elif is_or:
-                least = min(least, values[at, 0])
-        elif is_and:
-            least += values[at, 0] - 1.0
-            average *= values[at, 1]
-            most = min(most, values[at, 2])
-        elif is_or:
-            least = max(least, values[at, 0])
-            average = average + values[at, 1] - average * values[at, 1]
-            most += values[at, 2]
-        if is_and:
-            hits += values[at, 3]
-        elif is_or:
-            hits = values[at, 3] if count == 0 else min(hits, values[at, 3])
+                hits += values[at, LEAST_HITS]
+            else:
+                hits = values[at, LEAST_HITS] if count == 0 else min(hits, values[at, LEAST_HITS])
         else:
-            scratch[count, 0] = values[at, 0]
-            scratch[count, 1] = values[at, 1]
-            scratch[count, 2] = values[at, 2]
-            scratch[count, 3] = values[at, 3]
+            for part in range(LEAST_HITS + 1):
+                tree.operands[count, part] = values[at, part]
         count += 1
-        total_bytes += values[at, 4]
-        occurrences += values[at, 5]
-        leaves += values[at, 6]
-        at = nodes[begin + at, END]
-    if is_and:
-        least = max(0.0, least)
-        most = min(1.0, most)
-    elif is_or:
-        most = min(1.0, most)
+        memory += values[at, MEMORY_BYTES]
+        occurrences += values[at, OCCURRENCES]
+        leaves += values[at, LEAF_COUNT]
+        at = _operand_from(tree, tree.nodes[at, END], end, is_or)
+    if is_and or is_or:
+        least, most = max(0.0, least), min(1.0, most)
     else:
-        hits_in_order = np.sort(scratch[:count, 3])
-        for place in range(need):
-            hits += hits_in_order[place]
-        if is_overlap:
-            least = np.sort(scratch[:count, 0])[need - 1]
-            most = min(1.0, most)
-        else:
-            exact = np.zeros(count + 1)
-            exact[0] = 1.0
-            for part in range(count):
-                share = scratch[part, 1]
-                for held in range(part + 1, 0, -1):
-                    exact[held] = exact[held] * (1.0 - share) + exact[held - 1] * share
-                exact[0] *= 1.0 - share
-            average = 0.0
-            for held in range(need, count + 1):
-                average += exact[held]
-            average = min(1.0, average)
-            shares = scratch[:count, 2].copy()
-            most = most_often(need, shares, count)
-            for part in range(count):
-                shares[part] = 1.0 - scratch[part, 0]
-            least = max(0.0, 1.0 - most_often(count - need + 1, shares, count))
-    values[row, 0] = least
-    values[row, 1] = average
-    values[row, 2] = most
-    values[row, 3] = hits
-    values[row, 4] = total_bytes + (3.0 if kind == AT_LEAST and need > 1 else 2.0)
-    values[row, 5] = occurrences
-    values[row, 6] = leaves
+        least, average, most, hits = _at_least(tree.operands, count, need, is_overlap)
+    values[row, LEAST] = least
+    values[row, AVERAGE] = average
+    values[row, MOST] = most
+    values[row, LEAST_HITS] = hits
+    values[row, MEMORY_BYTES] = memory + (3.0 if kind == AT_LEAST and need > 1 else 2.0)
+    values[row, OCCURRENCES] = occurrences
+    values[row, LEAF_COUNT] = leaves
 
 
-@njit(nogil=True, cache=True)
-def leave_out(row, begin, nodes, state):
+@kernel
+def _evaluate_above(row, tree: Tree, is_overlap):
+    """Write the values of everything above a branch, from the bottom up: nothing else changes when it goes."""
+    at = tree.nodes[row, PARENT]
+    while at >= 0:
+        if not (tree.nodes[at, KIND] == AND and tree.state[at, LEFT] == 1):  # such an AND counts as what is left of it
+            evaluate(at, tree, is_overlap)
+        at = tree.nodes[at, PARENT] if at > 0 else -1
+
+
+@kernel
+def _copy_values(source, target):
+    """Copy the values of a branch."""
+    for part in range(COLUMNS):
+        target[part] = source[part]
+
+
+# -- Prunings
+
+
+@kernel
+def leave_out(row, tree: Tree):
     """Mark a branch as gone."""
-    state[row, GONE] = 1
-    parent = nodes[begin + row, PARENT]
-    state[parent, LEFT] -= 1
-    if nodes[begin + parent, KIND] == AT_LEAST:
-        state[parent, HOLD] -= 1
+    parent = tree.nodes[row, PARENT]
+    tree.state[row, GONE] = 1
+    tree.state[parent, LEFT] -= 1
+    if tree.nodes[parent, KIND] == AT_LEAST:
+        tree.state[parent, HOLD] -= 1
 
 
-@njit(nogil=True, cache=True)
-def take_back(row, begin, nodes, state):
+@kernel
+def take_back(row, tree: Tree):
     """Undo `leave_out`."""
-    state[row, GONE] = 0
-    parent = nodes[begin + row, PARENT]
-    state[parent, LEFT] += 1
-    if nodes[begin + parent, KIND] == AT_LEAST:
-        state[parent, HOLD] += 1
+    parent = tree.nodes[row, PARENT]
+    tree.state[row, GONE] = 0
+    tree.state[parent, LEFT] += 1
+    if tree.nodes[parent, KIND] == AT_LEAST:
+        tree.state[parent, HOLD] += 1
 
 
-@njit(nogil=True, cache=True)
-def top_of(begin, nodes, state):
+@kernel
+def top_of(tree: Tree):
     """Return the row that stands for the whole tree: the root, or what is left of it."""
     top = 0
-    while nodes[begin + top, KIND] == AND and state[top, LEFT] == 1:
+    while tree.nodes[top, KIND] == AND and tree.state[top, LEFT] == 1:
         top += 1
-        while state[top, GONE]:
-            top = nodes[begin + top, END]
+        while tree.state[top, GONE]:
+            top = tree.nodes[top, END]
     return top
 
 
-@njit(nogil=True, cache=True)
-def offers(row, begin, nodes, state):
+@kernel
+def offers(row, tree: Tree):
     """May an operand of this row go?"""
-    kind = nodes[begin + row, KIND]
-    return (kind == AND and state[row, LEFT] >= 2) or (kind == AT_LEAST and state[row, HOLD] >= 2)
+    kind = tree.nodes[row, KIND]
+    return (kind == AND and tree.state[row, LEFT] >= 2) or (kind == AT_LEAST and tree.state[row, HOLD] >= 2)
 
 
-@njit(nogil=True, cache=True)
-def mark_prunable(begin, size, nodes, state, prunable):
+@kernel
+def mark_prunable(tree: Tree, prunable: Flags) -> None:
     """Write which branches have a valid pruning inside."""
+    size = len(tree.nodes)
     for row in range(size - 1, -1, -1):
-        prunable[row] = offers(row, begin, nodes, state)
+        prunable[row] = offers(row, tree)
     for row in range(size - 1, 0, -1):
-        if prunable[row] and not state[row, GONE]:
-            prunable[nodes[begin + row, PARENT]] = True
+        if prunable[row] and not tree.state[row, GONE]:
+            prunable[tree.nodes[row, PARENT]] = True
 
 
-@njit(nogil=True, cache=True)
-def is_allowed(row, begin, nodes, state, prunable, rule):
+@kernel
+def is_allowed(row, tree: Tree, prunable, rule):
     """Is leaving this row out valid, and allowed by the rule?"""
-    parent = nodes[begin + row, PARENT]
-    if not offers(parent, begin, nodes, state):
+    parent = tree.nodes[row, PARENT]
+    if not offers(parent, tree):
         return False
     if rule == INNERMOST:
         return not prunable[row]
     if rule == LOWEST:
-        at, end = parent + 1, nodes[begin + parent, END]
+        at, end = parent + 1, tree.nodes[parent, END]
         while at < end:
-            if not state[at, GONE] and prunable[at]:
+            if not tree.state[at, GONE] and prunable[at]:
                 return False
-            at = nodes[begin + at, END]
+            at = tree.nodes[at, END]
     return True
 
 
-@njit(nogil=True, cache=True)
-def degradation(dimension, first, before, after, weight):
-    """Return a dimension of a change, the less the better.
-
-    first, before, after  float64[:]  the values of the original, of the current and of the pruned tree
-    """
+@kernel
+def degradation(dimension, figures: Figures, weight):
+    """Return a dimension of a change, the less the better; `weight` is how far away the subscriber is."""
+    first, before, after = figures.first, figures.before, figures.after
     if dimension == EFFICIENCY:
-        return first[3] - after[3]
+        return first[LEAST_HITS] - after[LEAST_HITS]
     if dimension == MEMORY:
-        return after[4] - before[4]
+        return after[MEMORY_BYTES] - before[MEMORY_BYTES]
     worst = -np.inf
     if dimension == OVERLAP:
-        for part in range(3):
+        for part in range(LEAST, MOST + 1):
             lost = (first[part] - after[part]) / first[part] if first[part] != 0.0 else 0.0
             worst = max(worst, lost)
         return worst
-    for part in range(3):
+    for part in range(LEAST, MOST + 1):
         worst = max(worst, after[part] - first[part])
     if dimension == OCCURRENCE:
-        return before[5] / after[5] * worst if after[5] != 0.0 else 0.0
+        return before[OCCURRENCES] / after[OCCURRENCES] * worst if after[OCCURRENCES] != 0.0 else 0.0
     return worst / weight if dimension == DISTANCE else worst
 
 
-@njit(nogil=True, cache=True)
-def sequences(
-    starts, nodes, leaf_values, gone, weights, dimensions, rule, step_starts, step_rows, step_keys, step_sizes, counts
-):
+# -- Sequences
+
+
+@kernel
+def _plant(tree: Tree, begin, leaves: Leaves, is_overlap):
+    """Write the state and the values of a tree as it came; its rows begin at `begin` of the forest."""
+    nodes, state, values = tree.nodes, tree.state, tree.values
+    for row in range(len(nodes)):
+        state[row, GONE] = 0
+        state[row, LEFT] = 0
+        state[row, HOLD] = nodes[row, NEED]
+        if row > 0:
+            state[nodes[row, PARENT], LEFT] += 1
+    for row in range(len(nodes) - 1, -1, -1):  # operands before their junction
+        if nodes[row, KIND] != LEAF:
+            evaluate(row, tree, is_overlap)
+            continue
+        share = leaves.shares[begin + row]
+        values[row, LEAST] = share
+        values[row, AVERAGE] = share
+        values[row, MOST] = share
+        values[row, LEAST_HITS] = 1.0
+        values[row, MEMORY_BYTES] = 5.0
+        values[row, OCCURRENCES] = leaves.occurrences[begin + row]
+        values[row, LEAF_COUNT] = 1.0
+
+
+@kernel
+def _cut_back(tree: Tree, begin, gone: Flags, is_overlap):
+    """Leave out what went before."""
+    is_changed = False
+    for row in range(1, len(tree.nodes)):
+        if gone[begin + row]:
+            leave_out(row, tree)
+            is_changed = True
+    if is_changed:
+        for row in range(len(tree.nodes) - 1, -1, -1):
+            if tree.nodes[row, KIND] != LEAF and tree.state[row, LEFT] > 0:
+                evaluate(row, tree, is_overlap)
+
+
+@kernel
+def _try_without(row, tree: Tree, saved: Floats, after: Floats, is_overlap):
+    """Write the values that the whole tree has without a branch; the tree stays as it is."""
+    leave_out(row, tree)
+    depth, at = 0, tree.nodes[row, PARENT]
+    while at >= 0:
+        _copy_values(tree.values[at], saved[depth])
+        depth += 1
+        at = tree.nodes[at, PARENT] if at > 0 else -1
+    _evaluate_above(row, tree, is_overlap)
+    _copy_values(tree.values[top_of(tree)], after)
+    take_back(row, tree)
+    depth, at = 0, tree.nodes[row, PARENT]
+    while at >= 0:
+        _copy_values(saved[depth], tree.values[at])
+        depth += 1
+        at = tree.nodes[at, PARENT] if at > 0 else -1
+
+
+@kernel
+def _best_pruning(tree: Tree, figures: Figures, order: Order, weight, prunable: Flags, saved: Floats, best: Floats):
+    """Return the row whose branch goes next, -1 if none can.
+
+    best  float64[5]  written: the three parts of its key; bytes and leaves of the tree without it
+    """
+    dimensions, is_overlap = order.dimensions, order.dimensions[0] == OVERLAP
+    if order.rule != ANY:
+        mark_prunable(tree, prunable)
+    chosen = -1
+    row = 1
+    while row < len(tree.nodes):
+        if tree.state[row, GONE]:
+            row = tree.nodes[row, END]
+            continue
+        if is_allowed(row, tree, prunable, order.rule):
+            _try_without(row, tree, saved, figures.after, is_overlap)
+            one = degradation(dimensions[0], figures, weight)
+            two = degradation(dimensions[1], figures, weight)
+            three = degradation(dimensions[2], figures, weight)
+            # Of equals the first row stays: the order of the definition.
+            if chosen < 0 or (
+                one < best[0] or (one == best[0] and (two < best[1] or (two == best[1] and three < best[2])))
+            ):
+                chosen = row
+                best[0], best[1], best[2] = one, two, three
+                best[3], best[4] = figures.after[MEMORY_BYTES], figures.after[LEAF_COUNT]
+        row += 1
+    return chosen
+
+
+@kernel
+def sequences(forest: Forest, leaves: Leaves, gone: Flags, weights: Floats, order: Order, steps: StepTable) -> None:
     """Write, for each tree, which branches go one after the other, the best first, until nothing can.
 
-    starts       int64[:]       the rows of tree t are starts[t] to starts[t + 1]
-    nodes        int32[:, 4]    see above; rows are counted from their tree's root
-    leaf_values  float64[:, 2]  of each row that is a leaf: its share, or what it is worth, and its occurrences
-    gone         bool[:]        of each row: whether its branch went before, in this order or another
-    weights      float64[:]     of each tree: how far away its subscriber is
-    dimensions   int64[:]       the three dimensions of the measure
-    rule         int            which prunings count
-    step_starts  int64[:]       the steps of tree t begin at step_starts[t]
-    step_rows    int32[:]       written: the row that goes
-    step_keys    float64[:, 3]  written: its key
-    step_sizes   int32[:, 2]    written: bytes and leaves of the tree afterwards
-    counts       int32[:, 3]    written: of each tree, the number of steps, and bytes and leaves before the first
+    gone     bool[:]     by row of the forest: whether its branch went before, in this order or another
+    weights  float64[:]  by tree: how far away its subscriber is
+    steps    StepTable   written, but for `starts`
     """
+    starts = forest.nodes.starts
     largest = 1
-    for tree in range(len(starts) - 1):
-        largest = max(largest, starts[tree + 1] - starts[tree])
-    state = np.zeros((largest, 3), np.int32)
-    values = np.zeros((largest, 7))
-    scratch = np.zeros((largest, 4))
-    prunable = np.zeros(largest, np.bool_)
-    saved = np.zeros((largest, 7))
-    first, before, after = np.zeros(7), np.zeros(7), np.zeros(7)
-    is_overlap = dimensions[0] == OVERLAP
-    for tree in range(len(starts) - 1):
-        begin = starts[tree]
-        size = starts[tree + 1] - begin
-        weight = weights[tree]
-        for row in range(size):
-            state[row, GONE] = 0
-            state[row, LEFT] = 0
-            state[row, HOLD] = nodes[begin + row, NEED]
-            if row > 0:
-                state[nodes[begin + row, PARENT], LEFT] += 1
-        for row in range(size - 1, -1, -1):
-            if nodes[begin + row, KIND] == LEAF:
-                share = leaf_values[begin + row, 0]
-                values[row, 0] = share
-                values[row, 1] = share
-                values[row, 2] = share
-                values[row, 3] = 1.0
-                values[row, 4] = 5.0
-                values[row, 5] = leaf_values[begin + row, 1]
-                values[row, 6] = 1.0
-            else:
-                evaluate(row, begin, nodes, state, values, scratch, is_overlap)
-        for part in range(7):
-            first[part] = values[0, part]
-        is_changed = False
-        for row in range(1, size):
-            if gone[begin + row]:
-                leave_out(row, begin, nodes, state)
-                is_changed = True
-        if is_changed:
-            for row in range(size - 1, -1, -1):
-                if nodes[begin + row, KIND] != LEAF and state[row, LEFT] > 0:
-                    evaluate(row, begin, nodes, state, values, scratch, is_overlap)
-        top = top_of(begin, nodes, state)
-        counts[tree, 1] = np.int32(values[top, 4])
-        counts[tree, 2] = np.int32(values[top, 6])
-        step = step_starts[tree]
+    for number in range(len(starts) - 1):
+        largest = max(largest, starts[number + 1] - starts[number])
+    state, values = np.zeros((largest, 3), np.int32), np.zeros((largest, COLUMNS))
+    operands, prunable = np.zeros((largest, LEAST_HITS + 1)), np.zeros(largest, np.bool_)
+    saved, best = np.zeros((largest, COLUMNS)), np.zeros(5)
+    figures = Figures(np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS))
+    is_overlap = order.dimensions[0] == OVERLAP
+    for number in range(len(starts) - 1):
+        begin = starts[number]
+        tree = Tree(forest.nodes.values[begin : starts[number + 1]], state, values, operands)
+        _plant(tree, begin, leaves, is_overlap)
+        _copy_values(values[0], figures.first)
+        _cut_back(tree, begin, gone, is_overlap)
+        top = top_of(tree)
+        steps.first_sizes[number, BYTES] = np.int32(values[top, MEMORY_BYTES])
+        steps.first_sizes[number, LEAVES] = np.int32(values[top, LEAF_COUNT])
+        step = steps.starts[number]
         while True:
-            top = top_of(begin, nodes, state)
-            for part in range(7):
-                before[part] = values[top, part]
-            if rule != ANY:
-                mark_prunable(begin, size, nodes, state, prunable)
-            best = -1
-            best_one, best_two, best_three = 0.0, 0.0, 0.0
-            best_bytes, best_leaves = 0.0, 0.0
-            row = 1
-            while row < size:
-                if state[row, GONE]:
-                    row = nodes[begin + row, END]
-                    continue
-                if not is_allowed(row, begin, nodes, state, prunable, rule):
-                    row += 1
-                    continue
-                # Only what stands above the branch changes its values.
-                leave_out(row, begin, nodes, state)
-                depth = 0
-                at = nodes[begin + row, PARENT]
-                while at >= 0:
-                    for part in range(7):
-                        saved[depth, part] = values[at, part]
-                    depth += 1
-                    if not (nodes[begin + at, KIND] == AND and state[at, LEFT] == 1):
-                        evaluate(at, begin, nodes, state, values, scratch, is_overlap)
-                    at = nodes[begin + at, PARENT] if at > 0 else -1
-                top = top_of(begin, nodes, state)
-                for part in range(7):
-                    after[part] = values[top, part]
-                one = degradation(dimensions[0], first, before, after, weight)
-                two = degradation(dimensions[1], first, before, after, weight)
-                three = degradation(dimensions[2], first, before, after, weight)
-                if best < 0 or (
-                    one < best_one or (one == best_one and (two < best_two or (two == best_two and three < best_three)))
-                ):
-                    best = row
-                    best_one, best_two, best_three = one, two, three
-                    best_bytes, best_leaves = after[4], after[6]
-                take_back(row, begin, nodes, state)
-                depth = 0
-                at = nodes[begin + row, PARENT]
-                while at >= 0:
-                    for part in range(7):
-                        values[at, part] = saved[depth, part]
-                    depth += 1
-                    at = nodes[begin + at, PARENT] if at > 0 else -1
-                row += 1
-            if best < 0:
+            _copy_values(values[top_of(tree)], figures.before)
+            row = _best_pruning(tree, figures, order, weights[number], prunable, saved, best)
+            if row < 0:
                 break
-            leave_out(best, begin, nodes, state)
-            at = nodes[begin + best, PARENT]
-            while at >= 0:
-                if not (nodes[begin + at, KIND] == AND and state[at, LEFT] == 1):
-                    evaluate(at, begin, nodes, state, values, scratch, is_overlap)
-                at = nodes[begin + at, PARENT] if at > 0 else -1
-            step_rows[step] = best
-            step_keys[step, 0] = best_one
-            step_keys[step, 1] = best_two
-            step_keys[step, 2] = best_three
-            step_sizes[step, 0] = np.int32(best_bytes)
-            step_sizes[step, 1] = np.int32(best_leaves)
+            leave_out(row, tree)
+            _evaluate_above(row, tree, is_overlap)
+            steps.rows[step] = row
+            steps.keys[step, 0] = best[0]
+            steps.keys[step, 1] = best[1]
+            steps.keys[step, 2] = best[2]
+            steps.sizes[step, BYTES] = np.int32(best[3])
+            steps.sizes[step, LEAVES] = np.int32(best[4])
             step += 1
-        counts[tree, 0] = step - step_starts[tree]
+        steps.step_counts[number] = step - steps.starts[number]
 
 
-@njit(nogil=True, cache=True)
-def running_maxima(step_starts, counts, keys):
+@kernel
+def running_maxima(starts: npt.NDArray[np.int64], step_counts: Small, keys: Floats) -> None:
     """Raise each key to the greatest of its tree so far: then no step is in order before the one that it follows.
 
-    step_starts  int64[:]       the steps of tree t begin at step_starts[t]
-    counts       int32[:, 3]    how many there are, in the first column
-    keys         float64[:, n]  changed in place
+    starts, step_counts    as in a StepTable
+    keys                   float64[:, n]  changed in place
     """
     width = keys.shape[1]
-    for tree in range(len(step_starts) - 1):
-        for step in range(step_starts[tree] + 1, step_starts[tree] + counts[tree, 0]):
+    for tree in range(len(starts) - 1):
+        for step in range(starts[tree] + 1, starts[tree] + step_counts[tree]):
             is_less = False
             for part in range(width):
                 if keys[step, part] != keys[step - 1, part]:

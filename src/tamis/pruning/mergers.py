@@ -73,7 +73,7 @@ def merge_by_pruning(
     judge = _judge([form.expression for form in forms], context, share, sample)
     everyone = tuple(range(len(forms)))
     found = sequences([whole], share, measure)
-    count = int(found.counts[0, 0])
+    count = int(found.table.step_counts[0])
     if goal is not None:
         count = Cut.of(found, found.ordered(), goal).step_count
     expression = canonical(found.expression(0, count) if count else whole, schema)

@@ -72,22 +72,21 @@ class _Entry:
 
     @property
     def left(self) -> int:
-        return int(self.ranked.counts[self.number, 0]) - self.step
+        return int(self.ranked.table.step_counts[self.number]) - self.step
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Bytes and leaves at present."""
         if self.step == 0:
-            _, memory, leaf_count = self.ranked.counts[self.number].tolist()
+            memory, leaf_count = self.ranked.table.first_sizes[self.number].tolist()
         else:
-            memory, leaf_count = self.ranked.sizes[self.ranked.starts[self.number] + self.step - 1].tolist()
+            memory, leaf_count = self.ranked.table.sizes[self.ranked.table.starts[self.number] + self.step - 1].tolist()
         return memory, leaf_count
 
     @property
     def rows(self) -> tuple[int, ...]:
         """All rows that are gone."""
-        begin = self.ranked.starts[self.number]
-        return (*self.done, *self.ranked.rows[begin : begin + self.step].tolist())
+        return (*self.done, *self.ranked.rows(self.number, self.step))
 
 
 class Pruner:
@@ -283,10 +282,10 @@ class Pruner:
 
     def _sequences(self, entries: list[_Entry]) -> Sequences:
         layout = laid_out(entry.original for entry in entries)
-        gone = np.zeros(len(layout.nodes), np.bool_)
+        gone = np.zeros(layout.row_count, np.bool_)
         for number, entry in enumerate(entries):
             if entry.sequences is not None and entry.is_pruned:
-                gone[layout.starts[number] + np.array(entry.rows)] = True
+                gone[layout.forest.nodes.starts[number] + np.array(entry.rows)] = True
         occurrence = self._occurrences_of if self._counts_occurrences else self._occurrence
         distances = [entry.distance for entry in entries]
         return sequences(layout, self._share, self.measure, occurrence=occurrence, distances=distances, gone=gone)
@@ -295,15 +294,13 @@ class Pruner:
         return float(self._occurrences[predicate])
 
     def _first_leaf_count(self, entry: _Entry) -> int:
-        layout = entry.ranked.layout
-        begin, end = layout.starts[entry.number], layout.starts[entry.number + 1]
-        return int((layout.row_predicates[begin:end] >= 0).sum())
+        return len(entry.ranked.layout.leaf_numbers(entry.number))
 
     def _count_leaves(self, entries: Iterable[_Entry], by: int) -> None:
         """Take note of who uses which predicates, as they were registered."""
         layout = laid_out(entry.original for entry in entries)
-        numbers = layout.row_predicates[layout.row_predicates >= 0]
-        for number, count in zip(*(each.tolist() for each in np.unique(numbers, return_counts=True)), strict=True):
+        numbers, counts = np.unique(layout.leaf_numbers(), return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             self._occurrences[layout.predicates[number]] += by * count
 
     def _forget_figures(self, entry: _Entry) -> None:
@@ -315,7 +312,7 @@ class Pruner:
         self._left_count -= entry.left
 
     def _key(self, entry: _Entry) -> tuple[float, ...]:
-        keys: list[float] = entry.ranked.keys[entry.ranked.starts[entry.number] + entry.step].tolist()
+        keys: list[float] = entry.ranked.table.keys[entry.ranked.table.starts[entry.number] + entry.step].tolist()
         return (*(keys if self._is_lexicographic else keys[:1]), entry.serial)
 
     # -- Pruning

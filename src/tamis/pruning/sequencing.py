@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.language.rewrites.monotone import leaf_count, leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.characteristics import characteristic
 from tamis.pruning.errors import GoalError
+from tamis.pruning.kernels import Order, StepTable
 from tamis.pruning.layout import Layout, constants_known, laid_out
 from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
 from tamis.pruning.trees import RULES, memory_bytes, options, pruning_form, without
+from tamis.ragged import places_of, starts_of
 from tamis.selectivity.estimates import estimate
 
 if TYPE_CHECKING:
@@ -109,39 +110,37 @@ class Sequences:
 
     layout: Layout
     measure: Measure
-    starts: npt.NDArray[np.int64]
-    """The steps of filter f begin at starts[f]."""
-    counts: npt.NDArray[np.int32]
-    """Of each filter: the number of its steps, and its bytes and leaves before the first."""
-    rows: npt.NDArray[np.int32]
-    """Of each step: the row that goes."""
-    keys: npt.NDArray[np.float64]
-    """Of each step: its key."""
-    sizes: npt.NDArray[np.int32]
-    """Of each step: the filter's bytes and leaves afterwards."""
+    table: StepTable
+    """Their steps."""
 
     def __len__(self) -> int:
-        return len(self.counts)
+        return len(self.table.step_counts)
 
     @property
     def step_count(self) -> int:
         """How many steps there are together."""
-        return int(self.counts[:, 0].sum())
+        return int(self.table.step_counts.sum())
 
     def expression(self, number: int, step_count: int) -> Expression:
         """Return a filter after so many of its steps."""
         tree = self.layout.trees[number]
         assert tree is not None
-        begin = self.starts[number]
-        return without(tree, set(self.rows[begin : begin + step_count].tolist()))
+        return without(tree, set(self.rows(number, step_count)))
+
+    def rows(self, number: int, step_count: int | None = None) -> list[int]:
+        """Return the rows that go with the steps of a filter, or with the first of them."""
+        begin = self.table.starts[number]
+        count = self.table.step_counts[number] if step_count is None else step_count
+        rows: list[int] = self.table.rows[begin : begin + count].tolist()
+        return rows
 
     def steps(self, number: int) -> list[Step]:
         """Return all steps of a filter."""
-        begin = int(self.starts[number])
+        begin = int(self.table.starts[number])
         found = []
-        for step in range(int(self.counts[number, 0])):
-            one, two, three = self.keys[begin + step].tolist()
-            memory, leaves = self.sizes[begin + step].tolist()
+        for step in range(int(self.table.step_counts[number])):
+            one, two, three = self.table.keys[begin + step].tolist()
+            memory, leaves = self.table.sizes[begin + step].tolist()
             found.append(Step((one, two, three), self.expression(number, step + 1), memory, leaves))
         return found
 
@@ -152,12 +151,11 @@ class Sequences:
         filters of equal keys the first comes first. Unless the order is lexicographic, the first part of a key counts
         alone.
         """
-        owners = np.repeat(np.arange(len(self.counts)), self.counts[:, 0])
-        first_steps = np.repeat(self.starts[:-1] - np.cumsum(self.counts[:, 0]) + self.counts[:, 0], self.counts[:, 0])
-        places = first_steps + np.arange(len(owners))
-        keys = self.keys if is_lexicographic else np.ascontiguousarray(self.keys[:, :1])
-        keys = keys.copy()
-        kernels.running_maxima(self.starts, self.counts, keys)
+        table = self.table
+        owners = np.repeat(np.arange(len(self)), table.step_counts)
+        places = places_of(table.starts[:-1], table.step_counts)
+        keys = table.keys.copy() if is_lexicographic else table.keys[:, :1].copy()
+        kernels.running_maxima(table.starts, table.step_counts, keys)
         keys = keys[places]
         in_order = np.lexsort((np.arange(len(places)), *keys.T[::-1]))
         return Ordered(owners[in_order], places[in_order], keys[in_order, 0])
@@ -194,30 +192,32 @@ def sequences(
     weights = np.ones(count) if distances is None else np.array(distances, np.float64)
     if not (weights > 0).all():
         raise GoalError("distance", float(weights.min()), "more than 0 hops")
-    starts = np.zeros(count + 1, np.int64)
-    if count:  # each step takes one leaf or more
-        starts[1:] = np.cumsum(np.add.reduceat(layout.row_predicates >= 0, layout.starts[:-1], dtype=np.int64))
-    found = Sequences(
-        layout,
-        order,
-        starts,
-        np.zeros((count, 3), np.int32),
-        np.zeros(int(starts[-1]), np.int32),
-        np.zeros((int(starts[-1]), 3)),
-        np.zeros((int(starts[-1]), 2), np.int32),
-    )
+    found = Sequences(layout, order, step_table(layout))
     kernels.sequences(
-        layout.starts,
-        layout.nodes,
-        layout.leaf_values(constants_known(share), occurrence),
-        np.zeros(len(layout.nodes), np.bool_) if gone is None else gone,
+        layout.forest,
+        layout.leaves(constants_known(share), occurrence),
+        np.zeros(layout.row_count, np.bool_) if gone is None else gone,
         weights,
-        np.array([DIMENSIONS.index(dimension) for dimension in order.dimensions]),
-        RULES.index(order.rule),
-        found.starts,
-        found.rows,
-        found.keys,
-        found.sizes,
-        found.counts,
+        Order(np.array([DIMENSIONS.index(dimension) for dimension in order.dimensions]), RULES.index(order.rule)),
+        found.table,
     )
     return found
+
+
+def step_table(layout: Layout) -> StepTable:
+    """Return room for the steps of all trees: each step takes one leaf or more, so there are no more than leaves."""
+    count = len(layout.trees)
+    leaf_counts = np.zeros(0, np.int64)
+    if count:
+        is_leaf = layout.forest.predicates >= 0
+        leaf_counts = np.add.reduceat(is_leaf, layout.forest.nodes.starts[:-1], dtype=np.int64)
+    starts = starts_of(leaf_counts)
+    room = int(starts[-1])
+    return StepTable(
+        starts,
+        step_counts=np.zeros(count, np.int32),
+        first_sizes=np.zeros((count, 2), np.int32),
+        rows=np.zeros(room, np.int32),
+        keys=np.zeros((room, 3)),
+        sizes=np.zeros((room, 2), np.int32),
+    )

@@ -16,24 +16,25 @@ Departs: ranks wait in one sorted order instead of a queue; both take the same s
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.language.expressions import Expression
 from tamis.pruning import kernels
 from tamis.pruning.bulk import Cut, running_totals
 from tamis.pruning.errors import GoalError, UnknownEntryError
+from tamis.pruning.kernels import BYTES, LEAVES, StepTable
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
 from tamis.pruning.packing import Packed
 from tamis.pruning.sequencing import Sequences, sequences
 from tamis.pruning.trees import without
+from tamis.ragged import places_of, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import numpy.typing as npt
 
     from tamis.pruning.goals import Goal
     from tamis.pruning.measures import Measure
@@ -44,6 +45,55 @@ _UNRANKED = -1
 _STALE = -2
 """In place of a count of steps: those that were taken are of an order that holds no more."""
 _FIRST_ROOM = 256
+
+
+class _Ranks(NamedTuple):
+    """What is known of each filter, by number. There may be more rows than numbers.
+
+    taken        int64[:]     how many of its steps are taken, or _UNRANKED or _STALE
+    begins       int64[:]     where its steps begin
+    step_counts  int32[:]     how many there are
+    first_sizes  int32[:, 2]  its BYTES and LEAVES before the first; 0 for a number that is free or not ranked
+    """
+
+    taken: npt.NDArray[np.int64]
+    begins: npt.NDArray[np.int64]
+    step_counts: npt.NDArray[np.int32]
+    first_sizes: npt.NDArray[np.int32]
+
+    @classmethod
+    def made(cls, room: int) -> _Ranks:
+        return cls(
+            np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int32), np.zeros((room, 2), np.int32)
+        )
+
+    def doubled(self) -> _Ranks:
+        return _Ranks(*(np.concatenate([column, np.zeros_like(column)]) for column in self))
+
+
+class _Steps(NamedTuple):
+    """What each step does, a row each; the steps of a filter lie one behind the other, in their order.
+
+    rows   int32[:]       the row whose branch goes
+    keys   float64[:, 3]  the greatest key up to it
+    sizes  int32[:, 2]    the filter's BYTES and LEAVES afterwards
+    """
+
+    rows: npt.NDArray[np.int32]
+    keys: npt.NDArray[np.float64]
+    sizes: npt.NDArray[np.int32]
+
+    @classmethod
+    def made(cls, room: int) -> _Steps:
+        return cls(np.zeros(room, np.int32), np.zeros((room, 3)), np.zeros((room, 2), np.int32))
+
+    def moved(self, places: npt.NDArray[np.int64], room: int) -> _Steps:
+        """Return the steps at some places, one behind the other, with so much room in all."""
+        moved = _Steps.made(room)
+        moved.rows[: len(places)] = self.rows[places]
+        moved.keys[: len(places)] = self.keys[places]
+        moved.sizes[: len(places)] = self.sizes[places]
+        return moved
 
 
 class PrunedTable:
@@ -70,14 +120,8 @@ class PrunedTable:
         self._new: dict[int, None] = {}
         self._distances: list[float] = []
         self._occurrences: Counter[Expression] | None = Counter() if "occurrence" in self.measure.dimensions else None
-        # Of each number: how many steps are taken, where its steps begin, and how many it has, its bytes and leaves.
-        self._taken: npt.NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
-        self._begins: npt.NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
-        self._counts: npt.NDArray[np.int32] = np.zeros((_FIRST_ROOM, 3), np.int32)
-        # Of each step: the row that goes, the greatest key up to it, and bytes and leaves afterwards.
-        self._rows: npt.NDArray[np.int32] = np.zeros(_FIRST_ROOM, np.int32)
-        self._keys: npt.NDArray[np.float64] = np.zeros((_FIRST_ROOM, 3))
-        self._sizes: npt.NDArray[np.int32] = np.zeros((_FIRST_ROOM, 2), np.int32)
+        self._ranks = _Ranks.made(_FIRST_ROOM)
+        self._steps = _Steps.made(_FIRST_ROOM)
         self._used = 0  # how many steps are written
         self._bound: float | None = None
 
@@ -103,11 +147,9 @@ class PrunedTable:
             number = len(self._originals)
             self._originals.append(expression)
             self._distances.append(distance)
-            if number == len(self._taken):
-                self._taken, self._begins = _doubled(self._taken), _doubled(self._begins)
-                self._counts = _doubled(self._counts)
-        self._taken[number] = _UNRANKED
-        self._counts[number] = 0
+            if number == len(self._ranks.taken):
+                self._ranks = self._ranks.doubled()
+        self._forget_rank(number)
         self._new[number] = None
         return number
 
@@ -122,10 +164,13 @@ class PrunedTable:
         if isinstance(kept, int):
             self._packed.forget(kept)
         self._originals[number] = None
-        self._counts[number] = 0
-        self._taken[number] = _UNRANKED
+        self._forget_rank(number)
         self._free.append(number)
         return original
+
+    def _forget_rank(self, number: int) -> None:
+        self._ranks.taken[number], self._ranks.step_counts[number] = _UNRANKED, 0
+        self._ranks.first_sizes[number] = 0
 
     def original(self, number: int) -> Expression:
         """Return a filter as it came."""
@@ -145,37 +190,43 @@ class PrunedTable:
 
     def is_pruned(self, number: int) -> bool:
         """Is it another filter than the one that came?"""
-        return bool(self._taken[number] > 0)
+        return bool(self._ranks.taken[number] > 0)
 
     def _version(self, number: int, original: Expression) -> Expression:
-        taken = int(self._taken[number])
+        taken = int(self._ranks.taken[number])
         if taken <= 0:
             return original
         (tree,) = laid_out([original]).trees
         assert tree is not None, "what is too large has no steps"
-        begin = int(self._begins[number])
-        return without(tree, set(self._rows[begin : begin + taken].tolist()))
+        begin = int(self._ranks.begins[number])
+        return without(tree, set(self._steps.rows[begin : begin + taken].tolist()))
 
     # -- Figures
 
     @property
     def possible_count(self) -> int:
         """How many prunings there are of all that is ranked, those that are done included."""
-        return int(self._counts[: len(self._originals), 0].sum())
+        return int(self._ranks.step_counts[: len(self._originals)].sum())
 
     @property
     def pruned_count(self) -> int:
         """How many prunings are done."""
-        return int(np.maximum(self._taken[: len(self._originals)], 0).sum())
+        return int(np.maximum(self._ranks.taken[: len(self._originals)], 0).sum())
 
     @property
     def reduction(self) -> float:
         """The share of all predicates that are gone, by occurrence (M)."""
-        numbers = np.flatnonzero(self._counts[: len(self._originals), 2])
-        before = int(self._counts[numbers, 2].sum())
-        pruned = numbers[self._taken[numbers] > 0]
-        after = self._sizes[self._begins[pruned] + self._taken[pruned] - 1, 1]
-        return float((self._counts[pruned, 2] - after).sum() / before) if before else 0.0
+        ranks = self._ranks
+        numbers = np.flatnonzero(ranks.first_sizes[: len(self._originals), LEAVES])
+        before = int(ranks.first_sizes[numbers, LEAVES].sum())
+        pruned = numbers[ranks.taken[numbers] > 0]
+        after = self._sizes_now(pruned)[:, LEAVES]
+        return float((ranks.first_sizes[pruned, LEAVES] - after).sum() / before) if before else 0.0
+
+    def _sizes_now(self, pruned: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return bytes and leaves of filters that are pruned, as they are now."""
+        sizes: npt.NDArray[np.int32] = self._steps.sizes[self._ranks.begins[pruned] + self._ranks.taken[pruned] - 1]
+        return sizes
 
     # -- Ranks
 
@@ -192,39 +243,38 @@ class PrunedTable:
             occurrence=None if occurrences is None else lambda predicate: float(occurrences[predicate]),
             distances=[self._distances[number] for number in numbers],
         )
-        kernels.running_maxima(found.starts, found.counts, found.keys)
-        steps, places = _flat(found.starts[:-1], found.counts[:, 0])
+        table = found.table
+        kernels.running_maxima(table.starts, table.step_counts, table.keys)
+        places = places_of(table.starts[:-1], table.step_counts)
         self._make_room(len(places))
         written = slice(self._used, self._used + len(places))
-        self._rows[written], self._keys[written] = found.rows[places], found.keys[places]
-        self._sizes[written] = found.sizes[places]
-        at = np.array(numbers, np.int64)
-        self._begins[at] = self._used + steps
-        self._counts[at] = found.counts
-        self._taken[at] = np.where(self._taken[at] > 0, _STALE, self._taken[at])
-        self._taken[at] = np.where(self._taken[at] == _UNRANKED, 0, self._taken[at])
+        self._steps.rows[written], self._steps.keys[written] = table.rows[places], table.keys[places]
+        self._steps.sizes[written] = table.sizes[places]
+        ranks, at = self._ranks, np.array(numbers, np.int64)
+        ranks.begins[at] = self._used + starts_of(table.step_counts)[:-1]
+        ranks.step_counts[at], ranks.first_sizes[at] = table.step_counts, table.first_sizes
+        ranks.taken[at] = np.where(ranks.taken[at] > 0, _STALE, ranks.taken[at])
+        ranks.taken[at] = np.where(ranks.taken[at] == _UNRANKED, 0, ranks.taken[at])
         self._used += len(places)
         for number in numbers:
             self._new.pop(number, None)
 
     def _make_room(self, count: int) -> None:
         """Make room for more steps; those of filters that are gone are left out."""
-        if self._used + count <= len(self._rows):
+        if self._used + count <= len(self._steps.rows):
             return
-        begins, places = _flat(self._begins[: len(self._originals)], self._counts[: len(self._originals), 0])
-        room = max(_FIRST_ROOM, len(places) + len(places) // 2 + count)
-        self._rows, self._keys, self._sizes = (
-            np.concatenate([each[places], np.zeros((room - len(places), *each.shape[1:]), each.dtype)])
-            for each in (self._rows, self._keys, self._sizes)
-        )
-        self._begins[: len(begins)] = begins
+        number_count = len(self._originals)
+        begins, counts = self._ranks.begins[:number_count], self._ranks.step_counts[:number_count]
+        places = places_of(begins, counts)
+        self._steps = self._steps.moved(places, max(_FIRST_ROOM, len(places) + len(places) // 2 + count))
+        begins[:] = starts_of(counts)[:-1]
         self._used = len(places)
 
     def _count_leaves(self, originals: list[Expression], by: int) -> None:
         assert self._occurrences is not None
         layout = laid_out(originals)
-        numbers = layout.row_predicates[layout.row_predicates >= 0]
-        for number, count in zip(*(each.tolist() for each in np.unique(numbers, return_counts=True)), strict=True):
+        numbers, counts = np.unique(layout.leaf_numbers(), return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             predicate = layout.predicates[number]
             self._occurrences[predicate] += by * count
             if not self._occurrences[predicate]:
@@ -239,11 +289,12 @@ class PrunedTable:
         """
         if is_ranked_anew:
             ranked = [number for number in self if number not in self._new]
-            self._counts[ranked] = 0
+            self._ranks.step_counts[ranked] = 0
+            self._ranks.first_sizes[ranked] = 0
             self._rank([*ranked, *self._new])
         elif self._new:
             self._rank(list(self._new))
-        numbers = np.flatnonzero(self._taken[: len(self._originals)] != _UNRANKED)
+        numbers = np.flatnonzero(self._ranks.taken[: len(self._originals)] != _UNRANKED)
         ranked_steps = self._steps_of(numbers)
         ordered = ranked_steps.ordered()
         cut = Cut.of(ranked_steps, ordered, goal)
@@ -261,7 +312,7 @@ class PrunedTable:
         if not self._new or (goal is None and self._bound is None):
             return []
         numbers = np.array(list(self._new), np.int64)
-        before = np.flatnonzero(self._taken[: len(self._originals)] != _UNRANKED)
+        before = np.flatnonzero(self._ranks.taken[: len(self._originals)] != _UNRANKED)
         self._rank(numbers.tolist())
         steps = self._steps_of(numbers)
         ordered = steps.ordered()
@@ -277,43 +328,39 @@ class PrunedTable:
     def _enough(self, goal: Goal, before: npt.NDArray[np.int64], steps: Sequences, ordered: Ordered) -> int:
         """Return how many steps of new filters bring all filters to a goal, beside those that were there before."""
         leaves, memory = running_totals(steps, ordered)
-        sizes = self._counts[before, 1:].astype(np.int64)
-        pruned = before[self._taken[before] > 0]
+        sizes = self._ranks.first_sizes[before].astype(np.int64)
+        is_pruned = self._ranks.taken[before] > 0
         now = sizes.copy()
-        now[self._taken[before] > 0] = self._sizes[self._begins[pruned] + self._taken[pruned] - 1]
+        now[is_pruned] = self._sizes_now(before[is_pruned])
         last = len(ordered.filters)
         if goal.share is not None:
             last = min(last, max(0, goal.most_of(self.possible_count) - self.pruned_count))
         if goal.reduction is not None:
-            total = int(sizes[:, 1].sum() + leaves[0])
-            enough = np.flatnonzero(total - int(now[:, 1].sum()) - leaves >= goal.reduction * total)
+            total = int(sizes[:, LEAVES].sum() + leaves[0])
+            enough = np.flatnonzero(total - int(now[:, LEAVES].sum()) - leaves >= goal.reduction * total)
             last = min(last, int(enough[0]) if len(enough) else last)
         if goal.memory_bytes is not None:
-            enough = np.flatnonzero(int(now[:, 0].sum()) + memory <= goal.memory_bytes)
+            enough = np.flatnonzero(int(now[:, BYTES].sum()) + memory <= goal.memory_bytes)
             last = min(last, int(enough[0]) if len(enough) else last)
         return last
 
     def _steps_of(self, numbers: npt.NDArray[np.int64]) -> Sequences:
         """Return the steps of some filters, one filter behind the other."""
-        counts = self._counts[numbers]
-        starts, places = _flat(self._begins[numbers], counts[:, 0])
-        return Sequences(
-            laid_out([]),
-            self.measure,
-            np.append(starts, len(places)),
-            counts,
-            self._rows[places],
-            self._keys[places],
-            self._sizes[places],
+        counts = self._ranks.step_counts[numbers]
+        places = places_of(self._ranks.begins[numbers], counts)
+        first_sizes, steps = self._ranks.first_sizes[numbers], self._steps
+        table = StepTable(
+            starts_of(counts), counts, first_sizes, steps.rows[places], steps.keys[places], steps.sizes[places]
         )
+        return Sequences(laid_out([]), self.measure, table)
 
     def _take(self, numbers: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> list[tuple[int, Expression]]:
         """Let so many steps of each filter be taken; return those that changed, as they are now."""
-        is_changed = self._taken[numbers] != counts
+        is_changed = self._ranks.taken[numbers] != counts
         changed = []
         for number, count in zip(numbers[is_changed].tolist(), counts[is_changed].tolist(), strict=True):
             original = self.original(number)
-            self._taken[number] = count
+            self._ranks.taken[number] = count
             kept = self._originals[number]
             if count and isinstance(kept, Expression):
                 self._originals[number] = self._packed.add(original)
@@ -322,15 +369,3 @@ class PrunedTable:
                 self._originals[number] = original
             changed.append((number, self._version(number, original)))
         return changed
-
-
-def _flat(
-    begins: npt.NDArray[np.int64], counts: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where groups begin if they lie one behind the other, and where each member lies now."""
-    starts = np.cumsum(counts, dtype=np.int64) - counts
-    return starts, np.repeat(begins - starts, counts) + np.arange(int(counts.sum(dtype=np.int64)))
-
-
-def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([array, np.zeros_like(array)])

@@ -1,27 +1,71 @@
-"""The compiled loops of the covering index: which of some rows pass a test on every axis?
+"""Which of some rows pass a test on every axis? The compiled loops of the covering index: containment of boxes.
 
-A row is what is known of a filter: axes, and for each of them how far its values reach, from `lows` to `highs`.
-Row r is the entries starts[r] to starts[r] + counts[r]. `marks` are bits: a value is in a set only if all of its bits
-are among the set's.
+A row is what is known of a filter: axes, and for each of them how far its values reach. Marks are bits, those of a
+Bloom filter: a value is in a set only if all of its bits are among the set's.
 """
 
-from numba import njit
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.compilation import kernel
+
+Integers = npt.NDArray[np.int64]
 
 
-@njit(nogil=True, cache=True)
-def reaching_around(candidates, starts, counts, axes, lows, highs, marks, point, point_marks, found):
-    """Keep the candidates whose rows reach around a point on all of the row's axes.
+class ReachTable(NamedTuple):
+    """Rows of reaches: row r is the entries starts[r] to starts[r] + counts[r]. Made and grown by `rows.Rows`.
+
+    starts  int64[:]  by row: where its entries begin
+    counts  int32[:]  by row: how many there are, each on another axis; 0 for a row that is not there
+    axes    int32[:]  by entry: its axis
+    lows    int64[:]  by entry: the least place that the row reaches on that axis
+    highs   int64[:]  by entry: the greatest, not less than that
+    marks   int64[:]  by entry: the marks of what is there
+
+    Rows do not share entries. They are in no order, and entries may be free: rows come and go, so this is not `Ragged`.
+    """
+
+    starts: Integers
+    counts: npt.NDArray[np.int32]
+    axes: npt.NDArray[np.int32]
+    lows: Integers
+    highs: Integers
+    marks: Integers
+
+
+class Limits(NamedTuple):
+    """What rows have to stay within, by axis. Made by `rows.Rows.staying_within`.
+
+    lows          int64[:]  the least place that is allowed
+    highs         int64[:]  the greatest
+    marks         int64[:]  the marks that are allowed
+    needed        bool[:]   whether a row without this axis is out
+    needed_count  int       how many axes are needed
+    """
+
+    lows: Integers
+    highs: Integers
+    marks: Integers
+    needed: npt.NDArray[np.bool_]
+    needed_count: int
+
+
+@kernel
+def reaching_around(
+    candidates: Integers, rows: ReachTable, point: Integers, point_marks: Integers, found: Integers
+) -> int:
+    """Keep the candidates whose rows reach around a point on all of the row's axes; return how many.
 
     candidates    int64[:]  the rows to look at
-    starts        int64[:]  where each row's entries begin
-    counts        int32[:]  how many there are
-    axes          int32[:]  the axis of each entry
-    lows, highs   int64[:]  how far the row reaches on it
-    marks         int64[:]  its marks
-    point         int64[:]  for each axis, what must be reached around
-    point_marks   int64[:]  for each axis, the marks of that
+    point         int64[:]  by axis: what must be reached around, and `point_marks` its marks
     found         int64[:]  written to
     """
+    starts, counts, axes = rows.starts, rows.counts, rows.axes
+    lows, highs, marks = rows.lows, rows.highs, rows.marks
     kept = 0
     for candidate in candidates:
         is_kept = True
@@ -31,7 +75,7 @@ def reaching_around(candidates, starts, counts, axes, lows, highs, marks, point,
             if lows[entry] > at or highs[entry] < at:
                 is_kept = False
                 break
-            if point_marks[axis] & ~marks[entry]:
+            if point_marks[axis] & ~marks[entry]:  # a bit that the set has not, so the value is not in it
                 is_kept = False
                 break
         if is_kept:
@@ -40,28 +84,19 @@ def reaching_around(candidates, starts, counts, axes, lows, highs, marks, point,
     return kept
 
 
-@njit(nogil=True, cache=True)
-def staying_within(
-    candidates, starts, counts, axes, lows, highs, marks, outer_lows, outer_highs, outer_marks, needed, count, found
-):
-    """Keep the candidates whose rows stay within limits, and have an entry on all axes that are needed.
+@kernel
+def staying_within(candidates: Integers, rows: ReachTable, limits: Limits, found: Integers) -> int:
+    """Keep the candidates whose rows stay within limits, and have an entry on all axes needed; return how many.
 
     candidates    int64[:]  the rows to look at
-    starts        int64[:]  where each row's entries begin
-    counts        int32[:]  how many there are
-    axes          int32[:]  the axis of each entry
-    lows, highs   int64[:]  how far the row reaches on it
-    marks         int64[:]  its marks
-    outer_lows    int64[:]  for each axis, what must not be left
-    outer_highs   int64[:]
-    outer_marks   int64[:]  for each axis, among which marks to stay
-    needed        bool[:]   for each axis, whether a row without it is out
-    count         int       how many axes are needed
     found         int64[:]  written to
     """
+    starts, counts, axes = rows.starts, rows.counts, rows.axes
+    lows, highs, marks = rows.lows, rows.highs, rows.marks
+    outer_lows, outer_highs, outer_marks, needed = limits.lows, limits.highs, limits.marks, limits.needed
     kept = 0
     for candidate in candidates:
-        met = 0
+        met = 0  # needed axes that the row has; a row has an axis once, so to count them is enough
         for entry in range(starts[candidate], starts[candidate] + counts[candidate]):
             axis = axes[entry]
             if lows[entry] < outer_lows[axis] or highs[entry] > outer_highs[axis]:
@@ -72,7 +107,7 @@ def staying_within(
                 break
             if needed[axis]:
                 met += 1
-        if met == count:
+        if met == limits.needed_count:
             found[kept] = candidate
             kept += 1
     return kept

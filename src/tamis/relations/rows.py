@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.language.ranges.lines import DOUBLE, NUMBER, TEXT, Cut, as_double, double_key
 from tamis.relations import kernels
+from tamis.relations.kernels import Limits, ReachTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,37 +59,41 @@ class Rows:
     """Rows of reaches, by number."""
 
     def __init__(self) -> None:
-        self._starts: Ints = np.zeros(64, np.int64)
-        self._counts = np.zeros(64, np.int32)
-        self._axes = np.zeros(256, np.int32)
-        self._lows: Ints = np.zeros(256, np.int64)
-        self._highs: Ints = np.zeros(256, np.int64)
-        self._marks: Ints = np.zeros(256, np.int64)
+        self._table = ReachTable(
+            starts=np.zeros(64, np.int64),
+            counts=np.zeros(64, np.int32),
+            axes=np.zeros(256, np.int32),
+            lows=np.zeros(256, np.int64),
+            highs=np.zeros(256, np.int64),
+            marks=np.zeros(256, np.int64),
+        )
         self._used = 0
         self._free: dict[int, list[int]] = {}  # room that was given back, by its size
 
     def put(self, row: int, reaches: list[Reach]) -> None:
         """Write a row that is not there."""
         count = len(reaches)
-        if row >= len(self._starts):
-            self._starts, self._counts = grown(self._starts, row + 1), grown(self._counts, row + 1)
+        table = self._table
+        if row >= len(table.starts):
+            table = table._replace(starts=grown(table.starts, row + 1), counts=grown(table.counts, row + 1))
         free = self._free.get(count)
         if free:
             start = free.pop()
         else:
             start = self._used
             self._used += count
-            if self._used > len(self._axes):
-                self._axes, self._lows = grown(self._axes, self._used), grown(self._lows, self._used)
-                self._highs, self._marks = grown(self._highs, self._used), grown(self._marks, self._used)
-        self._starts[row], self._counts[row] = start, count
+            if self._used > len(table.axes):
+                table = ReachTable(table.starts, table.counts, *(grown(column, self._used) for column in table[2:]))
+        self._table = table
+        table.starts[row], table.counts[row] = start, count
         for entry, (axis, low, high, bits) in enumerate(reaches, start):
-            self._axes[entry], self._lows[entry], self._highs[entry], self._marks[entry] = axis, low, high, bits
+            table.axes[entry], table.lows[entry], table.highs[entry], table.marks[entry] = axis, low, high, bits
 
     def drop(self, row: int) -> None:
         """Give a row's room back."""
-        self._free.setdefault(int(self._counts[row]), []).append(int(self._starts[row]))
-        self._counts[row] = 0
+        table = self._table
+        self._free.setdefault(int(table.counts[row]), []).append(int(table.starts[row]))
+        table.counts[row] = 0
 
     def reaching_around(self, candidates: Ints, point: Iterable[Reach], defaults: Ints) -> Ints:
         """Return the candidates that reach around a point, which has the default on all axes it does not name."""
@@ -97,7 +101,7 @@ class Rows:
         for axis, at, _, bits in point:
             places[axis], marks[axis] = at, bits
         found: Ints = np.empty(len(candidates), np.int64)
-        kept = kernels.reaching_around(candidates, *self._arrays(), places, marks, found)
+        kept = kernels.reaching_around(candidates, self._table, places, marks, found)
         return found[:kept]
 
     def staying_within(self, candidates: Ints, outer: Iterable[Reach], needed: Iterable[bool], axis_count: int) -> Ints:
@@ -107,12 +111,9 @@ class Rows:
         for (axis, low, high, bits), is_needed in zip(outer, needed, strict=True):
             lows[axis], highs[axis], marks[axis], are_needed[axis] = low, high, bits, is_needed
         found: Ints = np.empty(len(candidates), np.int64)
-        arguments = (lows, highs, marks, are_needed, int(are_needed.sum()), found)
-        kept = kernels.staying_within(candidates, *self._arrays(), *arguments)
+        limits = Limits(lows, highs, marks, are_needed, int(are_needed.sum()))
+        kept = kernels.staying_within(candidates, self._table, limits, found)
         return found[:kept]
-
-    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        return self._starts, self._counts, self._axes, self._lows, self._highs, self._marks
 
 
 Bag = array

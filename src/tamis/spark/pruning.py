@@ -27,6 +27,7 @@ from tamis.pruning import kernels
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
 from tamis.pruning.sequencing import Sequences, sequences
+from tamis.ragged import places_of
 from tamis.spark.columns import require
 from tamis.spark.workers import require_workers
 
@@ -130,15 +131,15 @@ class _Task:
         """Turn subscriptions into their steps."""
         for batch in batches:
             found = self.sequences_of(batch)
-            owners = np.repeat(np.arange(len(found)), found.counts[:, 0])
-            begins = np.cumsum(found.counts[:, 0]) - found.counts[:, 0]
-            numbers = np.arange(len(owners)) - begins[owners]
-            places = found.starts[owners] + numbers
-            keys = found.keys.copy()
-            kernels.running_maxima(found.starts, found.counts, keys)
-            sizes = found.sizes[places].astype(np.int64)
+            table = found.table
+            owners = np.repeat(np.arange(len(found)), table.step_counts)
+            places = places_of(table.starts[:-1], table.step_counts)
+            numbers = places - table.starts[owners]
+            keys = table.keys.copy()
+            kernels.running_maxima(table.starts, table.step_counts, keys)
+            sizes = table.sizes[places].astype(np.int64)
             before = np.where(
-                (numbers == 0)[:, None], found.counts[owners, 1:], found.sizes[np.maximum(places - 1, 0)]
+                (numbers == 0)[:, None], table.first_sizes[owners], table.sizes[np.maximum(places - 1, 0)]
             ).astype(np.int64)
             columns = [
                 batch.column(0).take(pa.array(owners)),
@@ -161,8 +162,8 @@ class _Cutting:
         """Turn subscriptions into pruned ones."""
         for batch in batches:
             found = self.task.sequences_of(batch)
-            keys = found.keys.copy()
-            kernels.running_maxima(found.starts, found.counts, keys)
+            keys = found.table.keys.copy()
+            kernels.running_maxima(found.table.starts, found.table.step_counts, keys)
             ids, texts = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             steps = [self._taken(found, keys, number, each) for number, each in enumerate(ids)]
             told = [
@@ -175,9 +176,9 @@ class _Cutting:
     def _taken(self, found: Sequences, keys: Any, number: int, each: Any) -> int:
         if self.limit is None:
             return 0
-        begin = int(found.starts[number])
+        begin = int(found.table.starts[number])
         taken = 0
-        for step in range(1, int(found.counts[number, 0]) + 1):
+        for step in range(1, int(found.table.step_counts[number]) + 1):
             if (*keys[begin + step - 1].tolist(), each, step) > self.limit:
                 break
             taken = step
@@ -223,7 +224,7 @@ class _Sizing:
 
     def sizes(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found = self.task.sequences_of(batch).counts[:, 1:].sum(0, dtype=np.int64).tolist()
+            found = self.task.sequences_of(batch).table.first_sizes.sum(0, dtype=np.int64).tolist()
             yield pa.RecordBatch.from_arrays([pa.array([each]) for each in found], ["bytes", "leaves"])
 
 

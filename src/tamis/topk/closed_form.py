@@ -21,7 +21,7 @@ from tamis.topk.windows import TimeWindow
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tamis.topk.scoring import Floats
+    from tamis.topk.kernels import Floats
     from tamis.topk.windows import Window
 
 
@@ -42,9 +42,6 @@ def entering_times(
     values = np.ascontiguousarray(keys, np.float64)
     moments = np.ascontiguousarray(times, np.float64)
     room = min(k, max(1, len(values)))
-    lefts, rights = np.zeros(room, np.int64), np.zeros(room, np.int64)
     ats, causes = np.full(len(values), math.nan), np.zeros(len(values), np.int64)
-    kernels.entries(
-        values, moments, room, window.span, isinstance(window, TimeWindow), until, lefts, rights, ats, causes
-    )
+    kernels.entries(values, moments, room, window.span, isinstance(window, TimeWindow), until, ats, causes)
     return ats

@@ -1,4 +1,4 @@
-"""The compiled loops of scores, and of finite streams: arrays in, arrays out.
+"""How are many scores computed at once? The compiled loops of scores, and of finite streams: arrays in, arrays out.
 
 A score has a *measure*, cheap to compute and in the same order as the keys: of two events, the one with the smaller
 measure has the smaller or an equal key. Measures are compared first, and a key is computed for what passes.
@@ -16,9 +16,16 @@ The loops of `block` and `index` have these compiled into them: after a change h
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+import numpy.typing as npt
+
+from tamis.compilation import inlined, kernel
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 LINEAR, EUCLIDEAN, GEOGRAPHIC = 0, 1, 2
 PLAIN, MIXED, GIVEN = 0.0, 1.0, 2.0
@@ -30,9 +37,48 @@ _TO_RADIANS = math.pi / 180.0
 _INFINITY = np.inf
 
 
-@njit(nogil=True, cache=True, inline="always")
-def linear_key(numbers, width, s, coordinates, i):
+class ScoreTable(NamedTuple):
+    """The scores of a family's subscriptions: what they have in common, and a column of numbers for each slot.
+
+    kind     int            LINEAR, EUCLIDEAN or GEOGRAPHIC
+    sign     float          1.0 where the lowest score is best, -1.0 where the highest is
+    width    int            how many coordinates of an event count
+    two      float          2.0. It is a variable, so that the power of `key_of` stays a call: a compiler that knows the
+                            exponent multiplies instead, which rounds differently
+    numbers  float64[:, :]  of subscriptions: one row a number, one column a slot; NaN for a slot that is free
+    given    float64[:]     by slot: the key of the latest event whose mode is GIVEN
+
+    `numbers` and `given` have room for the same slots. Made by `scoring.Group`, which replaces it when they grow.
+    """
+
+    kind: int
+    sign: float
+    width: int
+    two: float
+    numbers: Floats
+    given: Floats
+
+
+class Edges(NamedTuple):
+    """By what most arrivals are dismissed at a glance: the k-th best of each ranking, and its next departure.
+
+    bounds    float64[:]  by slot: no event with a greater measure is among the best k; inf while there are fewer
+                          than k, -inf for a slot that is free
+    dues      float64[:]  by slot: when the next of the best k leaves; inf for never
+    is_timed  bool[:]     by slot: whether that is a time; otherwise it is a position in the stream
+
+    All have room for the same slots. Made and grown by `block.tables`, as a part of a `SlotTable`.
+    """
+
+    bounds: Floats
+    dues: Floats
+    is_timed: Flags
+
+
+@inlined
+def linear_key(scores: ScoreTable, s, coordinates, i):
     """Add up a linear score as the language does: exactly as long as all is exact, then in doubles."""
+    numbers, width = scores.numbers, scores.width
     scale = numbers[2 * width, s] * coordinates[2 * width, i]
     exact = 0.0
     total = 0.0
@@ -52,28 +98,31 @@ def linear_key(numbers, width, s, coordinates, i):
     return total if is_double else exact / scale
 
 
-@njit(nogil=True, cache=True, inline="always")
-def key_of(kind, sign, two, numbers, width, s, coordinates, i, measure):
+@inlined
+def key_of(scores: ScoreTable, s, coordinates, i, measure):
     """Return the key of an event for a subscription, given its measure."""
-    if kind == LINEAR:
+    if scores.kind == LINEAR:
         return measure
-    if kind == EUCLIDEAN:
-        return sign * math.sqrt(sign * measure)
+    if scores.kind == EUCLIDEAN:
+        return scores.sign * math.sqrt(scores.sign * measure)
+    numbers, two = scores.numbers, scores.two
     # To the letter as the language computes it: the power is a call, because a product rounds differently.
     latitude, longitude = numbers[3, s], numbers[5, s]
     half_chord = math.pow(math.sin((latitude - coordinates[3, i]) / 2), two) + coordinates[4, i] * numbers[
         4, s
     ] * math.pow(math.sin((longitude - coordinates[5, i]) * _TO_RADIANS / 2), two)
-    return sign * (DIAMETER_KM * math.asin(math.sqrt(min(1.0, half_chord))))
+    return scores.sign * (DIAMETER_KM * math.asin(math.sqrt(min(1.0, half_chord))))
 
 
-@njit(nogil=True, cache=True, inline="always")
-def measure_bound(kind, sign, key):
+@inlined
+def measure_bound(scores: ScoreTable, key):
     """Return a measure such that no event with a greater one has a key as small as this."""
+    kind, sign = scores.kind, scores.sign
     if kind == LINEAR or key == _INFINITY:
         return key
     score = sign * key  # a distance, not negative
     if kind == EUCLIDEAN:
+        # The root was rounded, so its square is a little off: go further by more than that, on the safe side.
         if sign > 0:
             return score * score * (1 + 1e-15) + 5e-324
         return -(score * score) * (1 - 1e-15) if score < 1e154 else -1e308
@@ -84,14 +133,13 @@ def measure_bound(kind, sign, key):
     return -(max(0.0, chord - ROOM) ** 2)
 
 
-@njit(nogil=True, cache=True)
-def measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given, first, last, measures):
+@kernel
+def measures_of_subscriptions(scores: ScoreTable, coordinates: Floats, i, first, last, measures: Floats) -> None:
     """Write the measures of event `i` for the subscriptions from `first` to `last` into the front of `measures`.
 
-    numbers      float64[:, :]  of subscriptions: one row a number, one column a subscription
     coordinates  float64[:, :]  of events: one row a coordinate, one column an event
-    given        float64[:]     the keys of the event, where they are given
     """
+    kind, width, numbers, given = scores.kind, scores.width, scores.numbers, scores.given
     count = last - first
     if kind == LINEAR:
         mode = coordinates[2 * width + 1, i]
@@ -100,8 +148,9 @@ def measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given,
                 measures[place] = given[first + place]
         elif mode == MIXED:
             for place in range(count):
-                measures[place] = linear_key(numbers, width, first + place, coordinates, i)
+                measures[place] = linear_key(scores, first + place, coordinates, i)
         else:
+            # Row by row, not subscription by subscription: the inner loop is over neighbours, several at once.
             value = coordinates[0, i]
             for place in range(count):
                 measures[place] = numbers[0, first + place] * value
@@ -125,14 +174,15 @@ def measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given,
             for place in range(count):
                 gap = value - numbers[row, first + place]
                 measures[place] += gap * gap
-    if sign < 0:
+    if scores.sign < 0:
         for place in range(count):
             measures[place] = -measures[place]
 
 
-@njit(nogil=True, cache=True)
-def measures_of_events(kind, sign, numbers, width, s, coordinates, first, count, given, is_plain, measures):
-    """Write the measures of the events from `first` on for one subscription."""
+@kernel
+def measures_of_events(scores: ScoreTable, s, coordinates: Floats, first, count, is_plain, measures: Floats) -> None:
+    """Write the measures of the events from `first` on for one subscription; `is_plain` if the mode of all is PLAIN."""
+    kind, width, numbers = scores.kind, scores.width, scores.numbers
     if kind == LINEAR:
         weight = numbers[0, s]
         for e in range(count):
@@ -145,9 +195,9 @@ def measures_of_events(kind, sign, numbers, width, s, coordinates, first, count,
             for e in range(count):
                 mode = coordinates[2 * width + 1, first + e]
                 if mode == MIXED:
-                    measures[e] = linear_key(numbers, width, s, coordinates, first + e)
+                    measures[e] = linear_key(scores, s, coordinates, first + e)
                 elif mode == GIVEN:
-                    measures[e] = given[s]
+                    measures[e] = scores.given[s]
     else:
         rows = width if kind == EUCLIDEAN else 3
         for e in range(count):
@@ -158,45 +208,45 @@ def measures_of_events(kind, sign, numbers, width, s, coordinates, first, count,
             for e in range(count):
                 gap = coordinates[row, first + e] - centre
                 measures[e] += weight * (gap * gap)
-    if sign < 0:
+    if scores.sign < 0:
         for e in range(count):
             measures[e] = -measures[e]
 
 
-@njit(nogil=True, cache=True)
-def keys_of_event(kind, sign, two, numbers, width, coordinates, i, given, keys):
+@kernel
+def keys_of_event(scores: ScoreTable, coordinates: Floats, i: int, keys: Floats) -> None:
     """Write the keys of event `i` for all subscriptions."""
-    measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given, 0, keys.size, keys)
-    if kind != LINEAR:
+    measures_of_subscriptions(scores, coordinates, i, 0, keys.size, keys)
+    if scores.kind != LINEAR:
         for s in range(keys.size):
             measure = keys[s]
-            keys[s] = (
-                measure if measure != measure else key_of(kind, sign, two, numbers, width, s, coordinates, i, measure)
-            )
+            keys[s] = measure if measure != measure else key_of(scores, s, coordinates, i, measure)
 
 
-@njit(nogil=True, cache=True)
-def measure_bounds(kind, sign, keys, bounds):
+@kernel
+def measure_bounds(scores: ScoreTable, keys: Floats, bounds: Floats) -> None:
     """Write the measure beyond which no event has a key as small as each of these."""
     for place in range(keys.size):
-        bounds[place] = measure_bound(kind, sign, keys[place])
+        bounds[place] = measure_bound(scores, keys[place])
 
 
 # -- A finite stream at once
 
 
-@njit(nogil=True, cache=True)
-def entries(keys, times, k, span, is_timed, until, lefts, rights, ats, causes):
+@kernel
+def entries(
+    keys: Floats, times: Floats, k: int, span: float, is_timed: bool, until: float, ats: Floats, causes: Integers
+) -> None:
     """Find when each event of a finite stream enters the best k of one subscription, if it ever does.
 
     keys    float64[:]  NaN: no score
     times   float64[:]  not falling
     until   float64     what leaves later than this does not leave any more
-    lefts, rights       int64[k]: room for the nearest better events before and after
     ats     float64[:]  written: when; NaN: never
     causes  int64[:]    written: the arrival with which it enters, the event itself or the one that made another leave
     """
     total = keys.size
+    lefts, rights = np.empty(k, np.int64), np.empty(k, np.int64)  # the nearest better events before and after
     for i in range(total):
         ats[i] = np.nan
         causes[i] = -1

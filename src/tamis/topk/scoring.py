@@ -14,11 +14,11 @@ from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.language.values import is_number
 from tamis.topk import kernels
 from tamis.topk.families import ONE, Family, Number
+from tamis.topk.kernels import Floats, ScoreTable
 from tamis.topk.scores import as_score, key, reader
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.topk.ranked import Ranked
 
-Floats = npt.NDArray[np.float64]
 _KINDS = {
     "shared": kernels.LINEAR,
     "linear": kernels.LINEAR,
@@ -59,8 +58,10 @@ class Group:
         self._readers = [None if term is ONE else reader(term, schema) for term in family.inputs]
         self.slots = 0
         """How many slots are or were in use; the arrays may be longer."""
-        self.numbers: Floats = np.full((self.rows, 0), math.nan)
-        self.given: Floats = np.zeros(0)
+        self.scores = ScoreTable(
+            self.kind, self.sign, self.width, TWO, np.full((self.rows, 0), math.nan), np.full(0, math.nan)
+        )
+        """What the compiled loops know of them; another one once it has grown."""
         self._ranked: list[Ranked | None] = []
         self._free: list[int] = []
         self._largest = np.zeros(self.width)
@@ -69,6 +70,11 @@ class Group:
 
     def __len__(self) -> int:
         return self.slots - len(self._free)
+
+    @property
+    def numbers(self) -> Floats:
+        """The numbers of its subscriptions, a column each."""
+        return self.scores.numbers
 
     def add(self, ranked: Ranked, numbers: tuple[Number, ...]) -> int:
         """Give a subscription a slot."""
@@ -93,8 +99,7 @@ class Group:
     def _grow(self, capacity: int) -> None:
         grown = np.full((self.rows, capacity), math.nan)
         grown[:, : self.numbers.shape[1]] = self.numbers
-        self.numbers = grown
-        self.given = np.full(capacity, math.nan)
+        self.scores = self.scores._replace(numbers=grown, given=np.full(capacity, math.nan))
 
     def _column(self, numbers: tuple[Number, ...]) -> list[float]:
         doubles = [float(number) for number in numbers]
@@ -160,14 +165,14 @@ class Group:
         coordinates[2 * width + 1, place] = kernels.GIVEN
         for slot in range(self.slots):
             ranked = self._ranked[slot]
-            self.given[slot] = math.nan if ranked is None else key(ranked, event, self._schema)
+            self.scores.given[slot] = math.nan if ranked is None else key(ranked, event, self._schema)
         return True
 
     def keys(self, event: Event) -> Floats:
         """Return the keys of an event for all slots."""
         self.read(event, self._scratch, 0)
         found = np.empty(self.slots)
-        kernels.keys_of_event(self.kind, self.sign, TWO, self.numbers, self.width, self._scratch, 0, self.given, found)
+        kernels.keys_of_event(self.scores, self._scratch, 0, found)
         return found
 
 

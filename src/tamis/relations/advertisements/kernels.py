@@ -1,81 +1,125 @@
-"""The compiled loop of overlaps: which trees can still be true without some predicates?
+"""Which trees can still be true without some predicates? The compiled loop of overlaps: count, then evaluate.
 
-Trees are rows, from the root down and from left to right. A row is true if at least `needs` of its operands are; a
-leaf, if its predicate is not among those that are false.
+A tree with too few leaves left is dismissed by a count of them (the counting algorithm, turned around: what is counted
+are the predicates that are false). The others are evaluated from the leaves up.
 """
 
-from numba import njit
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tamis.compilation import kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from tamis.ragged import Ragged
+
+PARENT, NEED, PREDICATE = range(3)
+"""The columns of a tree's rows."""
 
 
-@njit(nogil=True, cache=True)
+class Forest(NamedTuple):
+    """Filters as trees. Made by `segments.laid_out`, and never changed.
+
+    rows         Ragged of int32[:, 3]  the rows of each tree, from the root down and from left to right: the PARENT's
+                                        row, counted from the root; how many operands it NEEDs to be true; its
+                                        PREDICATE, -1 for a junction
+    owners       Ragged of int32        by predicate: the tree of each leaf that it is
+    least_hits   int32[:]               by tree: how many true leaves it needs at least
+    leaf_counts  int32[:]               by tree: how many leaves it has
+    """
+
+    rows: Ragged[np.int32]
+    owners: Ragged[np.int32]
+    least_hits: npt.NDArray[np.int32]
+    leaf_counts: npt.NDArray[np.int32]
+
+
+class Falsehoods(NamedTuple):
+    """The predicates that are false.
+
+    predicates  int32[:]  their numbers, each once
+    is_false    bool[:]   by predicate
+    """
+
+    predicates: npt.NDArray[np.int32]
+    is_false: npt.NDArray[np.bool_]
+
+
+class Scratch(NamedTuple):
+    """Room to work in.
+
+    hits   int32[:]  by tree: how many of its leaves are false; zeros before and after
+    trues  int32[:]  by row of one tree: how many of its operands are true; room for the largest tree
+    """
+
+    hits: npt.NDArray[np.int32]
+    trues: npt.NDArray[np.int32]
+
+
+@kernel
 def find_overlaps(
-    false_predicates,
-    is_false,
-    owner_starts,
-    owners,
-    hits,
-    least_hits,
-    leaf_counts,
-    is_there,
-    starts,
-    rows,
-    trues,
-    found,
-    order,
-    most,
-):
+    forest: Forest,
+    false: Falsehoods,
+    is_there: npt.NDArray[np.bool_],
+    scratch: Scratch,
+    is_found: npt.NDArray[np.bool_],
+    order: npt.NDArray[np.int32],
+) -> tuple[int, int, int]:
     """Mark trees that can be true without the false predicates; return how many were found, candidates, evaluated.
 
     Those come first of which no predicate is false. A tree that is marked already is not looked at again, so that the
     next call finds the next ones.
 
-    false_predicates  int32[:]     the predicates that are false
-    is_false          bool[:]      the same, by predicate
-    owner_starts      int64[:]     the leaves of predicate p are owners[owner_starts[p]:owner_starts[p + 1]]
-    owners            int32[:]     the tree of each leaf
-    hits              int32[:]     zeros, by tree; they are zeros again in the end
-    least_hits        int32[:]     by tree, how many true leaves it needs at least
-    leaf_counts       int32[:]     by tree, how many leaves it has
-    is_there          bool[:]      by tree, whether anybody is interested
-    starts            int64[:]     the rows of tree t are starts[t] to starts[t + 1]
-    rows              int32[:, 3]  the parent's row, how many operands are needed, the predicate of a leaf or -1
-    trues             int32[:]     room for the rows of the largest tree
-    found             bool[:]      by tree, updated in place
-    order             int32[:]     what was found, in the order in which it was
-    most              int64        how many are enough; `order` has room for them
+    is_there  bool[:]   by tree: whether anybody is interested
+    is_found  bool[:]   by tree: whether it is marked; updated in place
+    order     int32[:]  written: what was found, in the order in which it was; when it is full, that is enough
     """
-    for predicate in false_predicates:
+    owner_starts, owners = forest.owners.starts, forest.owners.values
+    hits, most = scratch.hits, len(order)
+    for predicate in false.predicates:
         for leaf in range(owner_starts[predicate], owner_starts[predicate + 1]):
             hits[owners[leaf]] += 1
     found_count, candidate_count, evaluated_count = 0, 0, 0
+    # First the trees without a false leaf, which are true as they stand; then those that have to be evaluated.
     for is_touched in (False, True):
-        for tree in range(len(least_hits)):
+        for tree in range(len(forest.least_hits)):
             if found_count == most:
                 break
-            if found[tree] or not is_there[tree] or (hits[tree] != 0) != is_touched:
+            if is_found[tree] or not is_there[tree] or (hits[tree] != 0) != is_touched:
                 continue
-            if least_hits[tree] + hits[tree] > leaf_counts[tree]:
-                continue
+            if forest.least_hits[tree] + hits[tree] > forest.leaf_counts[tree]:
+                continue  # too few leaves are left
             candidate_count += 1
-            is_true = not is_touched
             if is_touched:
                 evaluated_count += 1
-                begin, size = starts[tree], starts[tree + 1] - starts[tree]
-                for row in range(size):
-                    trues[row] = 0
-                for row in range(size - 1, -1, -1):
-                    predicate = rows[begin + row, 2]
-                    if predicate >= 0:
-                        is_true = not is_false[predicate]
-                    else:
-                        is_true = trues[row] >= rows[begin + row, 1]
-                    if is_true and row > 0:
-                        trues[rows[begin + row, 0]] += 1
-            if is_true:
-                found[tree] = True
+            if not is_touched or _is_true(forest.rows, tree, false.is_false, scratch.trues):
+                is_found[tree] = True
                 order[found_count] = tree
                 found_count += 1
-    for predicate in false_predicates:
+    # Only what was touched is cleaned, so that a query costs what it touches.
+    for predicate in false.predicates:
         for leaf in range(owner_starts[predicate], owner_starts[predicate + 1]):
             hits[owners[leaf]] = 0
     return found_count, candidate_count, evaluated_count
+
+
+@kernel
+def _is_true(trees: Ragged[np.int32], tree, is_false, trues):
+    """Is a tree true if all predicates are that are not false?"""
+    rows, begin = trees.values, trees.starts[tree]
+    size = trees.starts[tree + 1] - begin
+    for row in range(size):
+        trues[row] = 0
+    is_true = False
+    for row in range(size - 1, -1, -1):  # operands before their junction, the root last
+        predicate = rows[begin + row, PREDICATE]
+        if predicate >= 0:
+            is_true = not is_false[predicate]
+        else:
+            is_true = trues[row] >= rows[begin + row, NEED]
+        if is_true and row > 0:
+            trues[rows[begin + row, PARENT]] += 1
+    return is_true

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one
 from tamis.errors import BudgetError
 from tamis.language.expressions import FALSE, TRUE, And, AtLeast, Expression, Literal, Or
 from tamis.language.measures import least_hits
 from tamis.language.rewrites.monotone import leaf_count, leaves_of, monotone
+from tamis.ragged import Ragged
 from tamis.relations.advertisements import kernels
 from tamis.relations.advertisements.disjoint import MOST_LEAVES, Effort, alternatives
+from tamis.relations.advertisements.kernels import Falsehoods, Forest, Scratch
 from tamis.relations.advertisements.predicates import Predicates
 
 if TYPE_CHECKING:
@@ -48,6 +49,44 @@ def laid_out_form(expression: Expression) -> Expression:
     return tree if leaf_count(tree) <= MOST_LEAVES else TRUE
 
 
+def laid_out(filters: list[Expression], predicates: Predicates) -> Forest:
+    """Lay filters out as trees, whose predicates are given numbers."""
+    row_counts: list[int] = []
+    rows: list[tuple[int, int, int]] = []
+    owners: list[int] = []
+    used: list[int] = []
+    needed: list[int] = []
+    leaf_counts: list[int] = []
+    for number, expression in enumerate(filters):
+        tree = laid_out_form(expression)
+        begin = len(rows)
+        stack: list[tuple[Expression, int]] = [(tree, 0)]
+        while stack:
+            node, parent = stack.pop()
+            row = len(rows) - begin
+            if isinstance(node, And | Or | AtLeast):
+                need = len(node.children) if isinstance(node, And) else 1
+                rows.append((parent, node.count if isinstance(node, AtLeast) else need, -1))
+                stack.extend((child, row) for child in reversed(node.children))
+            elif isinstance(node, Literal):
+                rows.append((parent, 0 if node.value is True else 1, -1))
+            else:
+                predicate = predicates.number(node)
+                rows.append((parent, 0, predicate))
+                owners.append(number)
+                used.append(predicate)
+        row_counts.append(len(rows) - begin)
+        # A filter that is never true would pass for one that needs no hits.
+        needed.append(least_hits(tree) if tree != FALSE else len(rows) + 1)
+        leaf_counts.append(0 if isinstance(tree, Literal) else len(leaves_of(tree)))
+    return Forest(
+        rows=Ragged.of_counts(np.array(row_counts, np.int64), np.array(rows, np.int32).reshape(-1, 3)),
+        owners=Ragged.grouped(np.array(used, np.int64), np.array(owners, np.int32), len(predicates)),
+        least_hits=np.array(needed, np.int32),
+        leaf_counts=np.array(leaf_counts, np.int32),
+    )
+
+
 class Segment:
     """Filters laid out for the compiled loop, in the order in which they were added."""
 
@@ -57,45 +96,10 @@ class Segment:
         self._context = context
         self._predicates = Predicates(context)
         self.candidate_count = self.evaluated_count = 0
-        starts = [0]
-        rows: list[tuple[int, int, int]] = []
-        owners: list[int] = []
-        used: list[int] = []
-        needed: list[int] = []
-        leaf_counts: list[int] = []
-        for number, expression in enumerate(filters):
-            tree = laid_out_form(expression)
-            begin = len(rows)
-            stack: list[tuple[Expression, int]] = [(tree, 0)]
-            while stack:
-                node, parent = stack.pop()
-                row = len(rows) - begin
-                if isinstance(node, And | Or | AtLeast):
-                    need = len(node.children) if isinstance(node, And) else 1
-                    rows.append((parent, node.count if isinstance(node, AtLeast) else need, -1))
-                    stack.extend((child, row) for child in reversed(node.children))
-                elif isinstance(node, Literal):
-                    rows.append((parent, 0 if node.value is True else 1, -1))
-                else:
-                    predicate = self._predicates.number(node)
-                    rows.append((parent, 0, predicate))
-                    owners.append(number)
-                    used.append(predicate)
-            starts.append(len(rows))
-            # A filter that is never true would pass for one that needs no hits.
-            needed.append(least_hits(tree) if tree != FALSE else len(rows) + 1)
-            leaf_counts.append(0 if isinstance(tree, Literal) else len(leaves_of(tree)))
-        self._starts = np.array(starts, np.int64)
-        self._rows = np.array(rows, np.int32).reshape(-1, 3)
-        order = np.argsort(np.array(used, np.int64), kind="stable")
-        self._owners = np.array(owners, np.int32)[order]
-        count = len(self._predicates)
-        self._owner_starts = np.concatenate([[0], np.cumsum(np.bincount(used, minlength=count))]).astype(np.int64)
-        self._least_hits = np.array(needed, np.int32)
-        self._leaf_counts = np.array(leaf_counts, np.int32)
+        self._forest = laid_out(filters, self._predicates)
         self._is_there = np.ones(len(keys), np.bool_)
-        self._hits = np.zeros(len(keys), np.int32)
-        self._trues = np.zeros(int(np.diff(self._starts).max(initial=1)), np.int32)
+        largest = int(self._forest.rows.counts.max(initial=1))
+        self._scratch = Scratch(np.zeros(len(keys), np.int32), np.zeros(largest, np.int32))
         self._predicates.sort()
 
     def __len__(self) -> int:
@@ -145,20 +149,7 @@ class Segment:
         is_false[false] = True
         order = np.empty(most, np.int32)
         count, candidates, evaluated = kernels.find_overlaps(
-            false,
-            is_false,
-            self._owner_starts,
-            self._owners,
-            self._hits,
-            self._least_hits,
-            self._leaf_counts,
-            self._is_there,
-            self._starts,
-            self._rows,
-            self._trues,
-            found,
-            order,
-            most,
+            self._forest, Falsehoods(false, is_false), self._is_there, self._scratch, found, order
         )
         self.candidate_count += candidates
         self.evaluated_count += evaluated

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.language.expressions import TRUE
+from tamis.ragged import Ragged
 from tamis.topk.base import Algorithm
-from tamis.topk.block.rankings import Found, Integers, Log, Rankings
+from tamis.topk.block.rankings import Found, Log, Rankings
 from tamis.topk.families import Family, recognised
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.topk.base import Arrival, Report
+    from tamis.topk.kernels import Integers
     from tamis.topk.ranked import Ranked
 
 LOG_LENGTH = 4096
@@ -153,15 +155,15 @@ class Block(Algorithm):
     def _log(self) -> Log:
         return Log(self._numbers[: self._count], self._times[: self._count])
 
-    def _passing(self, handles: Integers, places: Integers) -> dict[int, tuple[Integers, Integers, Integers]]:
-        """Return, by group, the slots of handles; the events of slot j are those from start j to start j + 1."""
+    def _passing(self, handles: Integers, places: Integers) -> dict[int, tuple[Integers, Ragged[np.int64]]]:
+        """Return, by group, the slots of handles, and the places of each slot's events."""
         found = {}
         owners, slots = self._owners[handles], self._slots[handles]
         for owner in np.unique(owners).tolist():
             is_here = owners == owner
             order = np.argsort(slots[is_here], kind="stable")
             distinct, counts = np.unique(slots[is_here], return_counts=True)
-            found[owner] = distinct, np.concatenate([[0], np.cumsum(counts)]), places[is_here][order]
+            found[owner] = distinct, Ragged.of_counts(counts, places[is_here][order])
         return found
 
     def _settle_some(self) -> None:

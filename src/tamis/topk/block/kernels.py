@@ -1,22 +1,35 @@
-"""The compiled loops of rankings in arrays.
+"""How are many rankings brought up to date at once? The compiled loops of sliding-window top-k over columns.
 
 A ranking is a slice of the pool, sorted by rank; its first k events are the best. A subscription has seen the events of
 the log up to some place. Those of them that are not among its best wait there, all below its k-th best: so an arrival
 concerns the best k alone, and when one of these leaves, what waits is compared with the one that would follow it.
+
+    log       . . . . . . . . . . . . . . . . . . . . . . .
+              |merged           |seen             |count
+              '- in the ranking '- waits: compared '- is compared now
+                 or gone           with the best k
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+import numpy.typing as npt
 
+from tamis.compilation import borrowed, inlined, kernel
+from tamis.ragged import Ragged
 from tamis.topk.kernels import (
     GEOGRAPHIC,
     LINEAR,
     PLAIN,
     ROOM,
+    Edges,
+    Flags,
+    Floats,
+    Integers,
+    ScoreTable,
     key_of,
     measure_bound,
     measures_of_events,
@@ -25,16 +38,184 @@ from tamis.topk.kernels import (
 
 _INFINITY = np.inf
 _TOGETHER = 32
-_MANY = 1024
+"""So many measures are compared at once; a branch for each would cost more than looking at a few too many."""
+_SETTLED_AT_ONCE = 1024
 """So many waiting events are settled rather than looked through, roughly."""
+WRITTEN, LACKING = 0, 1
+"""The places of `Reports.state`."""
 
 
-@njit(nogil=True, cache=True)
-def due_slots(dues, is_timed, time, position, found):
+# -- Tables
+
+
+class SlotTable(NamedTuple):
+    """What is known of every ranking, a row a slot. Made and grown by `block.tables`.
+
+    handles    int64[:]     whose ranking it is, -1 for a slot that is free
+    ks         int64[:]     how many are the best
+    spans      float64[:]   how long an event stays in the window: seconds, or a number of events
+    positions  int64[:]     with a filter: how many events have passed it
+    cursors    int64[:]     without a filter: the first place of the log that waits or has not been seen; with one: how
+                            many of the events of the last run wait no longer
+    checked    int64[:]     how many of its waiting events it has compared with its best k
+    offsets    int64[:]     where its slice of the pool begins
+    sizes      int64[:]     how many candidates are there
+    rooms      int64[:]     how many there is room for
+    limits     int64[:]     with more candidates than this it is pruned
+    counts     int64[:]     with a filter: how many events wait
+    waiting    int32[:, :]  with a filter: their places in the log, a row a slot
+    edges      Edges        its k-th best, and its next departure
+
+    Slices of the pool do not overlap; `sizes` is at most `rooms`; the first `counts` of a row of `waiting` rise. All
+    have room for the same slots.
+    """
+
+    handles: Integers
+    ks: Integers
+    spans: Floats
+    positions: Integers
+    cursors: Integers
+    checked: Integers
+    offsets: Integers
+    sizes: Integers
+    rooms: Integers
+    limits: Integers
+    counts: Integers
+    waiting: npt.NDArray[np.int32]
+    edges: Edges
+
+
+class Candidates(NamedTuple):
+    """Events in order of rank: the pool, where each ranking has a slice; or one ranking that is being worked on.
+
+    keys     float64[:]  within a ranking they never fall, and of equal keys the younger event is first
+    numbers  int64[:]    which event it is; younger events have greater numbers
+    leaves   float64[:]  when it leaves the window: at this time, or with the arrival at this position
+    entered  bool[:]     whether it has been among the best k
+
+    All have the same length. Made by `block.tables.candidates`.
+    """
+
+    keys: Floats
+    numbers: Integers
+    leaves: Floats
+    entered: Flags
+
+
+class Events(NamedTuple):
+    """The log: the events that came since all rankings were last brought up to date, in order of arrival.
+
+    numbers      int64[:]       which event it is; they rise
+    times        float64[:]     when it came; they do not fall
+    coordinates  float64[:, :]  what the scores of the family read of it, a column an event; there may be more columns
+    """
+
+    numbers: Integers
+    times: Floats
+    coordinates: Floats
+
+
+class Goal(NamedTuple):
+    """How far rankings are brought up to date, beyond the end of the log.
+
+    until         float  let leave what leaves before this time,
+    is_inclusive  bool   or then too
+    settle_to     int    whatever waits before this place of the log takes its place in the ranking; -1: nothing does
+    """
+
+    until: float
+    is_inclusive: bool
+    settle_to: int
+
+
+class Task(NamedTuple):
+    """Which rankings are brought up to date, with what, and how far.
+
+    slots    int64[:]  whose
+    passing  Ragged    with filters: the places in the log of the events of each of `slots`; without: no lists
+    is_open  bool      whether there are no filters, so that each ranking sees the whole log from its cursor on
+    goal     Goal      how far
+    """
+
+    slots: Integers
+    passing: Ragged[np.int64]
+    is_open: bool
+    goal: Goal
+
+
+class Workspace(NamedTuple):
+    """Room to work in, for one ranking at a time. Made by `block.tables.workspace`.
+
+    ranking      Candidates  the ranking at hand; room for the largest slice of the pool and the whole log
+    measures     float64[:]  by event: its measure; NaN: it does not wait, it is in the ranking or has no score
+    best         float64[:]  room for the k smallest measures
+    youngest     int64[:]    room for the k greatest numbers
+    kept_keys    float64[:]  room for the keys of a log, and `kept_places` for their places
+    kept_places  int64[:]
+    """
+
+    ranking: Candidates
+    measures: Floats
+    best: Floats
+    youngest: Integers
+    kept_keys: Floats
+    kept_places: Integers
+
+
+class Reports(NamedTuple):
+    """Who entered the best k, where and when, a row each. Made by `block.tables.reports`.
+
+    steps    int64[:]    the place of the log with whose arrival it happened
+    ats      float64[:]  when
+    owners   int64[:]    the slot
+    numbers  int64[:]    the event
+    state    int64[2]    WRITTEN: how many rows are; LACKING: the room that a ranking lacks in the pool
+    """
+
+    steps: Integers
+    ats: Floats
+    owners: Integers
+    numbers: Integers
+    state: Integers
+
+
+class View(NamedTuple):
+    """One ranking before a run, and what it sees of the log: events 0 to `count`, those of the log that are its own.
+
+    s         int      its slot; k, span and is_timed are those of the slot
+    size      int      how many candidates it has; bound and due are its edges
+    seen      int      how many of its events it has compared with its best k before: they wait
+    is_open   bool     whether event e is at the place `first + e` of the log, or at `places[first + e]`
+    is_plain  bool     whether all events of the log are added up in doubles
+    position  float    where event 0 stands in its stream
+    """
+
+    s: int
+    k: int
+    span: float
+    is_timed: bool
+    size: int
+    bound: float
+    due: float
+    seen: int
+    is_open: bool
+    is_plain: bool
+    first: int
+    count: int
+    position: float
+    places: Integers
+
+
+# -- An arrival
+
+
+@kernel
+def due_slots(edges: Edges, slot_count: int, time: float, position: float, found: Integers) -> tuple[int, float]:
     """Find the subscriptions that something leaves before `time`, or at `position`; return how many, and the next."""
+    dues, is_timed = edges.dues, edges.is_timed
     count = 0
     soonest = _INFINITY
-    for s in range(dues.size):
+    for s in range(slot_count):
         if dues[s] < (time if is_timed[s] else position + 0.5):
             found[count] = s
             count += 1
@@ -43,24 +224,24 @@ def due_slots(dues, is_timed, time, position, found):
     return count, soonest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def note_arrival(
-    slots, i, kind, sign, numbers, width, coordinates, given, bounds, dues, is_timed, positions, waiting, counts, found
-):
+    slots: Integers, i: int, scores: ScoreTable, coordinates: Floats, table: SlotTable, found: Integers
+) -> int:
     """Note an arrival for those whose filter it passes; find those that it may interest, or that have no room to wait.
 
-    slots      int64[:]     whose filter the event passes
-    positions  int64[:]     how many events have passed the filter of each subscription
-    waiting    int32[:, :]  the events that passed since the ranking was last looked at, a row a subscription
-    counts     int64[:]     how many those are
+    slots  int64[:]  whose filter the event passes
+    found  int64[:]  written: those of them that have to look at it now; the number of them is returned
     """
+    waiting, counts, positions = table.waiting, table.counts, table.positions
+    bounds, dues, is_timed = table.edges.bounds, table.edges.dues, table.edges.is_timed
     found_count = 0
     measure = np.empty(1)
     for s in slots:
         waiting[s, counts[s]] = i
         counts[s] += 1
         positions[s] += 1
-        measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given, s, s + 1, measure)
+        measures_of_subscriptions(scores, coordinates, i, s, s + 1, measure)
         is_leaving = not is_timed[s] and dues[s] <= positions[s]
         if measure[0] <= bounds[s] or is_leaving or counts[s] == waiting.shape[1]:
             found[found_count] = s
@@ -68,288 +249,449 @@ def note_arrival(
     return found_count
 
 
-@njit(nogil=True, cache=True)
-def forget_waiting(slots, done, waiting, counts):
-    """Remove from the waiting lists of `slots` the first `done[s]` events each."""
+@kernel
+def forget_waiting(slots: Integers, table: SlotTable) -> None:
+    """Remove from the waiting lists of `slots` what waits no longer: as many events as their cursors say."""
+    waiting, counts, cursors = table.waiting, table.counts, table.cursors
     for s in slots:
-        count = counts[s] - done[s]
+        done = cursors[s]
+        count = counts[s] - done
         for place in range(count):
-            waiting[s, place] = waiting[s, place + done[s]]
+            waiting[s, place] = waiting[s, place + done]
         counts[s] = count
 
 
-@njit(nogil=True, cache=True)
+# -- Rankings up to date
+
+
+@inlined
 def run(
-    slots, begin, end, starts, events, settle_to,
-    kind, sign, two, numbers, width, coordinates, given,
-    event_numbers, event_times, until, is_inclusive,
-    ks, spans, is_timed, positions, cursors, checked,
-    offsets, sizes, rooms, limits, bounds, dues,
-    keys, members, leaves, entered,
-    measures, s_keys, s_members, s_leaves, s_entered, best, heap, kept_keys, kept_places,
-    steps, ats, owners, reported, state,
-):  # fmt: skip
+    task: Task,
+    begin: int,
+    scores: ScoreTable,
+    events: Events,
+    table: SlotTable,
+    pool: Candidates,
+    work: Workspace,
+    reports: Reports,
+) -> int:
     """Bring rankings up to date: take the events that each has not seen yet, and let leave what leaves meanwhile.
 
-    slots, begin, end     whom: slots[begin:end]
-    starts, events        the events of slots[j] are events[starts[j]:starts[j + 1]], places in the log;
-                          where `starts` is empty, they are all from cursors[s] on, and `events` is their end
-    settle_to             whatever waits before this place of the log takes its place in the ranking; -1: nothing has to
-    checked               how many of its events a ranking has seen: they are not among the best k, but wait
-    until, is_inclusive   afterwards let leave what leaves before this time, or then too
-    offsets to limits     a ranking's slice of the pool, its size, its room, and when it is to be pruned
-    keys to entered       the pool
-    measures to kept_places         room to work in; s_* is the ranking at hand
-    steps, ats, owners, reported    written: who entered where and when
-    state                 state[0]: how many reports there are; state[1]: the room that a ranking lacks
-
-    Returns the j up to which all is done. If that is not `end`, slots[j] lacks room (in the pool, if state[1] > 0, or
-    for reports), is as it was before, and wants to be run again.
+    Returns the place among `task.slots`, from `begin` on, up to which all is done. If that is not the end, the slot
+    there lacks room (in the pool, if `reports.state[LACKING]` is not 0, or for reports), is as it was before, and wants
+    to be run again.
     """
-    is_open = starts.size == 0
-    is_plain = True
-    if kind == LINEAR:
-        for i in range(event_times.size):
-            is_plain = is_plain and coordinates[2 * width + 1, i] == PLAIN
-    for j in range(begin, end):
-        s = slots[j]
-        k, span, timed = ks[s], spans[s], is_timed[s]
-        size = sizes[s]
-        # Its events have the places first + e of the log, or events[first + e].
-        if is_open:
-            first = cursors[s]
-            count = events[0] - first
-            position = np.float64(event_numbers[first]) if count > 0 else 0.0
-        else:
-            first = starts[j]
-            count = starts[j + 1] - first
-            position = np.float64(positions[s] - count + 1)
-        seen = checked[s]
-        # To look through what waits at each departure, or to settle it: that depends on how often something leaves.
-        many = _MANY if timed else min(4 * _MANY, max(_MANY >> 2, np.int64(28 * math.sqrt(span))))
-        report = state[0]
-        state[1] = 0
-        if report + count + size > steps.size:
+    is_plain = _is_plain(scores, events)
+    state = reports.state
+    for j in range(begin, task.slots.size):
+        view = _seen_by(j, task, events, table, is_plain)
+        s, k = view.s, view.k
+        state[LACKING] = 0
+        # Each event it sees may enter on arrival, and each it has may enter when another leaves.
+        if state[WRITTEN] + view.count + table.sizes[s] > reports.steps.size:
             return j
-        offset = offsets[s]
-        for r in range(size):
-            s_keys[r] = keys[offset + r]
-            s_members[r] = members[offset + r]
-            s_leaves[r] = leaves[offset + r]
-            s_entered[r] = entered[offset + r]
-        worst = s_keys[k - 1] if size >= k else _INFINITY
-        bound = bounds[s]
-        due = dues[s]
-        _measure(
-            kind, sign, numbers, width, s, coordinates, given, is_plain, is_open, events, first, seen, count, measures
-        )
-        is_measured = seen == 0  # the events that wait are measured only if somebody asks for them
-        merged = 0
-        e = seen
-        while True:
-            # How many events come before the next departure?
-            stop = count
-            if due < _INFINITY:
-                if timed:
-                    stop = _first_after(event_times, events, first, is_open, e, count, due)
-                else:
-                    stop = min(count, np.int64(due - position) + 1)
-
-            # Who of them is one of the best k at once? Mostly nobody, so many are looked at together.
-            while e + _TOGETHER <= stop:
-                is_any = False
-                for w in range(e, e + _TOGETHER):
-                    is_any |= measures[w] <= bound
-                if is_any:
-                    break
-                e += _TOGETHER
-            while e < stop and not measures[e] <= bound:
-                e += 1
-            if e < stop:
-                i = first + e if is_open else events[first + e]
-                key = key_of(kind, sign, two, numbers, width, s, coordinates, i, measures[e])
-                if key <= worst:
-                    leaving = event_times[i] + span if timed else position + e + span
-                    size = _inserted(key, event_numbers[i], leaving, True, s_keys, s_members, s_leaves, s_entered, size)
-                    measures[e] = np.nan  # it does not wait
-                    steps[report], ats[report], owners[report], reported[report] = (
-                        i, event_times[i], s, event_numbers[i],
-                    )  # fmt: skip
-                    report += 1
-                    if size >= k:
-                        worst = s_keys[k - 1]
-                        bound = measure_bound(kind, sign, worst)
-                    due = _soonest(s_leaves, min(k, size))
-                e += 1
-                continue
-
-            # Does something leave here?
-            step = 0
-            if timed:
-                clock = at = due
-                if e < count:
-                    is_leaving = due < event_times[first + e if is_open else events[first + e]]
-                else:
-                    is_leaving = due < until or (is_inclusive and due <= until)
-            else:
-                is_leaving = False
-                clock = at = 0.0
-                if e > 0:
-                    clock = position + (e - 1)
-                    step = first + e - 1 if is_open else events[first + e - 1]
-                    at = event_times[step]
-                    is_leaving = due <= clock
-            if not is_leaving and settle_to < 0:
-                break
-
-            if not is_measured:
-                is_measured = True
-                _measure(
-                    kind, sign, numbers, width, s, coordinates, given, is_plain, is_open, events, first, 0, seen,
-                    measures,
-                )  # fmt: skip
-                _strike_out(event_numbers, events, first, is_open, count, s_members, size, measures)
-
-            if is_leaving:
-                size = _without_departed(clock, s_keys, s_members, s_leaves, s_entered, size)
-                while merged < e:  # what has left the window does not wait any more
-                    i = first + merged if is_open else events[first + merged]
-                    if (event_times[i] + span if timed else position + merged + span) > clock:
-                        break
-                    merged += 1
-                if size >= k:
-                    worst = s_keys[k - 1]
-                    bound = measure_bound(kind, sign, worst)
-                    for w in range(merged, e):
-                        if measures[w] <= bound:
-                            i = first + w if is_open else events[first + w]
-                            key = key_of(kind, sign, two, numbers, width, s, coordinates, i, measures[w])
-                            if key <= worst:
-                                leaving = event_times[i] + span if timed else position + w + span
-                                size = _inserted(
-                                    key, event_numbers[i], leaving, False,
-                                    s_keys, s_members, s_leaves, s_entered, size,
-                                )  # fmt: skip
-                                measures[w] = np.nan
-                                worst = s_keys[k - 1]
-                                bound = measure_bound(kind, sign, worst)
-
-            # What waits takes its place: all that has to; or, if something leaves, all that is needed, or half of it
-            # where there is much to look through.
-            if not is_leaving:
-                settled = min(e, settle_to - first) if is_open else e
-            elif size < k:
-                settled = e
-            else:
-                settled = merged + ((e - merged) >> 1) if e - merged >= many else merged
-            if settled > merged:
-                kept = _undominated(kind, k, measures, merged, settled, e, best, kept_places)
-                for q in range(kept):
-                    w = kept_places[q]
-                    i = first + w if is_open else events[first + w]
-                    kept_keys[q] = key_of(kind, sign, two, numbers, width, s, coordinates, i, measures[w])
-                merged = settled
-                _sort(kept_keys, kept_places, kept)
-                size = _joined(
-                    kept_keys, kept_places, kept, event_numbers, event_times, events, first, is_open, span, timed,
-                    position, s_keys, s_members, s_leaves, s_entered, size,
-                )  # fmt: skip
-            if not is_leaving:
-                break
-
-            if timed:  # with the first event after it, whether the subscription sees that or not
-                step = _first_after(event_times, events, 0, True, 0, event_times.size, clock)
-            for r in range(min(k, size)):
-                if not s_entered[r]:
-                    s_entered[r] = True
-                    steps[report], ats[report], owners[report], reported[report] = step, at, s, s_members[r]
-                    report += 1
-            worst = s_keys[k - 1] if size >= k else _INFINITY
-            bound = measure_bound(kind, sign, worst)
-            due = _soonest(s_leaves, min(k, size))
-
-        if size > limits[s] or size > rooms[s]:
-            size = _pruned(k, s_keys, s_members, s_leaves, s_entered, size, heap)
-            if size > rooms[s]:
-                state[1] = size
+        _copy(pool, table.offsets[s], work.ranking, 0, table.sizes[s])
+        size, merged, written, bound, due = _caught_up(view, task.goal, scores, events, work, reports)
+        if size > table.limits[s] or size > table.rooms[s]:
+            size = _pruned(work.ranking, size, k, work.youngest)
+            if size > table.rooms[s]:
+                state[LACKING] = size  # nothing is written yet, so all of it can be done again
                 return j
-            limits[s] = size + max(8, (size - k) >> 1)
-        for r in range(size):
-            keys[offset + r] = s_keys[r]
-            members[offset + r] = s_members[r]
-            leaves[offset + r] = s_leaves[r]
-            entered[offset + r] = s_entered[r]
-        sizes[s] = size
-        bounds[s] = bound
-        dues[s] = due
-        checked[s] = count - merged
-        cursors[s] = first + merged if is_open else merged
-        state[0] = report
-    return end
+            table.limits[s] = size + max(8, (size - k) >> 1)
+        _copy(work.ranking, 0, pool, table.offsets[s], size)
+        table.sizes[s] = size
+        table.edges.bounds[s] = bound
+        table.edges.dues[s] = due
+        table.checked[s] = view.count - merged
+        table.cursors[s] = view.first + merged if view.is_open else merged
+        state[WRITTEN] = written
+    return task.slots.size
+
+
+def run_tables(
+    task: Task,
+    begin: int,
+    scores: ScoreTable,
+    events: Events,
+    table: SlotTable,
+    pool: Candidates,
+    work: Workspace,
+    reports: Reports,
+) -> int:
+    """Do what `run` does; called from Python, this is faster.
+
+    A call with tuples of some 40 arrays takes 10 microseconds until the types of all are recognised, one with the same
+    arrays side by side takes 3; and a single event that concerns few subscriptions takes 40 in all.
+    """
+    return _run_columns(
+        *task[:1], *task.passing, task.is_open, *task.goal, begin, *scores, *events, *table[:-1], *table.edges,
+        *pool, *work.ranking, *work[1:], *reports,
+    )  # fmt: skip
+
+
+@kernel
+def _run_columns(
+    slots, starts, places, is_open, until, is_inclusive, settle_to, begin,
+    kind, sign, width, two, numbers, given, event_numbers, times, coordinates,
+    handles, ks, spans, positions, cursors, checked, offsets, sizes, rooms, limits, counts, waiting,
+    bounds, dues, is_timed,
+    pool_keys, pool_numbers, pool_leaves, pool_entered, own_keys, own_numbers, own_leaves, own_entered,
+    measures, best, youngest, kept_keys, kept_places, steps, ats, owners, reported, state,
+):  # fmt: skip
+    """Put the columns of tables together again, and run: see `run_tables` for why there are so many."""
+    slot_table = SlotTable(
+        handles, ks, spans, positions, cursors, checked, offsets, sizes, rooms, limits, counts, waiting,
+        Edges(bounds, dues, is_timed),
+    )  # fmt: skip
+    own = Candidates(own_keys, own_numbers, own_leaves, own_entered)
+    return run(
+        borrowed(Task(slots, Ragged(starts, places), is_open, Goal(until, is_inclusive, settle_to))),
+        begin,
+        borrowed(ScoreTable(kind, sign, width, two, numbers, given)),
+        borrowed(Events(event_numbers, times, coordinates)),
+        borrowed(slot_table),
+        borrowed(Candidates(pool_keys, pool_numbers, pool_leaves, pool_entered)),
+        borrowed(Workspace(own, measures, best, youngest, kept_keys, kept_places)),
+        borrowed(Reports(steps, ats, owners, reported, state)),
+    )
+
+
+@kernel
+def _is_plain(scores: ScoreTable, events: Events):
+    """Are the scores of all events added up in doubles, so that no mode has to be looked at?"""
+    is_plain = True
+    if scores.kind == LINEAR:
+        modes = events.coordinates[2 * scores.width + 1]
+        for i in range(events.times.size):
+            is_plain = is_plain and modes[i] == PLAIN
+    return is_plain
+
+
+@inlined
+def _seen_by(j, task: Task, events: Events, table: SlotTable, is_plain):
+    """Return what the j-th slot of a task sees of the log."""
+    s = task.slots[j]
+    if task.is_open:
+        first = table.cursors[s]
+        count = events.times.size - first
+        position = np.float64(events.numbers[first]) if count > 0 else 0.0
+    else:
+        first = task.passing.starts[j]
+        count = task.passing.starts[j + 1] - first
+        position = np.float64(table.positions[s] - count + 1)
+    edges = table.edges
+    return View(
+        s, table.ks[s], table.spans[s], edges.is_timed[s], table.sizes[s], edges.bounds[s], edges.dues[s],
+        table.checked[s], task.is_open, is_plain, first, count, position, task.passing.values,
+    )  # fmt: skip
+
+
+@inlined
+def _caught_up(
+    view: View, goal: Goal, scores: ScoreTable, events: Events, work: Workspace, reports: Reports
+) -> tuple[int, int, int, float, float]:
+    """Let one ranking, which is in the workspace, see its events up to the end of the log, departures included.
+
+    Returns its size, how many of its events wait no longer, how many reports are written, its bound and its next due.
+    """
+    s, k = view.s, view.k
+    ranking, measures = work.ranking, work.measures
+    size, bound, due, seen = view.size, view.bound, view.due, view.seen
+    worst = ranking.keys[k - 1] if size >= k else _INFINITY
+    written = reports.state[WRITTEN]
+    _measure(view, scores, events, seen, view.count, measures)
+    is_measured = seen == 0  # the events that wait are measured only if somebody asks for them
+    merged = 0
+    e = seen
+    while True:
+        # Arrivals up to the next departure. Mostly none of them is among the best k, and all of them just wait.
+        stop = _first_after_departure(view, events, e, due)
+        e = _next_within(measures, bound, e, stop)
+        if e < stop:
+            i = _place(view, e)
+            key = key_of(scores, s, events.coordinates, i, measures[e])
+            if key <= worst:  # the measure alone does not decide: its bound has a little room
+                number = events.numbers[i]
+                size = _inserted(ranking, size, key, number, _leaving(view, events, e), True)
+                measures[e] = np.nan  # it does not wait
+                written = _report(reports, written, i, events.times[i], s, number)
+                worst = ranking.keys[k - 1] if size >= k else _INFINITY
+                bound = measure_bound(scores, worst)
+                due = _soonest(ranking, min(k, size))
+            e += 1
+            continue
+
+        is_leaving, clock, at, step = _departure(view, goal, events, e, due)
+        if not is_leaving and goal.settle_to < 0:
+            break
+        if not is_measured:
+            is_measured = True
+            _measure(view, scores, events, 0, seen, measures)
+            _strike_out(view, events, ranking, size, measures)
+        if is_leaving:
+            size = _without_departed(ranking, size, clock)
+            merged = _first_staying(view, events, merged, e, clock)
+            if size >= k:
+                size = _with_promoted(view, scores, events, work, merged, e, size)
+
+        # What waits takes its place: all that has to; or, if something leaves, all that is needed, or half of it where
+        # there is much to look through.
+        if not is_leaving:
+            settled = min(e, goal.settle_to - view.first) if view.is_open else e
+        elif size < k:
+            settled = e
+        else:
+            settled = merged + ((e - merged) >> 1) if e - merged >= _too_many(view) else merged
+        if settled > merged:
+            size = _with_settled(view, scores, events, work, merged, settled, e, size)
+            merged = settled
+        if not is_leaving:
+            break
+
+        if view.is_timed:  # with the first event after it, whether the subscription sees that or not
+            step = _first_after(events.times, clock)
+        written = _report_entered(ranking, min(k, size), step, at, s, reports, written)
+        worst = ranking.keys[k - 1] if size >= k else _INFINITY
+        bound = measure_bound(scores, worst)
+        due = _soonest(ranking, min(k, size))
+    return size, merged, written, bound, due
 
 
 # -- The steps of it
 
 
-@njit(nogil=True, cache=True)
-def _first_after(event_times, events, first, is_open, low, high, time):
-    """Return which is the first of a subscription's events from `low` to `high` that comes after a time."""
+@inlined
+def _place(view: View, e):
+    """Return where its event `e` is in the log."""
+    return view.first + e if view.is_open else view.places[view.first + e]
+
+
+@inlined
+def _leaving(view: View, events: Events, e):
+    """Return when its event `e` leaves the window: a time, or the position of the arrival that makes it leave."""
+    return events.times[_place(view, e)] + view.span if view.is_timed else view.position + e + view.span
+
+
+@inlined
+def _copy(source: Candidates, source_begin, target: Candidates, target_begin, size):
+    """Copy so many candidates from one table into another."""
+    for r in range(size):
+        target.keys[target_begin + r] = source.keys[source_begin + r]
+        target.numbers[target_begin + r] = source.numbers[source_begin + r]
+        target.leaves[target_begin + r] = source.leaves[source_begin + r]
+        target.entered[target_begin + r] = source.entered[source_begin + r]
+
+
+@inlined
+def _report(reports: Reports, written, step, at, owner, number):
+    """Write a report; return how many there are now."""
+    reports.steps[written] = step
+    reports.ats[written] = at
+    reports.owners[written] = owner
+    reports.numbers[written] = number
+    return written + 1
+
+
+@inlined
+def _report_entered(ranking: Candidates, count, step, at, owner, reports: Reports, written):
+    """Report those of the best that have not been among them before; return how many reports there are now."""
+    for r in range(count):
+        if not ranking.entered[r]:
+            ranking.entered[r] = True
+            written = _report(reports, written, step, at, owner, ranking.numbers[r])
+    return written
+
+
+@inlined
+def _too_many(view: View):
+    """Return how many waiting events are settled rather than looked through.
+
+    To look through what waits at each departure, or to settle it: that depends on how often something leaves, which for
+    a window of n events is about every n / k arrivals.
+    """
+    if view.is_timed:
+        return _SETTLED_AT_ONCE
+    return min(4 * _SETTLED_AT_ONCE, max(_SETTLED_AT_ONCE >> 2, np.int64(28 * math.sqrt(view.span))))
+
+
+@inlined
+def _first_after_departure(view: View, events: Events, e, due):
+    """Return the first of its events from `e` on that comes after the next departure."""
+    if not due < _INFINITY:
+        return view.count
+    if not view.is_timed:
+        return min(view.count, np.int64(due - view.position) + 1)
+    low, high = e, view.count
     while low < high:
         middle = (low + high) >> 1
-        if event_times[first + middle if is_open else events[first + middle]] > time:
+        if events.times[_place(view, middle)] > due:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-@njit(nogil=True, cache=True)
-def _soonest(s_leaves, count):
+@kernel
+def _first_after(times, time):
+    """Return the first place of the log that comes after a time."""
+    low, high = 0, times.size
+    while low < high:
+        middle = (low + high) >> 1
+        if times[middle] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
+def _next_within(measures, bound, e, stop):
+    """Return the first event from `e` to `stop` whose measure is within the bound; `stop` if there is none."""
+    while e + _TOGETHER <= stop:
+        is_any = False
+        for w in range(e, e + _TOGETHER):
+            is_any |= measures[w] <= bound
+        if is_any:
+            break
+        e += _TOGETHER
+    while e < stop and not measures[e] <= bound:
+        e += 1
+    return e
+
+
+@inlined
+def _departure(view: View, goal: Goal, events: Events, e, due):
+    """Return whether something leaves before event `e`; by which clock, at which time, and at which place of the log.
+
+    The clock is a time or a position, as the window is. With a window of events they leave with the arrival of one.
+    """
+    step = np.int64(0)
+    if view.is_timed:
+        if e < view.count:
+            is_leaving = due < events.times[_place(view, e)]
+        else:
+            is_leaving = due < goal.until or (goal.is_inclusive and due <= goal.until)
+        return is_leaving, due, due, step
+    if e == 0:
+        return False, 0.0, 0.0, step
+    clock = view.position + (e - 1)
+    step = _place(view, e - 1)
+    return due <= clock, clock, events.times[step], step
+
+
+@inlined
+def _first_staying(view: View, events: Events, merged, e, clock):
+    """Return the first of what waits that is still in the window: what has left it does not wait any more."""
+    while merged < e and not _leaving(view, events, merged) > clock:
+        merged += 1
+    return merged
+
+
+@inlined
+def _soonest(ranking: Candidates, count):
     """Return when the first of the best leaves."""
     due = _INFINITY
     for r in range(count):
-        due = min(due, s_leaves[r])
+        due = min(due, ranking.leaves[r])
     return due
 
 
-@njit(nogil=True, cache=True)
-def _strike_out(event_numbers, events, first, is_open, count, s_members, size, measures):
+@inlined
+def _measure(view: View, scores: ScoreTable, events: Events, low, high, measures):
+    """Write the measures of its events from `low` to `high`, each into its own place."""
+    if view.is_open:
+        measures_of_events(
+            scores, view.s, events.coordinates, view.first + low, high - low, view.is_plain, measures[low:]
+        )
+    else:
+        for e in range(low, high):
+            measures_of_events(
+                scores, view.s, events.coordinates, view.places[view.first + e], 1, view.is_plain, measures[e:]
+            )
+
+
+@kernel
+def _strike_out(view: View, events: Events, ranking: Candidates, size, measures):
     """Let what is in the ranking already not wait: its measure becomes NaN."""
-    oldest = event_numbers[first if is_open else events[first]]
+    oldest = events.numbers[_place(view, 0)]
     for r in range(size):
-        if s_members[r] >= oldest:
-            low, high = 0, count
+        if ranking.numbers[r] >= oldest:  # younger than the oldest that waits, so it is one of its events
+            low, high = 0, view.count
             while low < high:
                 middle = (low + high) >> 1
-                if event_numbers[first + middle if is_open else events[first + middle]] < s_members[r]:
+                if events.numbers[_place(view, middle)] < ranking.numbers[r]:
                     low = middle + 1
                 else:
                     high = middle
             measures[low] = np.nan
 
 
-@njit(nogil=True, cache=True)
-def _without_departed(clock, s_keys, s_members, s_leaves, s_entered, size):
+@inlined
+def _move(ranking: Candidates, source, target):
+    """Write one candidate over another."""
+    ranking.keys[target] = ranking.keys[source]
+    ranking.numbers[target] = ranking.numbers[source]
+    ranking.leaves[target] = ranking.leaves[source]
+    ranking.entered[target] = ranking.entered[source]
+
+
+@inlined
+def _without_departed(ranking: Candidates, size, clock):
     """Remove what leaves by now. Return the new size."""
     p = 0
     for r in range(size):
-        if s_leaves[r] > clock:
-            s_keys[p], s_members[p], s_leaves[p], s_entered[p] = s_keys[r], s_members[r], s_leaves[r], s_entered[r]
+        if ranking.leaves[r] > clock:
+            _move(ranking, r, p)
             p += 1
     return p
 
 
-@njit(nogil=True, cache=True)
-def _undominated(kind, k, measures, low, settled, high, best, kept_places):
+@inlined
+def _with_promoted(view: View, scores: ScoreTable, events: Events, work: Workspace, merged, e, size):
+    """Insert the waiting events that beat the one that is the k-th best now. Return the new size."""
+    k, ranking, measures = view.k, work.ranking, work.measures
+    worst = ranking.keys[k - 1]
+    bound = measure_bound(scores, worst)
+    for w in range(merged, e):
+        if measures[w] <= bound:
+            i = _place(view, w)
+            key = key_of(scores, view.s, events.coordinates, i, measures[w])
+            if key <= worst:
+                size = _inserted(ranking, size, key, events.numbers[i], _leaving(view, events, w), False)
+                measures[w] = np.nan  # it does not wait any more
+                worst = ranking.keys[k - 1]
+                bound = measure_bound(scores, worst)
+    return size
+
+
+@inlined
+def _with_settled(view: View, scores: ScoreTable, events: Events, work: Workspace, merged, settled, e, size):
+    """Let what waits from `merged` to `settled` take its place in the ranking. Return the new size.
+
+    Only those enter that fewer than k younger ones beat, of all that wait up to `e`: the others leave before they could
+    be among the best.
+    """
+    kept = _undominated(scores, view.k, work, merged, settled, e)
+    for q in range(kept):
+        w = work.kept_places[q]
+        work.kept_keys[q] = key_of(scores, view.s, events.coordinates, _place(view, w), work.measures[w])
+    _sort(work.kept_keys, work.kept_places, kept)
+    return _joined(view, events, work, kept, size)
+
+
+@kernel
+def _undominated(scores: ScoreTable, k, work: Workspace, low, settled, high):
     """Find who of the waiting events from `low` to `settled` is not beaten by k younger ones, up to `high`.
 
-    From the youngest back; `best` has the k smallest measures so far. Returns how many, their places in `kept_places`.
+    From the youngest back; `work.best` has the k smallest measures so far. Returns how many, and writes their places
+    into `work.kept_places`.
     """
+    measures, best, kept_places = work.measures, work.best, work.kept_places
     kept = 0
     best_count = 0
     edge = _INFINITY
     w = high - 1
-    looked = w + 1  # down to here something was found when many were looked at together
+    looked = w + 1  # down to here something was found when many were looked at together, so each is looked at alone
     while w >= low:
         if best_count == k and w < looked:
             is_any = False
@@ -368,6 +710,7 @@ def _undominated(kind, k, measures, low, settled, high, best, kept_places):
                 kept_places[kept] = w
                 kept += 1
             if best_count < k or measure < best[k - 1]:
+                # Insertion into the k smallest; the greatest of them falls out once there are k.
                 r = min(best_count, k - 1)
                 best_count = min(best_count + 1, k)
                 while r > 0 and best[r - 1] > measure:
@@ -376,59 +719,55 @@ def _undominated(kind, k, measures, low, settled, high, best, kept_places):
                 best[r] = measure
                 if best_count == k:
                     edge = best[k - 1]
-                    if kind == GEOGRAPHIC:
+                    if scores.kind == GEOGRAPHIC:  # a greater measure may have an equal key: leave some room
                         edge += 2 * math.sqrt(abs(edge)) * ROOM + ROOM * ROOM
         w -= 1
     return kept
 
 
-@njit(nogil=True, cache=True)
-def _joined(
-    kept_keys, kept_places, kept, event_numbers, event_times, events, first, is_open, span, timed, position,
-    s_keys, s_members, s_leaves, s_entered, size,
-):  # fmt: skip
+@inlined
+def _joined(view: View, events: Events, work: Workspace, kept, size):
     """Merge what was kept, sorted by rank, into the ranking, from behind. Return the new size."""
+    ranking, kept_keys, kept_places = work.ranking, work.kept_keys, work.kept_places
     r, q = size - 1, kept - 1
     p = size + kept - 1
     while q >= 0:
-        place = kept_places[q]
-        i = first + place if is_open else events[first + place]
-        if r >= 0 and (s_keys[r] > kept_keys[q] or (s_keys[r] == kept_keys[q] and s_members[r] < event_numbers[i])):
-            s_keys[p], s_members[p], s_leaves[p], s_entered[p] = s_keys[r], s_members[r], s_leaves[r], s_entered[r]
+        number = events.numbers[_place(view, kept_places[q])]
+        if r >= 0 and (
+            ranking.keys[r] > kept_keys[q] or (ranking.keys[r] == kept_keys[q] and ranking.numbers[r] < number)
+        ):
+            _move(ranking, r, p)
             r -= 1
         else:
-            s_keys[p] = kept_keys[q]
-            s_members[p] = event_numbers[i]
-            s_leaves[p] = event_times[i] + span if timed else position + place + span
-            s_entered[p] = False
+            ranking.keys[p] = kept_keys[q]
+            ranking.numbers[p] = number
+            ranking.leaves[p] = _leaving(view, events, kept_places[q])
+            ranking.entered[p] = False
             q -= 1
         p -= 1
     return size + kept
 
 
-@njit(nogil=True, cache=True)
-def _inserted(key, member, leaving, is_entered, s_keys, s_members, s_leaves, s_entered, size):
+@kernel
+def _inserted(ranking: Candidates, size, key, number, leaving, is_entered):
     """Insert an event at its rank: by key, and of equal keys the younger first. Return the new size."""
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
-        if s_keys[middle] < key or (s_keys[middle] == key and s_members[middle] > member):
+        if ranking.keys[middle] < key or (ranking.keys[middle] == key and ranking.numbers[middle] > number):
             low = middle + 1
         else:
             high = middle
     for r in range(size, low, -1):
-        s_keys[r] = s_keys[r - 1]
-        s_members[r] = s_members[r - 1]
-        s_leaves[r] = s_leaves[r - 1]
-        s_entered[r] = s_entered[r - 1]
-    s_keys[low] = key
-    s_members[low] = member
-    s_leaves[low] = leaving
-    s_entered[low] = is_entered
+        _move(ranking, r - 1, r)
+    ranking.keys[low] = key
+    ranking.numbers[low] = number
+    ranking.leaves[low] = leaving
+    ranking.entered[low] = is_entered
     return size + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sort(keys, places, count):
     """Sort by key, and of equal keys the later place first. Shell's sort: few enough, and in place."""
     for gap in (701, 301, 132, 57, 23, 10, 4, 1):
@@ -443,49 +782,35 @@ def _sort(keys, places, count):
             places[p] = place
 
 
-@njit(nogil=True, cache=True)
-def _pruned(k, s_keys, s_members, s_leaves, s_entered, size, youngest):
+@kernel
+def _pruned(ranking: Candidates, size, k, youngest):
     """Remove the dominated: who is older than the k youngest of those above. Return the new size."""
     if size <= k:
         return size
-    # A heap of the k youngest of those above, the oldest of them on top.
+    numbers = ranking.numbers
+    # A binary heap of the k youngest of those above, the oldest of them on top: first of the best k, who stay.
     for r in range(k):
         q = r
-        while q > 0 and youngest[(q - 1) >> 1] > s_members[r]:
+        while q > 0 and youngest[(q - 1) >> 1] > numbers[r]:
             youngest[q] = youngest[(q - 1) >> 1]
             q = (q - 1) >> 1
-        youngest[q] = s_members[r]
+        youngest[q] = numbers[r]
     p = k
     for r in range(k, size):
-        member = s_members[r]
-        if member < youngest[0]:
-            continue
+        number = numbers[r]
+        if number < youngest[0]:
+            continue  # k better ones outlive it
+        # It takes the place of the oldest of the k youngest, and sinks to where it belongs in the heap.
         q = 0
         while 2 * q + 1 < k:
             below = 2 * q + 1
             if below + 1 < k and youngest[below + 1] < youngest[below]:
                 below += 1
-            if youngest[below] >= member:
+            if youngest[below] >= number:
                 break
             youngest[q] = youngest[below]
             q = below
-        youngest[q] = member
-        s_keys[p], s_members[p], s_leaves[p], s_entered[p] = s_keys[r], member, s_leaves[r], s_entered[r]
+        youngest[q] = number
+        _move(ranking, r, p)
         p += 1
     return p
-
-
-@njit(nogil=True, cache=True)
-def _measure(
-    kind, sign, numbers, width, s, coordinates, given, is_plain, is_open, events, first, low, high, measures
-):  # fmt: skip
-    """Write the measures of the events from `low` to `high` of one subscription, each into its own place."""
-    if is_open:
-        measures_of_events(
-            kind, sign, numbers, width, s, coordinates, first + low, high - low, given, is_plain, measures[low:]
-        )
-    else:
-        for e in range(low, high):
-            measures_of_events(
-                kind, sign, numbers, width, s, coordinates, events[first + e], 1, given, is_plain, measures[e:]
-            )

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from tamis.topk.scoring import Floats, Group
+    from tamis.topk.kernels import Floats
+    from tamis.topk.scoring import Group
 
 
 class Index(ABC):

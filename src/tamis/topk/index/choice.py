@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tamis.topk.index.base import Index
-    from tamis.topk.scoring import Floats, Group
+    from tamis.topk.kernels import Floats
+    from tamis.topk.scoring import Group
 
 INDEXES: dict[str, type[Index]] = {index.name: index for index in (Columns, Grid, Tree)}
 FEW_SLOTS = 4096

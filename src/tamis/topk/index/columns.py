@@ -15,7 +15,8 @@ from tamis.topk.index.base import Index
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tamis.topk.scoring import Floats, Group
+    from tamis.topk.kernels import Floats
+    from tamis.topk.scoring import Group
 
 
 class Columns(Index):

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tamis.ragged import Ragged, starts_of
 from tamis.topk import kernels as scores
 from tamis.topk.index import kernels
 from tamis.topk.index.base import Index
 
 if TYPE_CHECKING:
-    from tamis.topk.scoring import Floats, Group
+    from tamis.topk.kernels import Floats
+    from tamis.topk.scoring import Group
 
 _CELLS = 4096
 _LINEAR_CELLS = 256
@@ -40,15 +42,15 @@ class Grid(Index):
     name: ClassVar[str] = "grid"
 
     def __init__(self, group: Group, bounds: Floats, sample: Floats) -> None:
-        self._is_linear = group.kind == scores.LINEAR
+        is_linear = group.kind == scores.LINEAR
         self._rows = rows = 3 if group.kind == scores.GEOGRAPHIC else group.width
-        cells = _LINEAR_CELLS if self._is_linear else _CELLS
-        self._resolution = max(2, int(cells ** (1 / rows) + 1e-9))
+        resolution = max(2, int((_LINEAR_CELLS if is_linear else _CELLS) ** (1 / rows) + 1e-9))
         points = sample[:rows, np.isfinite(sample[:rows]).all(axis=0)]
         if not points.shape[1]:
             points = np.zeros((rows, 1))
-        self._origin = points.min(axis=1)
-        self._step = np.maximum((points.max(axis=1) - self._origin) / self._resolution, 1e-300)
+        origin = points.min(axis=1)
+        step = np.maximum((points.max(axis=1) - origin) / resolution, 1e-300)
+        self._cells = kernels.Cells(is_linear, resolution, origin, step)
         slots = np.flatnonzero(~np.isnan(group.numbers[0, : group.slots]))
         self._count = len(slots)
         numbers = group.numbers
@@ -58,18 +60,21 @@ class Grid(Index):
         self._known[slots] = self._roomy(numbers[:, slots], bounds[slots])
         listed = slots[np.isfinite(self._known[slots])]
         self._loose = np.setdiff1d(slots, listed)
-        counts = np.zeros(self._resolution**rows, np.int64)
-        arguments = (self._is_linear, rows, numbers, listed, self._known, self._origin, self._step, self._resolution)
-        kernels.cells_of_regions(*arguments, counts, counts, counts, True)
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
-        self._members = np.zeros(int(self._starts[-1]), np.int64)
-        kernels.cells_of_regions(*arguments, self._starts[:-1].copy(), self._starts, self._members, False)
+        # Count first, then list: a cell's slots lie one behind the other.
+        counts = np.zeros(resolution**rows, np.int64)
+        nobody = np.zeros(0, np.int64)
+        kernels.cells_of_regions(self._cells, numbers, listed, self._known, counts, nobody, True)
+        starts = starts_of(counts)
+        self._slots: Ragged[np.int64] = Ragged(starts, np.zeros(int(starts[-1]), np.int64))
+        kernels.cells_of_regions(
+            self._cells, numbers, listed, self._known, starts[:-1].copy(), self._slots.values, False
+        )
         self._queries = 0
 
     def _roomy(self, numbers: Floats, bounds: Floats) -> Floats:
-        if not self._is_linear:
+        if not self._cells.is_linear:
             return bounds * _ROOM + _TINY
-        reach = np.abs(numbers[: self._rows]).T @ (self._step * self._resolution)
+        reach = np.abs(numbers[: self._rows]).T @ (self._cells.step * self._cells.resolution)
         roomy: Floats = bounds + (_ROOM - 1) / 4 * reach
         return roomy
 
@@ -80,10 +85,10 @@ class Grid(Index):
     def near(self, coordinates: Floats, place: int, bounds: Floats) -> npt.NDArray[np.int64]:
         self._queries += 1
         x = coordinates[: self._rows, place].copy()
-        cell = kernels.cell_of(self._rows, x, self._origin, self._step, self._resolution)
+        cell = kernels.cell_of(self._cells, x)
         if cell < 0:
             return self._loose
-        return np.concatenate([self._members[self._starts[cell] : self._starts[cell + 1]], self._loose])
+        return np.concatenate([self._slots.members(cell), self._loose])
 
     def grown(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
         beyond = slots[bounds[slots] > self._known[slots]]

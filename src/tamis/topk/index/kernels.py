@@ -1,4 +1,4 @@
-"""The compiled loops of the indexes: arrays in, arrays out.
+"""Whom may an event concern? The compiled loops of the indexes: a scan of columns, a ball tree, a uniform grid.
 
 Scores are LINEAR (a weighted sum) or not (a weighted sum of squares); see the kernels of the package for their numbers.
 """
@@ -6,31 +6,87 @@ Scores are LINEAR (a weighted sum) or not (a weighted sum of squares); see the k
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from tamis.topk.kernels import measures_of_subscriptions
+from tamis.compilation import kernel
+from tamis.topk.kernels import Edges, Floats, Integers, ScoreTable, measures_of_subscriptions
+
+if TYPE_CHECKING:
+    from tamis.ragged import Ragged
 
 _BLOCK = 1024
 _SHARP = 1 - 1e-12
 """Bounds of regions are taken a little too low, so that rounding never hides anybody."""
 
 
-@njit(nogil=True, cache=True)
-def interesting_slots(kind, sign, numbers, width, coordinates, i, given, bounds, dues, is_timed, time, position, found):
+class Boxes(NamedTuple):
+    """A complete binary tree over slots: node 0 is the root, the children of node i are 2i + 1 and 2i + 2.
+
+    is_linear  bool           whether a score is a weighted sum; otherwise it is a weighted sum of squares
+    lows       float64[:, :]  by row and node: the least number of its subscriptions; inf for a node without any
+    highs      float64[:, :]  the greatest, or -inf
+    least      float64[:, :]  by row and node: the least weight of its subscriptions
+    most       float64[:]     by node: a bound that is not less than that of any of its subscriptions
+    leaves     Ragged         the slots of the leaves, from left to right; the first leaf is node `most.size >> 1`
+
+    A node's box encloses those of its children, and its `most` is not less than theirs. Made by `tree.Tree`; only
+    `most` changes afterwards.
+    """
+
+    is_linear: bool
+    lows: Floats
+    highs: Floats
+    least: Floats
+    most: Floats
+    leaves: Ragged[np.int64]
+
+
+class Cells(NamedTuple):
+    """A uniform grid: `resolution` cells of equal width in each dimension. Cells at the rim have no outer edge.
+
+    is_linear   bool        whether a score is a weighted sum; otherwise it is a weighted sum of squares
+    resolution  int         how many cells there are in one dimension; `resolution ** len(origin)` in all
+    origin      float64[:]  by dimension: where the first cell ends at the lower side
+    step        float64[:]  by dimension: how wide a cell is, more than 0
+
+    The number of a cell has one digit to the base `resolution` for each dimension, the first dimension's first.
+    """
+
+    is_linear: bool
+    resolution: int
+    origin: Floats
+    step: Floats
+
+
+# -- Columns
+
+
+@kernel
+def interesting_slots(
+    scores: ScoreTable,
+    coordinates: Floats,
+    i: int,
+    edges: Edges,
+    slot_count: int,
+    time: float,
+    position: float,
+    found: Integers,
+) -> int:
     """Find the subscriptions for which event `i` may be among the best k, or which something leaves.
 
-    bounds    float64[:]  the measure of the k-th best event of each subscription; -inf: not in use
-    dues      float64[:]  when the next of the best k leaves
-    is_timed  bool[:]     whether that is a time, or a position
-    found     int64[:]    written: the slots; the number of them is returned
+    slot_count      how many slots are or were in use
+    time, position  whatever is due before that time, or at that position, leaves
+    found           int64[:]    written: the slots; the number of them is returned
     """
+    bounds, dues, is_timed = edges.bounds, edges.dues, edges.is_timed
     measures = np.empty(_BLOCK)
     count = 0
-    for first in range(0, bounds.size, _BLOCK):
-        last = min(first + _BLOCK, bounds.size)
-        measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given, first, last, measures)
+    # By the block, so that measures are read again while they are in the processor's first cache.
+    for first in range(0, slot_count, _BLOCK):
+        last = min(first + _BLOCK, slot_count)
+        measures_of_subscriptions(scores, coordinates, i, first, last, measures)
         for s in range(first, last):
             if measures[s - first] <= bounds[s] or dues[s] < (time if is_timed[s] else position + 0.5):
                 found[count] = s
@@ -38,8 +94,17 @@ def interesting_slots(kind, sign, numbers, width, coordinates, i, given, bounds,
     return count
 
 
-@njit(nogil=True, cache=True)
-def concerned_slots(slots, kind, sign, numbers, width, coordinates, i, given, bounds, stamps, stamp, found):
+@kernel
+def concerned_slots(
+    slots: Integers,
+    scores: ScoreTable,
+    coordinates: Floats,
+    i: int,
+    bounds: Floats,
+    stamps: Integers,
+    stamp: int,
+    found: Integers,
+) -> int:
     """Find those of some subscriptions for which event `i` may be among the best k, each once.
 
     stamps  int64[:]  by slot: the last search that has seen it; `stamp` is the number of this one
@@ -49,49 +114,56 @@ def concerned_slots(slots, kind, sign, numbers, width, coordinates, i, given, bo
     for s in slots:
         if stamps[s] != stamp:
             stamps[s] = stamp
-            measures_of_subscriptions(kind, sign, numbers, width, coordinates, i, given, s, s + 1, measure)
+            measures_of_subscriptions(scores, coordinates, i, s, s + 1, measure)
             if measure[0] <= bounds[s]:
                 found[count] = s
                 count += 1
     return count
 
 
-@njit(nogil=True, cache=True)
-def tree_search(is_linear, rows, x, lows, highs, least, most, starts, leaf_size, slots, stack, found):
+# -- A ball tree
+
+
+@kernel
+def _least_measure(boxes: Boxes, node, x):
+    """Return a measure that no subscription of a node has less than, for an event with these coordinates."""
+    lowest = 0.0
+    if boxes.is_linear:
+        size = 0.0
+        for row in range(x.size):
+            one, two = boxes.lows[row, node] * x[row], boxes.highs[row, node] * x[row]
+            lowest += min(one, two)
+            size += max(abs(one), abs(two))
+        lowest -= 1e-12 * size  # terms may cancel out, so the error is in proportion to them, not to their sum
+    else:
+        for row in range(x.size):
+            gap = max(boxes.lows[row, node] - x[row], x[row] - boxes.highs[row, node])
+            if gap > 0:
+                lowest += boxes.least[row, node] * (gap * gap)
+        lowest *= _SHARP
+    return lowest
+
+
+@kernel
+def tree_search(boxes: Boxes, x: Floats, stack: Integers, found: Integers) -> int:
     """Find the leaves of a tree whose boxes may hold somebody whom the event concerns; return how many slots they have.
 
-    x        float64[:]     the event's coordinates
-    lows     float64[:, :]  by node: the least of the numbers of its subscriptions; `highs` the greatest
-    least    float64[:, :]  by node: the least of the weights
-    most     float64[:]     by node: the greatest bound of its subscriptions
-    starts   int64[:]       by node: where its slots begin; the children of node i are 2i + 1 and 2i + 2
+    x      float64[:]  the event's coordinates
+    stack  int64[:]    room for two nodes of each level
+    found  int64[:]    written: the slots
     """
-    nodes = most.size
-    first_leaf = nodes >> 1
+    first_leaf = boxes.most.size >> 1
+    starts, slots = boxes.leaves.starts, boxes.leaves.values
     count = 0
     stack[0] = 0
     height = 1
     while height > 0:
         height -= 1
         node = stack[height]
-        lowest = 0.0
-        if is_linear:
-            size = 0.0
-            for row in range(rows):
-                one, two = lows[row, node] * x[row], highs[row, node] * x[row]
-                lowest += min(one, two)
-                size += max(abs(one), abs(two))
-            lowest -= 1e-12 * size
-        else:
-            for row in range(rows):
-                gap = max(lows[row, node] - x[row], x[row] - highs[row, node])
-                if gap > 0:
-                    lowest += least[row, node] * (gap * gap)
-            lowest *= _SHARP
-        if lowest > most[node]:
-            continue
+        if _least_measure(boxes, node, x) > boxes.most[node]:
+            continue  # too far away for the most generous below, and so for all of them
         if node >= first_leaf:
-            for place in range(starts[node], starts[node + 1]):
+            for place in range(starts[node - first_leaf], starts[node - first_leaf + 1]):
                 found[count] = slots[place]
                 count += 1
         else:
@@ -101,27 +173,33 @@ def tree_search(is_linear, rows, x, lows, highs, least, most, starts, leaf_size,
     return count
 
 
-@njit(nogil=True, cache=True)
-def raise_bounds(changed, bounds, known, leaves, most):
-    """Let the nodes of a tree know the bounds of slots that have grown."""
+@kernel
+def raise_bounds(boxes: Boxes, changed: Integers, bounds: Floats, known: Floats, nodes: Integers) -> None:
+    """Let the nodes of a tree know the bounds of slots that have grown.
+
+    known  float64[:]  by slot: the bound that the tree knows; raised in place
+    nodes  int64[:]    by slot: its leaf
+    """
+    most = boxes.most
     for s in changed:
         if bounds[s] > known[s]:
             known[s] = bounds[s]
-            node = leaves[s]
-            while most[node] < bounds[s]:
+            node = nodes[s]
+            while most[node] < bounds[s]:  # who knows a greater one has passed it up before
                 most[node] = bounds[s]
                 if node == 0:
                     break
                 node = (node - 1) >> 1
 
 
-@njit(nogil=True, cache=True)
-def gather_bounds(bounds, known, slots, starts, most):
-    """Let a tree know all bounds as they are."""
+@kernel
+def gather_bounds(boxes: Boxes, bounds: Floats, known: Floats) -> None:
+    """Let a tree know all bounds as they are: those that have fallen too, which nobody tells it."""
+    most, starts, slots = boxes.most, boxes.leaves.starts, boxes.leaves.values
     first_leaf = most.size >> 1
     for node in range(first_leaf, most.size):
         greatest = -np.inf
-        for place in range(starts[node], starts[node + 1]):
+        for place in range(starts[node - first_leaf], starts[node - first_leaf + 1]):
             s = slots[place]
             known[s] = bounds[s]
             greatest = max(greatest, bounds[s])
@@ -130,63 +208,80 @@ def gather_bounds(bounds, known, slots, starts, most):
         most[node] = max(most[2 * node + 1], most[2 * node + 2])
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _place(x, origin, step, resolution):
+# -- A grid
+
+
+@kernel
+def _place(cells: Cells, row, x):
     """Return which of the cells of one dimension a coordinate is in. It never falls with the coordinate."""
-    place = (x - origin) / step
-    if place >= resolution - 1:
-        return resolution - 1
+    place = (x - cells.origin[row]) / cells.step[row]
+    if place >= cells.resolution - 1:
+        return cells.resolution - 1
     return np.int64(place) if place > 0 else 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
+def _reaches(cells: Cells, at: Integers, numbers: Floats, s: int, bound: float) -> bool:
+    """Can an event in this cell have a measure of no more than the bound for subscription `s`?"""
+    rows = at.size
+    lowest = size = 0.0
+    for row in range(rows):
+        # Edges are moved outwards by a little, because `_place` rounds.
+        begin = -np.inf if at[row] == 0 else cells.origin[row] + (at[row] - 1e-9) * cells.step[row]
+        end = np.inf if at[row] == cells.resolution - 1 else cells.origin[row] + (at[row] + 1 + 1e-9) * cells.step[row]
+        if cells.is_linear:
+            weight = numbers[row, s]
+            if weight != 0:  # nothing times an infinite edge would be NaN
+                term = weight * (begin if weight > 0 else end)
+                lowest += term
+                size += abs(term)
+        else:
+            gap = max(begin - numbers[row, s], numbers[row, s] - end)
+            if gap > 0:
+                lowest += numbers[rows + row, s] * (gap * gap)
+                size = lowest
+    return not lowest - 1e-12 * size > bound  # NaN reaches: it is not known to be too far
+
+
+@kernel
 def cells_of_regions(
-    is_linear, rows, numbers, slots, known, origin, step, resolution, counts, starts, members, is_counting
-):
+    cells: Cells,
+    numbers: Floats,
+    slots: Integers,
+    known: Floats,
+    counts: Integers,
+    members: Integers,
+    is_counting: bool,
+) -> None:
     """Count, or list, for each cell of a grid the slots whose regions reach into it.
 
-    Cells at the rim have no outer edge.
-
-    origin, step  float64[:]  the grid's corner and the width of its cells
-    counts        int64[:]    how many there are (counting), or where to put the next (listing)
+    numbers  float64[:, :]  by slot: the weights of a sum; or the centre, and then the weights of its squares
+    known    float64[:]     by slot: how far its region reaches
+    counts   int64[:]       by cell: how many there are (counting), or where to put the next (listing)
+    members  int64[:]       written when listing
     """
-    low = np.zeros(rows, np.int64)
-    high = np.zeros(rows, np.int64)
-    at = np.zeros(rows, np.int64)
+    rows = cells.origin.size
+    low, high, at = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
     for s in slots:
+        # The cells around the region: all of them for a half-space, for a ball those that its radius reaches.
         for row in range(rows):
-            low[row], high[row] = 0, resolution - 1
-            if not is_linear:
+            low[row], high[row] = 0, cells.resolution - 1
+            if not cells.is_linear:
                 weight = numbers[rows + row, s]
                 if weight > 0:
                     radius = math.sqrt(known[s] / weight) * (1 + 1e-9)
-                    low[row] = _place(numbers[row, s] - radius, origin[row], step[row], resolution)
-                    high[row] = _place(numbers[row, s] + radius, origin[row], step[row], resolution)
+                    low[row] = _place(cells, row, numbers[row, s] - radius)
+                    high[row] = _place(cells, row, numbers[row, s] + radius)
             at[row] = low[row]
+        # Count `at` up from `low` to `high`, the last dimension fastest, as an odometer does.
         while True:
-            cell = 0
-            lowest = size = 0.0
-            for row in range(rows):
-                cell = cell * resolution + at[row]
-                begin = -np.inf if at[row] == 0 else origin[row] + (at[row] - 1e-9) * step[row]
-                end = np.inf if at[row] == resolution - 1 else origin[row] + (at[row] + 1 + 1e-9) * step[row]
-                if is_linear:
-                    weight = numbers[row, s]
-                    if weight != 0:
-                        term = weight * (begin if weight > 0 else end)
-                        lowest += term
-                        size += abs(term)
-                else:
-                    gap = max(begin - numbers[row, s], numbers[row, s] - end)
-                    if gap > 0:
-                        lowest += numbers[rows + row, s] * (gap * gap)
-                        size = lowest
-            if not lowest - 1e-12 * size > known[s]:
-                if is_counting:
-                    counts[cell] += 1
-                else:
+            if _reaches(cells, at, numbers, s, known[s]):
+                cell = 0
+                for row in range(rows):
+                    cell = cell * cells.resolution + at[row]
+                if not is_counting:
                     members[counts[cell]] = s
-                    counts[cell] += 1
+                counts[cell] += 1
             row = rows - 1
             while row >= 0 and at[row] == high[row]:
                 at[row] = low[row]
@@ -196,12 +291,12 @@ def cells_of_regions(
             at[row] += 1
 
 
-@njit(nogil=True, cache=True)
-def cell_of(rows, x, origin, step, resolution):
+@kernel
+def cell_of(cells: Cells, x: Floats) -> int:
     """Return the cell of an event, -1 if it has no place."""
     cell = 0
-    for row in range(rows):
+    for row in range(x.size):
         if x[row] != x[row]:
             return -1
-        cell = cell * resolution + _place(x[row], origin[row], step[row], resolution)
+        cell = cell * cells.resolution + _place(cells, row, x[row])
     return cell

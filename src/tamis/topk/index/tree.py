@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tamis.ragged import Ragged
 from tamis.topk import kernels as scores
 from tamis.topk.index import kernels
 from tamis.topk.index.base import Index
 
 if TYPE_CHECKING:
-    from tamis.topk.scoring import Floats, Group
+    from tamis.topk.kernels import Floats
+    from tamis.topk.scoring import Group
 
 _LEAF = 16
 _GATHERED_EVERY = 256
@@ -31,37 +33,37 @@ class Tree(Index):
     name: ClassVar[str] = "tree"
 
     def __init__(self, group: Group, bounds: Floats, sample: Floats) -> None:
-        self._is_linear = group.kind == scores.LINEAR
         self._rows = rows = 3 if group.kind == scores.GEOGRAPHIC else group.width
         slots = np.flatnonzero(~np.isnan(group.numbers[0, : group.slots]))
         self._known = np.full(group.numbers.shape[1], -np.inf)
         levels = max(0, int(np.ceil(np.log2(max(1, len(slots)) / _LEAF))))
         nodes = 2 ** (levels + 1) - 1
-        self._slots, self._starts = _split(group.numbers[:rows], slots, levels)
+        leaves = _split(group.numbers[:rows], slots, levels)
         self._leaves = np.full(group.numbers.shape[1], -1, np.int64)
-        self._lows, self._highs = np.full((rows, nodes), np.inf), np.full((rows, nodes), -np.inf)
-        self._least = np.ones((rows, nodes))
+        lows, highs = np.full((rows, nodes), np.inf), np.full((rows, nodes), -np.inf)
+        least = np.ones((rows, nodes))
         weights = group.numbers[rows : 2 * rows] if group.kind == scores.EUCLIDEAN else None
-        first_leaf = nodes >> 1
+        first_leaf = nodes >> 1  # a complete tree: half of its nodes, and one more, are leaves
         for node in range(nodes - 1, -1, -1):
             if node >= first_leaf:
-                here = self._slots[self._starts[node] : self._starts[node + 1]]
+                here = leaves.members(node - first_leaf)
                 self._leaves[here] = node
                 if len(here):
-                    self._lows[:, node] = group.numbers[:rows, here].min(axis=1)
-                    self._highs[:, node] = group.numbers[:rows, here].max(axis=1)
+                    lows[:, node] = group.numbers[:rows, here].min(axis=1)
+                    highs[:, node] = group.numbers[:rows, here].max(axis=1)
                     if weights is not None:
-                        self._least[:, node] = weights[:, here].min(axis=1)
+                        least[:, node] = weights[:, here].min(axis=1)
             else:
                 below = [2 * node + 1, 2 * node + 2]
-                self._lows[:, node] = self._lows[:, below].min(axis=1)
-                self._highs[:, node] = self._highs[:, below].max(axis=1)
-                self._least[:, node] = self._least[:, below].min(axis=1)
-        self._most = np.full(nodes, -np.inf)
+                lows[:, node] = lows[:, below].min(axis=1)
+                highs[:, node] = highs[:, below].max(axis=1)
+                least[:, node] = least[:, below].min(axis=1)
+        is_linear = group.kind == scores.LINEAR
+        self._boxes = kernels.Boxes(is_linear, lows, highs, least, np.full(nodes, -np.inf), leaves)
         self._stack = np.zeros(2 * levels + 4, np.int64)
         self._found = np.zeros(len(slots), np.int64)
         self._queries = 0
-        kernels.gather_bounds(bounds, self._known, self._slots, self._starts, self._most)
+        kernels.gather_bounds(self._boxes, bounds, self._known)
 
     @staticmethod
     def takes(group: Group) -> bool:
@@ -70,24 +72,19 @@ class Tree(Index):
     def near(self, coordinates: Floats, place: int, bounds: Floats) -> npt.NDArray[np.int64]:
         self._queries += 1
         if self._queries % _GATHERED_EVERY == 0:
-            kernels.gather_bounds(bounds, self._known, self._slots, self._starts, self._most)
+            kernels.gather_bounds(self._boxes, bounds, self._known)
         x = coordinates[: self._rows, place].copy()
         if np.isnan(x).any():
             return self._found[:0]
-        count = kernels.tree_search(
-            self._is_linear, self._rows, x, self._lows, self._highs, self._least, self._most, self._starts, _LEAF,
-            self._slots, self._stack, self._found,
-        )  # fmt: skip
+        count = kernels.tree_search(self._boxes, x, self._stack, self._found)
         return self._found[:count]
 
     def grown(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
-        kernels.raise_bounds(slots, bounds, self._known, self._leaves, self._most)
+        kernels.raise_bounds(self._boxes, slots, bounds, self._known, self._leaves)
 
 
-def _split(
-    numbers: Floats, slots: npt.NDArray[np.int64], levels: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Order slots so that each node of a complete tree has a run of them; return them, and where each node's begins."""
+def _split(numbers: Floats, slots: npt.NDArray[np.int64], levels: int) -> Ragged[np.int64]:
+    """Order slots so that each node of a complete tree has a run of them; return those of the leaves."""
     order = slots.copy()
     nodes = 2 ** (levels + 1) - 1
     starts, ends = np.zeros(nodes + 1, np.int64), np.zeros(nodes + 1, np.int64)
@@ -103,4 +100,4 @@ def _split(
             starts[child], ends[child] = low, high
     # The runs of the leaves lie one behind the other, so a leaf ends where the next begins.
     starts[nodes] = len(slots)
-    return order, starts
+    return Ragged(starts[nodes >> 1 :], order)
