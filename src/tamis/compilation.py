@@ -26,8 +26,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numba import config, njit
-from numba.core import caching, types
+from numba.core import caching
 from numba.core.dispatcher import Dispatcher
+from numba.core.types.containers import BaseTuple
+from numba.core.types.npytypes import Array
 from numba.extending import intrinsic
 
 if TYPE_CHECKING:
@@ -138,13 +140,13 @@ def inlined(function: Kernel) -> Kernel:
 
 def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Return a value whose arrays are the same memory, and belong to nobody."""
-    if isinstance(kind, types.BaseTuple):
+    if isinstance(kind, BaseTuple):
         parts = [
             _without_owners(context, builder, part, builder.extract_value(value, place))
             for place, part in enumerate(kind.types)
         ]
         return context.make_tuple(builder, kind, parts)
-    if isinstance(kind, types.Array):
+    if isinstance(kind, Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = array.meminfo.type(None)
         array.parent = array.parent.type(None)

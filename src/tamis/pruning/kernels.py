@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.compilation import kernel
+from tamis.compilation import borrowed, inlined, kernel
 
 if TYPE_CHECKING:
     from tamis.ragged import Ragged
@@ -127,6 +127,27 @@ class Figures(NamedTuple):
     after: Floats
 
 
+class Workspace(NamedTuple):
+    """Room to work in, for the largest tree. Made by `sequencing.workspace`.
+
+    state     int32[:, 3]    as in a Tree, and so are `values` and `operands`
+    values    float64[:, 7]
+    operands  float64[:, 4]
+    prunable  bool[:]        by row: whether it has a valid pruning inside
+    saved     float64[:, 7]  the values of the rows above a branch, while it is left out on trial
+    best      float64[5]     the best pruning so far: the three parts of its key; bytes and leaves without it
+    figures   Figures        the versions that are compared
+    """
+
+    state: Small
+    values: Floats
+    operands: Floats
+    prunable: Flags
+    saved: Floats
+    best: Floats
+    figures: Figures
+
+
 @kernel
 def branch_ends(nodes: Ragged[np.int32]) -> None:
     """Write where each branch ends: a row of the same tree, counted from its root. KIND and PARENT are known."""
@@ -145,14 +166,14 @@ def branch_ends(nodes: Ragged[np.int32]) -> None:
 # -- The values of a branch
 
 
-@kernel
+@inlined
 def _holds_with_one(row, tree: Tree):
     """Is it an OR, or as good as one?"""
     kind = tree.nodes[row, KIND]
     return kind == OR or (kind == AT_LEAST and tree.state[row, HOLD] == 1)
 
 
-@kernel
+@inlined
 def _operand_from(tree: Tree, at, end, is_or):
     """Return the first operand from a row on, `end` if there is none.
 
@@ -275,7 +296,7 @@ def evaluate(row, tree: Tree, is_overlap):
     values[row, LEAF_COUNT] = leaves
 
 
-@kernel
+@inlined
 def _evaluate_above(row, tree: Tree, is_overlap):
     """Write the values of everything above a branch, from the bottom up: nothing else changes when it goes."""
     at = tree.nodes[row, PARENT]
@@ -285,7 +306,7 @@ def _evaluate_above(row, tree: Tree, is_overlap):
         at = tree.nodes[at, PARENT] if at > 0 else -1
 
 
-@kernel
+@inlined
 def _copy_values(source, target):
     """Copy the values of a branch."""
     for part in range(COLUMNS):
@@ -295,7 +316,7 @@ def _copy_values(source, target):
 # -- Prunings
 
 
-@kernel
+@inlined
 def leave_out(row, tree: Tree):
     """Mark a branch as gone."""
     parent = tree.nodes[row, PARENT]
@@ -305,7 +326,7 @@ def leave_out(row, tree: Tree):
         tree.state[parent, HOLD] -= 1
 
 
-@kernel
+@inlined
 def take_back(row, tree: Tree):
     """Undo `leave_out`."""
     parent = tree.nodes[row, PARENT]
@@ -315,7 +336,7 @@ def take_back(row, tree: Tree):
         tree.state[parent, HOLD] += 1
 
 
-@kernel
+@inlined
 def top_of(tree: Tree):
     """Return the row that stands for the whole tree: the root, or what is left of it."""
     top = 0
@@ -326,7 +347,7 @@ def top_of(tree: Tree):
     return top
 
 
-@kernel
+@inlined
 def offers(row, tree: Tree):
     """May an operand of this row go?"""
     kind = tree.nodes[row, KIND]
@@ -344,7 +365,7 @@ def mark_prunable(tree: Tree, prunable: Flags) -> None:
             prunable[tree.nodes[row, PARENT]] = True
 
 
-@kernel
+@inlined
 def is_allowed(row, tree: Tree, prunable, rule):
     """Is leaving this row out valid, and allowed by the rule?"""
     parent = tree.nodes[row, PARENT]
@@ -361,7 +382,7 @@ def is_allowed(row, tree: Tree, prunable, rule):
     return True
 
 
-@kernel
+@inlined
 def degradation(dimension, figures: Figures, weight):
     """Return a dimension of a change, the less the better; `weight` is how far away the subscriber is."""
     first, before, after = figures.first, figures.before, figures.after
@@ -385,7 +406,7 @@ def degradation(dimension, figures: Figures, weight):
 # -- Sequences
 
 
-@kernel
+@inlined
 def _plant(tree: Tree, begin, leaves: Leaves, is_overlap):
     """Write the state and the values of a tree as it came; its rows begin at `begin` of the forest."""
     nodes, state, values = tree.nodes, tree.state, tree.values
@@ -409,7 +430,7 @@ def _plant(tree: Tree, begin, leaves: Leaves, is_overlap):
         values[row, LEAF_COUNT] = 1.0
 
 
-@kernel
+@inlined
 def _cut_back(tree: Tree, begin, gone: Flags, is_overlap):
     """Leave out what went before."""
     is_changed = False
@@ -423,7 +444,7 @@ def _cut_back(tree: Tree, begin, gone: Flags, is_overlap):
                 evaluate(row, tree, is_overlap)
 
 
-@kernel
+@inlined
 def _try_without(row, tree: Tree, saved: Floats, after: Floats, is_overlap):
     """Write the values that the whole tree has without a branch; the tree stays as it is."""
     leave_out(row, tree)
@@ -442,12 +463,10 @@ def _try_without(row, tree: Tree, saved: Floats, after: Floats, is_overlap):
         at = tree.nodes[at, PARENT] if at > 0 else -1
 
 
-@kernel
-def _best_pruning(tree: Tree, figures: Figures, order: Order, weight, prunable: Flags, saved: Floats, best: Floats):
-    """Return the row whose branch goes next, -1 if none can.
-
-    best  float64[5]  written: the three parts of its key; bytes and leaves of the tree without it
-    """
+@inlined
+def _best_pruning(tree: Tree, order: Order, weight, work: Workspace):
+    """Return the row whose branch goes next, -1 if none can. What it does is written into `work.best`."""
+    figures, prunable, best = work.figures, work.prunable, work.best
     dimensions, is_overlap = order.dimensions, order.dimensions[0] == OVERLAP
     if order.rule != ANY:
         mark_prunable(tree, prunable)
@@ -458,7 +477,7 @@ def _best_pruning(tree: Tree, figures: Figures, order: Order, weight, prunable: 
             row = tree.nodes[row, END]
             continue
         if is_allowed(row, tree, prunable, order.rule):
-            _try_without(row, tree, saved, figures.after, is_overlap)
+            _try_without(row, tree, work.saved, figures.after, is_overlap)
             one = degradation(dimensions[0], figures, weight)
             two = degradation(dimensions[1], figures, weight)
             three = degradation(dimensions[2], figures, weight)
@@ -474,47 +493,51 @@ def _best_pruning(tree: Tree, figures: Figures, order: Order, weight, prunable: 
 
 
 @kernel
-def sequences(forest: Forest, leaves: Leaves, gone: Flags, weights: Floats, order: Order, steps: StepTable) -> None:
+def sequences(
+    forest: Forest, leaves: Leaves, gone: Flags, weights: Floats, order: Order, steps: StepTable, work: Workspace
+) -> None:
     """Write, for each tree, which branches go one after the other, the best first, until nothing can.
 
     gone     bool[:]     by row of the forest: whether its branch went before, in this order or another
     weights  float64[:]  by tree: how far away its subscriber is
     steps    StepTable   written, but for `starts`
     """
-    starts = forest.nodes.starts
-    largest = 1
-    for number in range(len(starts) - 1):
-        largest = max(largest, starts[number + 1] - starts[number])
-    state, values = np.zeros((largest, 3), np.int32), np.zeros((largest, COLUMNS))
-    operands, prunable = np.zeros((largest, LEAST_HITS + 1)), np.zeros(largest, np.bool_)
-    saved, best = np.zeros((largest, COLUMNS)), np.zeros(5)
-    figures = Figures(np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS))
-    is_overlap = order.dimensions[0] == OVERLAP
-    for number in range(len(starts) - 1):
-        begin = starts[number]
-        tree = Tree(forest.nodes.values[begin : starts[number + 1]], state, values, operands)
-        _plant(tree, begin, leaves, is_overlap)
-        _copy_values(values[0], figures.first)
-        _cut_back(tree, begin, gone, is_overlap)
-        top = top_of(tree)
-        steps.first_sizes[number, BYTES] = np.int32(values[top, MEMORY_BYTES])
-        steps.first_sizes[number, LEAVES] = np.int32(values[top, LEAF_COUNT])
-        step = steps.starts[number]
-        while True:
-            _copy_values(values[top_of(tree)], figures.before)
-            row = _best_pruning(tree, figures, order, weights[number], prunable, saved, best)
-            if row < 0:
-                break
-            leave_out(row, tree)
-            _evaluate_above(row, tree, is_overlap)
-            steps.rows[step] = row
-            steps.keys[step, 0] = best[0]
-            steps.keys[step, 1] = best[1]
-            steps.keys[step, 2] = best[2]
-            steps.sizes[step, BYTES] = np.int32(best[3])
-            steps.sizes[step, LEAVES] = np.int32(best[4])
-            step += 1
-        steps.step_counts[number] = step - steps.starts[number]
+    # Borrowed: references to the arrays of a tree would be counted at every step, which took twice as long as pruning.
+    forest, leaves, steps, work = borrowed(forest), borrowed(leaves), borrowed(steps), borrowed(work)
+    for number in range(len(forest.nodes.starts) - 1):
+        _write_sequence(number, forest, leaves, borrowed(gone), weights[number], borrowed(order), steps, work)
+
+
+@inlined
+def _write_sequence(
+    number, forest: Forest, leaves: Leaves, gone: Flags, weight, order: Order, steps: StepTable, work: Workspace
+):
+    """Write which branches of one tree go, one after the other."""
+    begin, end = forest.nodes.starts[number], forest.nodes.starts[number + 1]
+    tree = Tree(forest.nodes.values[begin:end], work.state, work.values, work.operands)
+    values, best, is_overlap = work.values, work.best, order.dimensions[0] == OVERLAP
+    _plant(tree, begin, leaves, is_overlap)
+    _copy_values(values[0], work.figures.first)
+    _cut_back(tree, begin, gone, is_overlap)
+    top = top_of(tree)
+    steps.first_sizes[number, BYTES] = np.int32(values[top, MEMORY_BYTES])
+    steps.first_sizes[number, LEAVES] = np.int32(values[top, LEAF_COUNT])
+    step = steps.starts[number]
+    while True:
+        _copy_values(values[top_of(tree)], work.figures.before)
+        row = _best_pruning(tree, order, weight, work)
+        if row < 0:
+            break
+        leave_out(row, tree)
+        _evaluate_above(row, tree, is_overlap)
+        steps.rows[step] = row
+        steps.keys[step, 0] = best[0]
+        steps.keys[step, 1] = best[1]
+        steps.keys[step, 2] = best[2]
+        steps.sizes[step, BYTES] = np.int32(best[3])
+        steps.sizes[step, LEAVES] = np.int32(best[4])
+        step += 1
+    steps.step_counts[number] = step - steps.starts[number]
 
 
 @kernel

@@ -23,7 +23,7 @@ from tamis.language.rewrites.monotone import leaf_count, leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.characteristics import characteristic
 from tamis.pruning.errors import GoalError
-from tamis.pruning.kernels import Order, StepTable
+from tamis.pruning.kernels import COLUMNS, LEAST_HITS, Figures, Order, StepTable, Workspace
 from tamis.pruning.layout import Layout, constants_known, laid_out
 from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
 from tamis.pruning.trees import RULES, memory_bytes, options, pruning_form, without
@@ -200,6 +200,7 @@ def sequences(
         weights,
         Order(np.array([DIMENSIONS.index(dimension) for dimension in order.dimensions]), RULES.index(order.rule)),
         found.table,
+        workspace(layout),
     )
     return found
 
@@ -220,4 +221,18 @@ def step_table(layout: Layout) -> StepTable:
         rows=np.zeros(room, np.int32),
         keys=np.zeros((room, 3)),
         sizes=np.zeros((room, 2), np.int32),
+    )
+
+
+def workspace(layout: Layout) -> Workspace:
+    """Return room to work in, for the largest of some trees."""
+    largest = int(layout.forest.nodes.counts.max(initial=1))
+    return Workspace(
+        state=np.zeros((largest, 3), np.int32),
+        values=np.zeros((largest, COLUMNS)),
+        operands=np.zeros((largest, LEAST_HITS + 1)),
+        prunable=np.zeros(largest, np.bool_),
+        saved=np.zeros((largest, COLUMNS)),
+        best=np.zeros(5),
+        figures=Figures(np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS)),
     )
