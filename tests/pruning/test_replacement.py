@@ -31,7 +31,7 @@ def distinct(filters):
 @settings(max_examples=60)
 def test_filters_cover_what_they_were_and_have_fewer_predicates(few, filters, count):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "_FEW", few)
+        patched.setattr(module, "_COMPARED_PAIRWISE", few)
         found = replace_predicates(dict(enumerate(filters)), SAMPLE.share, count=count)
     assert len(found.replacements) <= count
     for number, each in enumerate(filters):

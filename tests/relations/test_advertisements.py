@@ -144,7 +144,7 @@ def test_intervals_in_alternatives_that_can_be_true_are_decided_exactly(one, two
 @settings(max_examples=30)
 def test_the_index_answers_as_pairs_do_as_a_function_and_as_a_decision(waiting, filters, query, data):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tamis.relations.advertisements.index._FEW", waiting - 1)
+        patched.setattr("tamis.relations.advertisements.index._MOST_WAITING", waiting - 1)
         index = OverlapIndex()
         for number, each in enumerate(filters):
             index.add(number, each)

@@ -99,7 +99,7 @@ def test_proofs_are_bounded_and_removal_forgets(monkeypatch):
 @in_every_world
 def test_an_index_that_grows_and_shrinks_between_questions_equals_brute_force(world, most_proofs, monkeypatch):
     monkeypatch.setattr("tamis.relations.advertisements.proofs.MOST_PROOFS", most_proofs)
-    monkeypatch.setattr(index_module, "_FEW", 3)
+    monkeypatch.setattr(index_module, "_MOST_WAITING", 3)
     chance = Random(11)
     index, here = OverlapIndex(world.schema, is_exact=True), {}
     queries = [world.conjunction(chance, chance.randint(2, 4)) for _ in range(12)]

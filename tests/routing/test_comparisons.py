@@ -21,8 +21,8 @@ from tests.strategies import conditions
 @pytest.fixture(params=[32, 2], ids=["pairs", "index"], scope="module")
 def few(request):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparisons, "_FEW", request.param)
-        patch.setattr(coverage, "_FEW", request.param)
+        patch.setattr(comparisons, "_COMPARED_PAIRWISE", request.param)
+        patch.setattr(coverage, "_COMPARED_PAIRWISE", request.param)
         patch.setattr(comparisons, "_MOST_LISTED", request.param)
         yield
 
@@ -93,7 +93,7 @@ def test_a_filter_that_is_told_finds_itself():
 
 
 def test_merging_with_a_pool_tells_no_filter_twice(monkeypatch):
-    monkeypatch.setattr(mergers, "_FEW", 32)
+    monkeypatch.setattr(mergers, "_COMPARED_ONE_BY_ONE", 32)
     summary = Merging().summary()
     for number in range(40):
         summary.add(("pad", number), tamis.parse(f"u = {number} AND v{number} = 1"))

@@ -64,7 +64,7 @@ def assert_clusters_are_sound(summary, is_perfect):
 @pytest.fixture(params=[32, 2], ids=["pairs", "index"], scope="module")
 def few(request):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mergers_module, "_FEW", request.param)
+        patch.setattr(mergers_module, "_COMPARED_ONE_BY_ONE", request.param)
         yield
 
 

@@ -130,8 +130,8 @@ def test_the_index_of_many_filters_tells_what_pairs_tell(monkeypatch):
         (number, filters[number]) for number in range(0, 64, 3)
     ]
     _, by_pairs = fed(Covering().summary(), steps)
-    monkeypatch.setattr(coverage, "_FEW", 2)
-    monkeypatch.setattr(comparisons, "_FEW", 2)
+    monkeypatch.setattr(coverage, "_COMPARED_PAIRWISE", 2)
+    monkeypatch.setattr(comparisons, "_COMPARED_PAIRWISE", 2)
     _, by_index = fed(Covering().summary(), steps)
     assert sorted(map(str, by_index)) == sorted(map(str, by_pairs)) and len(by_index) > 3
 
@@ -162,8 +162,8 @@ def test_a_filter_of_unknown_projections_is_told_once_with_all_that_match_the_sa
 
 @pytest.mark.parametrize("few", [32, 1], ids=["pairs", "index"])
 def test_filters_that_are_proven_identical_are_told_once_in_whatever_order_they_come_and_go(few, monkeypatch):
-    monkeypatch.setattr(coverage, "_FEW", few)
-    monkeypatch.setattr(comparisons, "_FEW", few)
+    monkeypatch.setattr(coverage, "_COMPARED_PAIRWISE", few)
+    monkeypatch.setattr(comparisons, "_COMPARED_PAIRWISE", few)
     for order in itertools.permutations(range(3)):
         summary = Identity().summary()
         others = [f"x = 1 AND z > {number} OR y = {number}" for number in range(3)]

@@ -78,13 +78,14 @@ def test_a_crowd_of_filters_is_told_by_an_index(strategy):
     run = promise_kept(
         simulate(Scenario(2, broker_count=3, strategies=(strategy,), is_crowded=True, shares_strategies=True))
     )
-    assert run.counters.items["Subscribe"] > 2 * coverage._FEW
+    assert run.counters.items["Subscribe"] > 2 * coverage._COMPARED_PAIRWISE
 
 
 @pytest.mark.parametrize("strategy", ["covering", "merging", "imperfect merging"])
 def test_an_index_of_few_filters_keeps_the_promises_too(strategy, monkeypatch):
-    for module in (coverage, comparisons, mergers):
-        monkeypatch.setattr(module, "_FEW", 1)
+    monkeypatch.setattr(mergers, "_COMPARED_ONE_BY_ONE", 1)
+    for module in (coverage, comparisons):
+        monkeypatch.setattr(module, "_COMPARED_PAIRWISE", 1)
     for seed in range(12):
         fixed = {"strategies": (strategy,), "shares_strategies": seed % 2 == 0, "is_crowded": False}
         promise_kept(simulate(Scenario.of_seed(seed, action_count=60, **fixed)))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tamis.relations.domains import Axis
     from tamis.selectivity.estimates import Share
 
-_FEW = 300
+_COMPARED_PAIRWISE = 300
 """Among so many predicates of a term, all pairs are compared; of more, only those that begin or end alike."""
 _NEAREST = 50
 """Of more than a few that begin or end alike, each is compared with so many that reach further, the nearest."""
@@ -96,7 +96,7 @@ def _covering(predicates: list[Expression], schema: Schema | None) -> dict[Expre
     found: dict[Expression, list[Expression]] = {}
     for members in lines.values():
         groups = [members]
-        if len(members) > _FEW:
+        if len(members) > _COMPARED_PAIRWISE:
             by_end: dict[Any, list[tuple[Values, Expression]]] = {}
             # What may be wider comes later: it ends later, or begins earlier.
             for values, predicate in sorted(members, key=lambda member: member[0][-1]):
@@ -106,7 +106,7 @@ def _covering(predicates: list[Expression], schema: Schema | None) -> dict[Expre
             groups = [alike for alike in by_end.values() if len(alike) > 1]
         for group in groups:
             for place, (values, predicate) in enumerate(group):
-                near = group if len(group) <= _FEW else group[place : place + _NEAREST]
+                near = group if len(group) <= _COMPARED_PAIRWISE else group[place : place + _NEAREST]
                 wider = [other for more, other in near if other is not predicate and is_subset(values, more)]
                 found.setdefault(predicate, []).extend(wider)
     return found

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tamis.relations.domains import Axis
     from tamis.relations.relations import Filter
 
-_FEW = 24
+_COMPARED_PAIRWISE = 24
 """So many filters are compared pair by pair; for more an index is quicker."""
 
 
@@ -186,7 +186,7 @@ def _maximal(parts: list[Part], context: Context) -> list[Part]:
     """Return the parts that no other covers; those take over whom the others stand for."""
     forms = [_form_of(part, context) for part in parts]
     covering: dict[int, int] = {}
-    if len(parts) <= _FEW:
+    if len(parts) <= _COMPARED_PAIRWISE:
         for special in reversed(range(len(parts))):  # of equal ones the first stays
             for general in range(len(parts)):
                 if _top(covering, general) == special:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.relations.forms import Box, Context
     from tamis.relations.imperfection import Measure
 
-_FEW = 40
+_COMPARED_PAIRWISE = 40
 """So many parts are all compared with one another."""
 _NEIGHBOURS = 3
 _SHORT_LIST = 16
@@ -76,7 +76,7 @@ def merged_by_proximity(parts: list[Part], measure: Measure, budget: float, cont
 
 
 def _close_pairs(parts: list[Part]) -> Iterator[tuple[int, int]]:
-    if len(parts) <= _FEW:
+    if len(parts) <= _COMPARED_PAIRWISE:
         yield from combinations(range(len(parts)), 2)
         return
     seen: set[tuple[int, int]] = set()

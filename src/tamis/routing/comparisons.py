@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.relations.forms import Form
 
-_FEW = 32
+_COMPARED_PAIRWISE = 32
 """So many filters are compared pair by pair; for more there is an index."""
 _PAIRS = 1 << 16
 """So many comparisons of pairs are remembered."""
@@ -130,7 +130,7 @@ class Comparisons:
             self._entered_count += 1
             if self._index is not None:
                 self._index.add(known.number, known.form.expression)
-            elif len(self._told) > _FEW:
+            elif len(self._told) > _COMPARED_PAIRWISE:
                 self._index = CoveringIndex(self.schema, context=self.context)
                 for each in self._told.values():
                     self._index.add(each.number, each.form.expression)

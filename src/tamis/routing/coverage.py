@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tamis.routing.comparisons import Comparisons, KnownFilter
 
-_FEW = 32
+_COMPARED_PAIRWISE = 32
+"""So many filters are compared pair by pair; for more there is an index."""
 
 
 class Coverage:
@@ -29,7 +30,7 @@ class Coverage:
 
     def __init__(self, comparisons: Comparisons, few: int | None = None) -> None:
         self._comparisons = comparisons
-        self._few = _FEW if few is None else few
+        self._few = _COMPARED_PAIRWISE if few is None else few
         self._filters: dict[int, KnownFilter] = {}
         self._keys: dict[int, int] = {}
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _TRIED = 8
 """With so many of the latest filters an imperfect merger is tried."""
-_FEW = 128
+_COMPARED_ONE_BY_ONE = 128
 """So many mergers of a link are compared one by one: each link has its own, and a pool of all would be far larger."""
 _STEPS = 4
 """In so many steps a merger that loses filters uses up its budget: each is told, and lasts for several departures."""
@@ -131,7 +131,7 @@ class MergingSummary(Summary):
         self._members: Members[Member] = Members()
         self._spread: Members[Member] = Members()
         self._clusters: dict[int, Cluster] = {}
-        self._coverage = Coverage(comparisons, _FEW)
+        self._coverage = Coverage(comparisons, _COMPARED_ONE_BY_ONE)
         self._partners = MergingIndex(context=self._context)
         self._alike: dict[frozenset[Attribute], dict[int, None]] = {}
 
@@ -321,9 +321,9 @@ class MergingSummary(Summary):
             return
         lost = self._lost(cluster, gone)
         inherited = self._inherited(cluster, gone)
-        if lost is None or self._may_be_in_vain(cluster, lost):
+        if lost is None or self._spend_budget(cluster, lost):
             self._become(cluster, cluster.imperfection + inherited)
-        elif inherited or not any(self._is_cut(cluster, *each) for each in _smallest_first(lost, cluster)):
+        elif inherited or not any(self._cut(cluster, *each) for each in _smallest_first(lost, cluster)):
             self._take_apart(cluster)
 
     def _take_apart(self, cluster: Cluster) -> None:
@@ -414,8 +414,8 @@ class MergingSummary(Summary):
                     return None
         return lost
 
-    def _may_be_in_vain(self, cluster: Cluster, lost: Box) -> bool:
-        """Does the budget allow that what is lost stays told? Then take note of it."""
+    def _spend_budget(self, cluster: Cluster, lost: Box) -> bool:
+        """Let what is lost stay told, if the budget allows it, and spend that much of it; return whether it did."""
         if self._nearly is None:
             return False
         box, rest = cluster.part.box, cluster.part.rest
@@ -426,7 +426,7 @@ class MergingSummary(Summary):
         cluster.imperfection = imperfection
         return True
 
-    def _is_cut(self, cluster: Cluster, axis: Axis, lost: Values) -> bool:
+    def _cut(self, cluster: Cluster, axis: Axis, lost: Values) -> bool:
         """Take some values of a term from a cluster; return whether that can be done."""
         kept = difference(cluster.part.box[axis], lost)
         narrower = Part({**cluster.part.box, axis: kept}, cluster.part.rest, ()) if kept else None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Share: TypeAlias = Callable[[Expression], float]
 """Says of a predicate, or of a negated one, which share of the events makes it true."""
-_FEW = 50
+_TAKEN_IN_PLAIN_STEPS = 50
 """Of so many parts and less, plain steps take less time than arrays."""
 
 
@@ -111,7 +111,7 @@ def of_at_least(count: int, parts: Sequence[Estimate]) -> Estimate:
         return exactly(1.0)
     if count > len(parts):
         return exactly(0.0)
-    exact = (_numbers_held if len(parts) <= _FEW else _many_held)([part.average for part in parts])
+    exact = (_numbers_held if len(parts) <= _TAKEN_IN_PLAIN_STEPS else _many_held)([part.average for part in parts])
     average = min(1.0, _total(exact[count:]))
     most = _most_often(count, [part.most for part in parts])
     least = 1.0 - _most_often(len(parts) - count + 1, [1.0 - part.least for part in parts])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.relations.relations import Filter
 
-_FEW = 16
+_MOST_WAITING = 16
 """So many filters may wait before they are laid out."""
 _PORTION = 8
 """So many candidates are looked at before the first of them is compared by a search."""
@@ -209,7 +209,7 @@ class OverlapIndex:
         self.evaluated_count += segment.evaluated_count
 
     def _asked(self, given: Filter) -> Expression:
-        if len(self._waiting) > _FEW:
+        if len(self._waiting) > _MOST_WAITING:
             self._lay_out()
         return self._context.form(given).expression if self._is_exact else self._checked(given)
 
