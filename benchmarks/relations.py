@@ -34,7 +34,7 @@ from tamis.relations.deciding import DEFAULT_BUDGET
 from tamis.relations.forms import Context, Form, context_of
 from tamis.relations.formulas import Conjunction, Disjunction, Fact, Formula, Threshold, Within, fold, leaves
 from tamis.relations.relations import covers_forms
-from tamis.relations.samples import Sample
+from tamis.relations.samples import EventSample
 from tamis.relations.satisfiability import Question
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _wrong(
     seed: int,
 ) -> int:
     """Count verdicts that a sample of events contradicts, and those on the other side without an event to show it."""
-    sample = Sample(events(_JUDGED, seed + 1), None)
+    sample = EventSample(events(_JUDGED, seed + 1), None)
     context = context_of(None)
     wrong = 0
     for (one, two), verdict in zip(asked, verdicts, strict=True):

@@ -16,7 +16,7 @@ from tamis.relations import identical
 from tamis.relations.clauses import MOST_CLAUSES, clauses
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import all_of, any_of, within
-from tamis.relations.samples import Sample
+from tamis.relations.samples import EventSample
 from tamis.relations.witnesses import completed, plain_event, readable_value
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, events
@@ -30,7 +30,7 @@ def box_formula(box):
 @settings(max_examples=200)
 def test_what_a_filter_matches_lies_in_its_hull_and_in_its_clauses(condition, some_events, most):
     form = Context(None).form(condition)
-    sample = Sample(some_events, None)
+    sample = EventSample(some_events, None)
     matched = sample.matched(form.formula)
     boxes, is_exact = clauses(form.formula, form.context, most)
     assert len(boxes) <= max(most, 1)
@@ -139,5 +139,5 @@ def test_short_values_are_preferred():
 
 def test_a_sample_of_no_events_matches_nothing():
     form = Context(None).form("a < b OR at_least(2, a = 1, b = 1, c LIKE '%x')")
-    assert Sample([], None).matched(form.formula).tolist() == []
-    assert np.array_equal(Sample([{"a": 1, "b": 2}, {"b": 1}], None).matched(form.formula), [True, False])
+    assert EventSample([], None).matched(form.formula).tolist() == []
+    assert np.array_equal(EventSample([{"a": 1, "b": 2}, {"b": 1}], None).matched(form.formula), [True, False])

@@ -11,7 +11,7 @@ from tamis.language.ranges.value_sets import is_member
 from tamis.relations.domains import axis_of
 from tamis.relations.forms import Context
 from tamis.relations.links import links, requirements
-from tamis.relations.samples import Sample
+from tamis.relations.samples import EventSample
 from tests.strategies import conditions, events, number_terms, predicates, text_terms
 
 SCHEMA = tamis.Schema(
@@ -24,7 +24,7 @@ SCHEMA = tamis.Schema(
 def test_every_event_obeys_every_link(condition, some_events):
     context = Context(None)
     form = context.form(condition)
-    sample = Sample(some_events, None)
+    sample = EventSample(some_events, None)
     for link in links(form.axes, form.facts, form.paths, None, context.axis):
         assert sample.matched(link).all(), link
 
@@ -46,7 +46,7 @@ def test_every_event_that_conforms_obeys_the_links_of_its_type():
     paths = [("type",), ("price",), ("pos",), ("pos", "x")]
     found = links([context.axis(Attribute(path)) for path in paths], [], paths, EVENT_TYPES, context.axis)
     for event, is_allowed in [(each, True) for each in conforming] + [(each, False) for each in others]:
-        assert all(Sample([event], EVENT_TYPES).matched(link).all() for link in found) is is_allowed, event
+        assert all(EventSample([event], EVENT_TYPES).matched(link).all() for link in found) is is_allowed, event
 
 
 @given(

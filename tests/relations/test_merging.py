@@ -18,7 +18,7 @@ from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
 from tamis.relations.forms import context_of
 from tamis.relations.imperfection import BySample
 from tamis.relations.parts import Part, part_of
-from tamis.relations.samples import Sample
+from tamis.relations.samples import EventSample
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, simple_predicates
 
@@ -261,7 +261,9 @@ def test_what_is_computed_of_two_filters_is_what_drawing_comes_to(seed):
 
     context = context_of(None)
     forms = [context.form(some()) for _ in range(2)]
-    sample = Sample([{"x": chance.randrange(10), "y": chance.randrange(4)} for _ in range(chance.choice((0, 8)))], None)
+    sample = EventSample(
+        [{"x": chance.randrange(10), "y": chance.randrange(4)} for _ in range(chance.choice((0, 8)))], None
+    )
     measure = BySample(forms, context, sample)
     box = {axis: union(forms[0].box[axis], forms[1].box[axis]) for axis in forms[0].box}
     computed = measure._drawn(Part(box, {}, (0, 1)))

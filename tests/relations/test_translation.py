@@ -23,7 +23,7 @@ from tamis.relations.formulas import (
     leaves,
     opposite,
 )
-from tamis.relations.samples import Sample
+from tamis.relations.samples import EventSample
 from tests.strategies import conditions, events
 
 
@@ -35,7 +35,7 @@ def formula(text, schema=None):
 @settings(max_examples=300)
 def test_a_formula_holds_where_the_expression_is_true_and_its_opposite_where_it_is_not(condition, some_events):
     found = Context(None).form(condition)
-    sample = Sample(some_events, None)
+    sample = EventSample(some_events, None)
     expected = [holds(condition, event) for event in some_events]
     assert sample.matched(found.formula).tolist() == expected
     assert sample.matched(found.opposite).tolist() == [not each for each in expected]

@@ -14,7 +14,7 @@ from tamis.topk.closed_form import entering_times
 from tamis.topk.covering import covers as covers_ranked
 from tamis.topk.covering import warm_up
 from tamis.topk.geometry import covers, merged
-from tamis.topk.merging import Merger
+from tamis.topk.merging import RegionMerger
 from tamis.topk.proxies import Proxy
 from tamis.topk.regions import (
     Ball,
@@ -23,8 +23,8 @@ from tamis.topk.regions import (
     Cone,
     Everywhere,
     HalfSpace,
-    Level,
     Nowhere,
+    SublevelSet,
     region_of,
 )
 from tamis.topk.scores import key
@@ -101,7 +101,7 @@ def contains(region, event):
         case Cap(_, latitude, longitude, radius):
             place = Ranked(f"distance(x, y, {latitude!r}D, {longitude!r}D)", 1, "1 HOUR")
             return key(place, event) <= radius * (1 + 1e-9)
-        case Level(score, order, bound):
+        case SublevelSet(score, order, bound):
             return key(Ranked(score, 1, "1 HOUR", order=order), event) <= bound
     raise AssertionError(region)
 
@@ -141,8 +141,8 @@ def test_each_score_cuts_out_its_own_shape():
     assert shape("2 * x + y", 5.0) is HalfSpace
     assert shape("greatest(abs(x - 1), 2 * abs(y - 3))", 5.0) is Box
     assert shape("cosine(array(x, y), array(1, 2))", 0.5, "DESC") is Cone
-    assert shape("cosine(array(x, y), array(1, 2))", 0.5) is Level
-    assert shape("x / y", 1.0) is Level
+    assert shape("cosine(array(x, y), array(1, 2))", 0.5) is SublevelSet
+    assert shape("x / y", 1.0) is SublevelSet
     assert shape("x", math.inf) is Everywhere
 
 
@@ -162,7 +162,7 @@ def test_a_merger_grows_at_once_and_shrinks_where_that_is_worth_it():
     def ball(radius):
         return Ball((), (0.0, 0.0), (1.0, 1.0), radius)
 
-    merger = Merger(shrinks=lambda small, large: small.radius < 0.5 * large.radius)
+    merger = RegionMerger(shrinks=lambda small, large: small.radius < 0.5 * large.radius)
     assert merger.update("a", ball(4.0))
     assert not merger.update("b", ball(3.0))  # within
     assert not merger.update("a", ball(3.5))  # smaller, but not by half

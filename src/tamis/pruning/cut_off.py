@@ -32,7 +32,7 @@ from tamis.language.rewrites.monotone import fold_monotone
 from tamis.pruning.bulk import running_totals
 from tamis.pruning.sequencing import Ordered, Sequences, sequences
 from tamis.relations.forms import context_of
-from tamis.relations.samples import Sample
+from tamis.relations.samples import EventSample
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -184,7 +184,7 @@ class _Masks:
     """Which events of a sample match a tree, as the bits of a number."""
 
     def __init__(self, events: Iterable[Mapping[str, Any]], schema: Schema | None) -> None:
-        self._sample = Sample(events, schema)
+        self._sample = EventSample(events, schema)
         self._context = context_of(schema)
         self.count = len(self._sample)
         self._all = (1 << self.count) - 1

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tamis.language.ranges.value_sets import Values, is_member, points, union
 from tamis.language.rewrites.junctions import disjunction
 from tamis.relations.formulas import Within, leaves
-from tamis.relations.samples import Sample
+from tamis.relations.samples import EventSample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -103,7 +103,7 @@ def _singles(axis: Axis, values: Values) -> frozenset[Cut] | None:
     return None if found is None else frozenset(found)
 
 
-class Measure(ABC):
+class ImperfectionMeasure(ABC):
     """A way to tell how imperfect a merger is."""
 
     needs_words: ClassVar[bool] = False
@@ -123,11 +123,11 @@ def measure_of(
     context: Context,
     events: Iterable[Mapping[str, Any]] | None,
     share: Callable[[Expression], float] | None,
-) -> Measure:
+) -> ImperfectionMeasure:
     """Return the best measure that there is."""
     if share is not None:
         return ByShare(forms, context, share)
-    return BySample(forms, context, Sample(events if events is not None else (), context.schema))
+    return BySample(forms, context, EventSample(events if events is not None else (), context.schema))
 
 
 def _is_tight(part: Part, boxes: Sequence[Box]) -> bool:
@@ -137,10 +137,10 @@ def _is_tight(part: Part, boxes: Sequence[Box]) -> bool:
     return part.box == {axis: values for axis, values in common.items() if values != axis.values}
 
 
-class BySample(Measure):
+class BySample(ImperfectionMeasure):
     """Count in a sample, and draw where it shows too little."""
 
-    def __init__(self, forms: Sequence[Form], context: Context, sample: Sample, seed: int = 1) -> None:
+    def __init__(self, forms: Sequence[Form], context: Context, sample: EventSample, seed: int = 1) -> None:
         self._forms = forms
         self._context = context
         self._sample = sample
@@ -240,7 +240,7 @@ class BySample(Measure):
         return known
 
 
-class ByShare(Measure):
+class ByShare(ImperfectionMeasure):
     """Ask an estimator how often the merger is true, and how often one of its members is."""
 
     needs_words = True

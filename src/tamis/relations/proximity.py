@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tamis.relations.domains import Axis
     from tamis.relations.forms import Box, Context
-    from tamis.relations.imperfection import Measure
+    from tamis.relations.imperfection import ImperfectionMeasure
 
 _COMPARED_PAIRWISE = 40
 """So many parts are all compared with one another."""
@@ -37,13 +37,13 @@ _NEIGHBOURS = 3
 _SHORT_LIST = 16
 
 
-def merged_around(one: Part, two: Part, measure: Measure, budget: float, context: Context) -> Part | None:
+def merged_around(one: Part, two: Part, measure: ImperfectionMeasure, budget: float, context: Context) -> Part | None:
     """Return a part around two others within the budget; None if there is none."""
     found = _around(one, two, measure, budget, context)
     return None if found is None else _widened(found, measure, budget, context)
 
 
-def merged_by_proximity(parts: list[Part], measure: Measure, budget: float, context: Context) -> list[Part]:
+def merged_by_proximity(parts: list[Part], measure: ImperfectionMeasure, budget: float, context: Context) -> list[Part]:
     """Merge the closest parts as long as no merger is more imperfect than the budget allows."""
     living = dict(enumerate(parts))
     near: dict[int, set[int]] = {number: set() for number in living}
@@ -94,7 +94,7 @@ def _close_pairs(parts: list[Part]) -> Iterator[tuple[int, int]]:
                         yield key
 
 
-def _around(one: Part, two: Part, measure: Measure, budget: float, context: Context) -> Part | None:
+def _around(one: Part, two: Part, measure: ImperfectionMeasure, budget: float, context: Context) -> Part | None:
     """Return the tightest part around two that is within the budget and can be written; None if there is none."""
     rest = {formula: written for formula, written in one.rest.items() if formula in two.rest}
     members = one.members + two.members
@@ -118,7 +118,7 @@ def _around(one: Part, two: Part, measure: Measure, budget: float, context: Cont
     return None
 
 
-def _widened(part: Part, measure: Measure, budget: float, context: Context) -> Part:
+def _widened(part: Part, measure: ImperfectionMeasure, budget: float, context: Context) -> Part:
     """Return a part with fewer stretches that is still within the budget."""
     for axis, values in list(part.box.items()):
         around = intersection(without_gaps(values), axis.values)

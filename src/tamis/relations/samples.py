@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 
 
-class Sample:
+class EventSample:
     """Events that a schema allows, and which of them match.
 
     >>> from tamis.relations.forms import context_of
-    >>> sample = Sample([{"a": 1}, {"a": 5}, {}], None)
+    >>> sample = EventSample([{"a": 1}, {"a": 5}, {}], None)
     >>> sample.matched(context_of(None).form("a < 3 OR a IS NULL").formula).tolist()
     [True, False, True]
     """

@@ -21,9 +21,9 @@ from tamis.topk.regions import (
     Cone,
     Everywhere,
     HalfSpace,
-    Level,
     Nowhere,
     Region,
+    SublevelSet,
     Vector,
     unit,
 )
@@ -45,7 +45,7 @@ def covers(one: Region, two: Region) -> bool:
     match one, two:
         case (Everywhere(), _) | (_, Nowhere()):
             return True
-        case Level(), Level():
+        case SublevelSet(), SublevelSet():
             return (one.score, one.order) == (two.score, two.order) and one.key >= two.key
         case Ball(), Ball() if one.inputs == two.inputs:
             needed = _distance(one.centre, two.centre, one.weights) + two.radius * _stretch(one, two)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Merger:
+class RegionMerger:
     """A region that covers all its members.
 
-    >>> from tamis.topk.regions import Level
+    >>> from tamis.topk.regions import SublevelSet
     >>> from tamis.language import parse
-    >>> level = lambda key: Level(parse("price"), "ASC", key)
-    >>> merger = Merger()
+    >>> level = lambda key: SublevelSet(parse("price"), "ASC", key)
+    >>> merger = RegionMerger()
     >>> merger.update("s1", level(10.0)), merger.update("s2", level(8.0)), merger.update("s2", level(12.0))
     (True, False, True)
     >>> merger.region.key

@@ -5,7 +5,7 @@ half-space, the greatest of weighted differences a box, a cosine a cone. Whether
 which region holds several, is geometry (`geometry`).
 
 Source: Pripužić 2010, sections 4.1 and 4.3, figures 4.1 to 4.5 (docs/bibliography.md).
-Departs: `Level` stands for every score that has no geometry here, and compares thresholds of one and the same score.
+Departs: `SublevelSet` stands for every score that has no geometry here, and compares thresholds of the same score.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Nowhere:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class SublevelSet:
     """The events whose key is no greater, by a score without a geometry."""
 
     score: Expression
@@ -95,7 +95,7 @@ class Cone:
     angle: float
 
 
-Region: TypeAlias = Everywhere | Nowhere | Level | Ball | Cap | HalfSpace | Box | Cone
+Region: TypeAlias = Everywhere | Nowhere | SublevelSet | Ball | Cap | HalfSpace | Box | Cone
 
 
 def region_of(ranked: Ranked, threshold: float) -> Region:
@@ -125,7 +125,7 @@ def region_of(ranked: Ranked, threshold: float) -> Region:
         terms = [(term, weight) for term, weight in zip(family.inputs, doubles, strict=True) if term is not ONE]
         inputs, weights = zip(*terms, strict=True) if terms else ((), ())
         return HalfSpace(inputs, weights, key - constant)
-    return _box_or_cone(ranked, threshold) or Level(ranked.score, ranked.order, key)
+    return _box_or_cone(ranked, threshold) or SublevelSet(ranked.score, ranked.order, key)
 
 
 def _box_or_cone(ranked: Ranked, threshold: float) -> Region | None:
