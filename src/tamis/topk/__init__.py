@@ -6,7 +6,7 @@ algorithms: the naive one, which is the definition; strict, relaxed and probabil
 filters over a recent buffer; and `block`, which keeps the rankings of all subscriptions in arrays.
 
 What other nodes must know of a ranked subscription is its `Proxy`; `covers` says when one subscription makes another
-one's deliveries too, a `Merger` keeps one region around many, and a `Trace` of what happened says which promises were
+one's deliveries too, a `RegionMerger` keeps one region around many, and a `Trace` of what happened says which promises were
 kept.
 """
 
@@ -22,7 +22,7 @@ from tamis.topk.errors import (
     WindowError,
 )
 from tamis.topk.guard import OrderReport
-from tamis.topk.merging import Merger
+from tamis.topk.merging import RegionMerger
 from tamis.topk.processor import TopK
 from tamis.topk.proxies import Proxy
 from tamis.topk.ranked import Ranked
@@ -34,11 +34,11 @@ __all__ = [
     "CountWindow",
     "Delivery",
     "LateEventError",
-    "Merger",
     "OrderReport",
     "Proxy",
     "Ranked",
     "RankedFormError",
+    "RegionMerger",
     "SettingError",
     "TimeWindow",
     "TopK",
