@@ -6,8 +6,8 @@ algorithms: the naive one, which is the definition; strict, relaxed and probabil
 filters over a recent buffer; and `block`, which keeps the rankings of all subscriptions in arrays.
 
 What other nodes must know of a ranked subscription is its `Proxy`; `covers` says when one subscription makes another
-one's deliveries too, a `RegionMerger` keeps one region around many, and a `Trace` of what happened says which promises were
-kept.
+one's deliveries too, a `RegionMerger` keeps one region around many, and a `Trace` of what happened says which
+promises were kept.
 """
 
 from tamis.topk.candidate_limits import candidate_limit
