@@ -112,10 +112,64 @@ def test_both_engines_write_equal_tables(ending, tmp_path, spark):
         (names, here), (their_names, there) = (rows(tmp_path / f"{number}{engine}.{out}") for engine in told)
         assert names == their_names
         assert (here - there, there - here) == (Counter(), Counter())
-        assert [told["local"][name] for name in ("rows", "subscriptions", "rejected", "first_rejected")] == [
-            told["spark"][name] for name in ("rows", "subscriptions", "rejected", "first_rejected")
-        ]
+        same = ("rows", "subscriptions", "rejected", "first_rejected", "unmet")
+        assert [told["local"][name] for name in same] == [told["spark"][name] for name in same]
         assert told["local"]["rejected"] == 0
+
+
+NEVER = {
+    "never < 3": "never",
+    "b.never LIKE 'x%'": "b.never",
+    "`a.b` = 1": "a.b",
+    "never > 0 AND number > 1": "never",
+    "size(none) > 1": "none",
+    "late > 1": None,
+    "b.late = 1": None,
+    "never IS NULL": None,
+    "array_contains(tags, 'x')": None,
+    "number <=> 5": None,
+}
+"""Rules, and which of their attributes no event has a value of."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("result", ["pairs", "counts"])
+@pytest.mark.parametrize("shown", ["to people", "as JSON"])
+def test_both_engines_warn_alike_of_rules_that_can_never_match(result, shown, tmp_path, spark):
+    columns = {
+        "number": [1, 2, 3],
+        "never": pa.array([None] * 3, pa.int64()),
+        "none": pa.array([None] * 3, pa.list_(pa.int64())),
+        "late": [None, None, 2],
+        "a.b": pa.array([None] * 3, pa.int32()),
+        "b": [None, {"never": None, "late": None}, {"never": None, "late": 1}],
+        "tags": [[], ["x"], None],
+    }
+    kinds = pa.struct([("never", pa.string()), ("late", pa.int64())])
+    table = pa.table({name: pa.array(each, kinds) if name == "b" else each for name, each in columns.items()})
+    parquet.write_table(table, tmp_path / "events.parquet", row_group_size=1)
+    parquet.write_table(table.slice(0, 0), tmp_path / "nothing.parquet")
+    wrong = ["number = 'one'", "tags < 3", "lost = 1"]  # another type, and no such column: rejected, by both
+    texts = [*NEVER, *wrong]
+    csv.write_csv(pa.table({"rule": list(range(len(texts))), "text": texts}), tmp_path / "rules.csv")
+    expected = [f"no event had the attribute {name}" for name in sorted({name for name in NEVER.values() if name})]
+    told = {}
+    for engine in ("local", "spark"):
+        named = ("--id", "rule", "--where", "text", "--result", result, "--engine", engine)
+        files = ("match", "--subscriptions", str(tmp_path / "rules.csv"), *named)
+        more = ("--json",) if shown == "as JSON" else ()
+        told[engine] = tamis(*files, "--events", str(tmp_path / "events.parquet"), "--out", str(tmp_path / f"{engine}.csv"), *more)  # fmt: skip
+        empty = tamis(*files, "--events", str(tmp_path / "nothing.parquet"), "--out", str(tmp_path / f"{engine}0.csv"))
+        assert "could match nothing" not in empty.stderr, "there was no event"
+    if shown == "as JSON":
+        here, there = (json.loads(each.stdout) for each in told.values())
+        assert here["unmet"] == there["unmet"] == expected
+        assert here["first_rejected"] == there["first_rejected"]
+        assert here["rejected"] == there["rejected"] == len(wrong)
+    else:
+        here, there = (each.stderr.partition("! some rules")[2] for each in told.values())
+        assert here == there
+        assert all(line in here for line in expected)
 
 
 @pytest.mark.spark

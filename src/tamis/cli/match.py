@@ -136,7 +136,7 @@ def match(
     done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")
     show_rejected(bad, kept)
-    show_unmet(told.get("unmet", ()))
+    show_unmet(told["unmet"])
 
 
 def _beside(out: str) -> str:
@@ -274,6 +274,7 @@ def _matched(
     from tamis.language import Schema
     from tamis.matching.admission import Rejection
     from tamis.spark.files import read_in_order, read_table, write_table
+    from tamis.spark.sightings import Sighted
 
     console = to_complain()
     start = perf_counter()
@@ -284,8 +285,11 @@ def _matched(
         bad = [Rejection(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
         if bad and strict:
             return None, bad
-        matches = on_spark.match(table, compiled, keep=keep, result=result)
+        sighted = Sighted(table, compiled)
+        matches = on_spark.match(sighted.events, compiled, keep=keep, result=result)
         write_table(matches, targets.out, replaces=targets.out not in targets.new)
         write_rejected(bad, targets.rejected, **naming)  # while the session is there that may have to do it
         rows = read_table(session, targets.out).count() if compiled.count or result != "pairs" else 0
-    return _told("spark", targets.out, result, rows, compiled.count, perf_counter() - start), bad
+        told = _told("spark", targets.out, result, rows, compiled.count, perf_counter() - start)
+        told["unmet"] = [str(each) for each in sighted.unmet()]
+    return told, bad

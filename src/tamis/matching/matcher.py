@@ -23,7 +23,7 @@ from tamis.matching.destinations import Destinations
 from tamis.matching.errors import OptionError, SavedMatcherError, UnknownIdError
 from tamis.matching.register import Register, column_of
 from tamis.matching.registering import Registering
-from tamis.matching.sightings import Sightings, Unmet
+from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
 from tamis.matching.sources import parsed
 from tamis.matching.watching import PlainAxes, Watch
 
@@ -366,13 +366,21 @@ class Matcher(Registering):
         price is compared with numbers, and events had only texts
         no event had the attribute prize
         """
-        if not self._sightings.event_count:
-            return []
+        return unmet(self.asked(), self._sightings.kinds) if self._sightings.event_count else []
+
+    def asked(self) -> tuple[Asked, ...]:
+        """Return which attributes rules ask for, each with the kind of value that it is compared with.
+
+        >>> matcher = Matcher()
+        >>> matcher.add("cheap", "price < 20")
+        >>> matcher.asked()
+        (Asked(path=('price',), expected='number'),)
+        """
         with self._lock:
             axes = self._engine.axes()
             if axes is None:
                 axes = self._axes(self._engine.snapshot()).axes
-        return self._sightings.unmet(axes)
+        return asked_by(axes)
 
     def memory(self) -> int:
         """Return how many bytes the matcher takes, roughly: its arrays, the ids and the texts."""

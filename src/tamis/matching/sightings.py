@@ -14,7 +14,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -62,6 +62,35 @@ class Unmet:
             return f"no event had the attribute {self.attribute}"
         met = " and ".join(_PLURALS[kind] for kind in self.met)
         return f"{self.attribute} is compared with {_PLURALS[self.expected]}, and events had only {met}"
+
+
+class Asked(NamedTuple):
+    """What some predicate asks for: an attribute, and the kind of its values where only one can be compared with."""
+
+    path: Path
+    expected: str | None
+
+
+def asked_by(axes: Iterable[Axis]) -> tuple[Asked, ...]:
+    """Return what predicates on some axes ask for, each thing once."""
+    found = (Asked(path, expected) for axis in axes for paths, expected in [_asked(axis)] for path in paths)
+    return tuple(dict.fromkeys(found))
+
+
+def unmet(asked: Iterable[Asked], kinds: Mapping[Path, set[str]]) -> list[Unmet]:
+    """Return what is asked for and is not among the kinds of values that attributes of events had.
+
+    >>> [str(each) for each in unmet([Asked(("price",), NUMBER), Asked(("bids",), NUMBER)], {("bids",): {NUMBER}})]
+    ['no event had the attribute price']
+    """
+    found: dict[Unmet, None] = {}
+    for path, expected in asked:
+        met = kinds.get(path)
+        if not met:
+            found[Unmet(".".join(path))] = None
+        elif expected is not None and expected not in met:
+            found[Unmet(".".join(path), expected, tuple(sorted(met)))] = None
+    return sorted(found, key=lambda each: (each.attribute, each.expected or ""))
 
 
 class Sightings:
@@ -125,7 +154,7 @@ class Sightings:
         return has_records
 
     def _note_column(self, path: Path, column: Any) -> None:
-        kind = _arrow_kind(column.type)
+        kind = arrow_kind(column.type)
         known = self.kinds.get(path, set())
         if kind != RECORD and kind in known:
             return
@@ -136,21 +165,6 @@ class Sightings:
                 for number, field in enumerate(column.type):
                     for chunk in chunks:
                         self._note_column((*path, field.name), chunk.flatten()[number])
-
-    def unmet(self, axes: Iterable[Axis]) -> list[Unmet]:
-        """Return what predicates on some axes ask for and no event had; nothing before there was an event."""
-        if not self.event_count:
-            return []
-        found: dict[Unmet, None] = {}
-        for axis in axes:
-            paths, expected = _asked(axis)
-            for path in paths:
-                kinds = self.kinds.get(path)
-                if not kinds:
-                    found[Unmet(".".join(path))] = None
-                elif expected is not None and expected not in kinds:
-                    found[Unmet(".".join(path), expected, tuple(sorted(kinds)))] = None
-        return sorted(found, key=lambda each: (each.attribute, each.expected or ""))
 
 
 def _asked(axis: Axis) -> tuple[tuple[Path, ...], str | None]:
@@ -182,7 +196,8 @@ def _kind_of(value: Any) -> str:
     return ARRAY if isinstance(value, Sequence) and not isinstance(value, bytes) else OTHER
 
 
-def _arrow_kind(kind: Any) -> str:
+def arrow_kind(kind: Any) -> str:
+    """Return the kind of the values of an Arrow type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     tests = (

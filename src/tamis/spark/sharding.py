@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tamis.language import Schema
     from tamis.matching.admission import Rejection
     from tamis.matching.columns import Path
+    from tamis.matching.sightings import Asked
 
 MOST_IN_ONE = 2_000_000
 """More subscriptions than this are cut into shards by themselves: a gigabyte or two each."""
@@ -70,6 +71,8 @@ class Shards:
     routes: tuple[Route, ...]
     unkeyed: tuple[int, ...]
     """The shards of the subscriptions without a key, which every event goes to."""
+    asked: tuple[Asked, ...]
+    """What the subscriptions ask of events."""
 
     def of(self, events: DataFrame) -> Column:
         """Return the column of the shards that an event goes to."""
@@ -137,11 +140,13 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
             bad[row["id"]] = rejection_in(row)
         else:
             pieces.setdefault(row["part"], []).append(row["chunk"])
-    forests = {}
+    forests: dict[int, Forest] = {}
+    asked: dict[Asked, None] = {}
     for number, chunks in sorted(pieces.items()):
         matcher = matcher_of(chunks, is_path=shared is not None)
         forests[number] = planted(spark, matcher, mentioned(matcher))
-    return Shards(forests, routes, unkeyed), in_order([*bad.values(), *rejected]), total - len(bad)
+        asked |= dict.fromkeys(matcher.asked())
+    return Shards(forests, routes, unkeyed, tuple(asked)), in_order([*bad.values(), *rejected]), total - len(bad)
 
 
 def _placed(keyed: DataFrame, count: int) -> tuple[tuple[Route, ...], tuple[int, ...], DataFrame]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tamis.language import Schema
     from tamis.matching.columns import Path
+    from tamis.matching.sightings import Asked
     from tamis.selectivity import Statistics
     from tamis.spark.forests import Forest
     from tamis.spark.sharding import Shards
@@ -54,6 +55,8 @@ class Compiled:
     shards: Shards | None = None
     """One of the two is there."""
     has_priorities: bool = False
+    asked: tuple[Asked, ...] = ()
+    """What they ask of events, attributes and kinds of values; of a stream, whose rules change, nobody keeps it."""
 
 
 def compiled(
@@ -95,6 +98,7 @@ def compiled(
     elif (wanted := shards or -(-rows.count() // MOST_IN_ONE)) > 1:
         found_shards, bad, count = sharded(rows, schema, wanted)
         attributes = tuple(sorted({path for each in found_shards.forests.values() for path in each.attributes}))
+        asked = found_shards.asked
     else:
         matchers, bad = collected(spark, rows, schema)
         count = sum(map(len, matchers))
@@ -104,10 +108,12 @@ def compiled(
         matcher = united(matchers, schema)
         if statistics is not None:
             matcher.learn(likely_events(statistics))
-        attributes = mentioned(matcher)
+        attributes, asked = mentioned(matcher), matcher.asked()
         forest = planted(spark, matcher, attributes, is_informed=statistics is not None)
     rejected = rejected_frame(spark, bad, id, where, kind)
-    return Compiled(count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None)
+    return Compiled(
+        count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None, asked
+    )
 
 
 def warn_of_rejected(found: Compiled) -> None:
