@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tamis.spark.java import java_program
+from tests.spark.maven import fetched, require_maven
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,28 +29,12 @@ OLDER = (("4.2.0", "4.2.0"), ("4.2.0", "4.1.0-preview1"), ("4.0.0", "4.0.0"))
 """Versions of the connector, and of its part that handles tokens."""
 CLIENTS = ("org.apache.kafka:kafka-clients:3.9.2", "org.apache.commons:commons-pool2:2.13.1")
 
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>tests</groupId><artifactId>tests</artifactId><version>1</version><dependencies>{}</dependencies></project>"""
-_ONE = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>"
-_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-
-
-def fetched(folder: Path, artifacts: tuple[str, ...], *, alone: bool) -> list[Path] | None:
-    """Return the jars of artifacts, alone or with what they need; None if they cannot be had."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ones = "".join(_ONE.format(*each.split(":"), _ALONE if alone else "") for each in artifacts)
-    (folder / "pom.xml").write_text(_POM.format(ones))
-    command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    return sorted((folder / "jars").glob("*.jar")) if done.returncode == 0 else None
-
 
 def jars(folder: Path) -> tuple[list[Path], list[Path]]:
     """Return the jars of the broker and of the connector; skip the test if there are none."""
     import pyspark
 
-    if shutil.which("mvn") is None:
-        pytest.skip("Kafka's jars are fetched with Maven, and there is no mvn")
+    require_maven("Kafka's jars")
     of_broker = fetched(folder / "broker", BROKER, alone=False)
     if of_broker is None:
         pytest.skip("Maven cannot get Kafka's jars here")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 
@@ -18,11 +19,14 @@ def environment():
 
 
 class MortalStream:
-    """A module that matches all that is there, and where it writes down what is done; `tamis stream`, if none is named."""
+    """A module that matches all that is there; `tamis stream`, if none is named.
+
+    `commits` tells what is done: the folder, or folders, in which it is written down, or a function that counts.
+    """
 
     def __init__(self, *arguments, commits, module=("tamis.cli", "stream", "--once"), env=None):
         self._command = [sys.executable, "-m", *module, *map(str, arguments)]
-        self._commits = [Path(folder) for folder in (commits if isinstance(commits, tuple) else (commits,))]
+        self._committed = commits if callable(commits) else partial(_files, commits)
         self._environment = environment() | (env or {})
 
     def run(self):
@@ -53,9 +57,11 @@ class MortalStream:
     def _started(self):
         return subprocess.Popen(self._command, start_new_session=True, env=self._environment)
 
-    def _committed(self):
-        folders = [folder for folder in self._commits if folder.exists()]
-        return sum(name[0] != "." for folder in folders for name in os.listdir(folder))
+
+def _files(folders):
+    """How many files there are in a folder, or in several."""
+    there = [Path(each) for each in (folders if isinstance(folders, tuple) else (folders,)) if Path(each).exists()]
+    return sum(name[0] != "." for folder in there for name in os.listdir(folder))
 
 
 def _kill(process):

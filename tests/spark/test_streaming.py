@@ -6,7 +6,8 @@ from pyarrow import parquet
 
 pipeline = pytest.importorskip("tamis.spark")
 
-from tamis.spark import durable, sink, streaming  # noqa: E402
+from tamis.sources import durable  # noqa: E402
+from tamis.spark import sink, streaming  # noqa: E402
 from tamis.spark.metrics import Metrics  # noqa: E402
 from tests.spark.worlds import ONCE, World, crash_at_random_steps  # noqa: E402
 

@@ -13,7 +13,8 @@ from pyarrow import parquet
 
 from tamis import spark as pipeline
 from tamis.matching import Matcher
-from tamis.spark import durable, sink, streaming
+from tamis.sources import durable
+from tamis.spark import sink, streaming
 from tamis.spark.metrics import Metrics
 
 SCHEMA = "number bigint, price bigint"

@@ -8,13 +8,13 @@ file beside the folder, not in memory, until the last one has come.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
+from tamis.sources import durable
 from tamis.sources.inferring import Columns, json_table
 from tamis.sources.match_names import MatchNames
 from tamis.sources.nats_address import scheme_of
@@ -73,12 +73,7 @@ def _plain(rows: list[Event]) -> list[Event]:
 def _write_part(folder: Path, rows: list[Event], names: list[str]) -> None:
     """Add a file; a batch that comes again has the name that it had, and replaces what it wrote."""
     name = f"part-{MatchNames(names).batch_name}.json"
-    beside = folder / f".{name}.{os.getpid()}"
-    with beside.open("wb") as file:
-        file.write(_lines(rows))
-        file.flush()
-        os.fsync(file.fileno())
-    beside.rename(folder / name)
+    durable.put(folder / name, _lines(rows))
 
 
 @contextmanager

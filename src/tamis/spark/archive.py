@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
-from tamis.spark import durable
+from tamis.sources import durable
 from tamis.spark.java import java_program, java_says
 
 SWITCH = "TAMIS_SPARK_ARCHIVE"

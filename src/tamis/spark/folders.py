@@ -8,7 +8,9 @@ means to Spark: a folder of the default file system, which is the disk unless so
 A file is there whole or not at all. On a disk it is written beside its place and moved; elsewhere Spark's own manager
 of checkpoint files does that, the one that the session's streams use. Object stores have no cheap rename and need
 none: there an object appears when its stream is closed, so where a file system says that it can abort a write, the
-file is written in its place. Which of two writers of one name comes first is decided by the file system.
+file is written in its place. Which of two writers of one name comes first is decided by the file system: by a rename,
+by a file that is made only where there is none, or, on S3, by a conditional write, which fails when it ends if
+somebody else was quicker.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tamis.sources import durable
 from tamis.sources.disk import file_path
-from tamis.spark import durable
 from tamis.spark.errors import FolderError, OptionError
 
 if TYPE_CHECKING:
@@ -37,7 +39,12 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _ABORTABLE = "fs.capability.outputstream.abortable"
 _MANAGERS = ("streaming.checkpointing", "streaming")
 """Where Spark keeps its manager of checkpoint files: its place has changed with 4.1."""
+_CONDITIONAL = "fs.option.create.conditional.overwrite"
+"""Whether a file system can decide when a write ends that there must be nothing yet. S3 looks before it, too, but of
+two writers that both saw nothing the second would replace what the first wrote."""
 _EXISTS = "FileAlreadyExistsException"
+_OVERTAKEN = "RemoteFileChangedException"
+"""What a conditional write throws when it ends and the name is taken."""
 
 
 class Folder(ABC):
@@ -185,8 +192,11 @@ class HadoopFolder(Folder):
                 return False
             self._write(name, content, overwrite=False)
         except Exception as error:
-            if _EXISTS in _kinds(error):
+            kinds = _kinds(error)
+            if _EXISTS in kinds:
                 return False
+            if _OVERTAKEN in kinds:  # maybe by ourselves: a write whose answer got lost is tried again
+                return self.read(name) == content
             raise self._failed("written", error) from error
         return True
 
@@ -201,7 +211,11 @@ class HadoopFolder(Folder):
         _, manager, system = self._open()
         path = self._path(name)
         if system.hasPathCapability(path, _ABORTABLE):
-            stream, give_up = system.create(path, overwrite), "abort"
+            if not overwrite and system.hasPathCapability(path, _CONDITIONAL):
+                stream = system.createFile(path).must(_CONDITIONAL, True).build()
+            else:
+                stream = system.create(path, overwrite)
+            give_up = "abort"
         else:
             if not manager.exists(path.getParent()):
                 manager.mkdirs(path.getParent())

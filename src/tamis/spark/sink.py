@@ -13,7 +13,7 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StructType
 
-from tamis.spark import durable
+from tamis.sources import durable
 from tamis.spark.columns import column
 from tamis.spark.errors import ColumnError, OptionError
 from tamis.spark.folders import Folder, Place, folder_at

@@ -111,9 +111,7 @@ def compiled(
         attributes, asked = mentioned(matcher), matcher.asked()
         forest = planted(spark, matcher, attributes, is_informed=statistics is not None)
     rejected = rejected_frame(spark, bad, id, where, kind)
-    return Compiled(
-        count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None, asked
-    )
+    return Compiled(count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None, asked)
 
 
 def warn_of_rejected(found: Compiled) -> None:

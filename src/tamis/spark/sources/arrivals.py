@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tamis.spark import durable
+from tamis.sources import durable
 from tamis.spark.errors import OptionError
 from tamis.spark.folders import disk_path
 from tamis.spark.sink import belonging, commits
