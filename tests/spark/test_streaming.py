@@ -187,6 +187,37 @@ def test_a_stream_goes_on_with_a_column_of_a_wider_type_and_all_its_matches_are_
     assert [row.n for row in found.collect()] == expected
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_events_of_a_wider_type_from_another_folder_are_refused_with_a_way_out(spark, tmp_path, monkeypatch, is_killed):
+    log = pipeline.SubscriptionLog(tmp_path / "log")
+    log.add({1: "number < 3"})
+    for name, kind in (("first", pa.int32()), ("wider", pa.int64())):
+        (tmp_path / name).mkdir()
+        parquet.write_table(pa.table({"number": pa.array(range(5), kind)}), tmp_path / name / "a.parquet")
+
+    def run(name, kind):
+        events = spark.readStream.schema(f"number {kind}").parquet(str(tmp_path / name))
+        stream = pipeline.match_stream(
+            events, log, out=tmp_path / "out", checkpoint=tmp_path / "checkpoint", trigger=ONCE
+        )
+        stream.await_end()
+
+    with monkeypatch.context() as patched:
+        if is_killed:
+            patched.delattr(sink.ParquetSink, "commit")
+            with pytest.raises(Exception, match="commit"):
+                run("first", "int")
+        else:
+            run("first", "int")
+    with pytest.raises(
+        pipeline.OptionError, match=r"belongs to .* another folder: it knows .*first/a\.parquet.*wider\."
+    ):
+        run("wider", "bigint")
+    run("first", "bigint")  # nothing is lost, and in its own folder the stream goes on with the wider type
+    found = pipeline.read_matches(spark, tmp_path / "out").select("number", "subscription_id", "batch").collect()
+    assert sorted(map(tuple, found)) == [(number, 1, 0) for number in range(3)]
+
+
 def test_columns_that_come_and_go_are_null_where_they_were_not(spark, world):
     world.log.add({1: "TRUE"})
     world.arrive()

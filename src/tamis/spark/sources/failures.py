@@ -1,7 +1,8 @@
 """What went wrong in a worker, in one line?
 
 An error that is raised in a worker of Spark's comes back as the text of a Java exception with a stack of each
-language in it. If it was one of ours, its own line says it all, and becomes an error of its own kind again.
+language in it. If it was one of ours, its own line says it all, and becomes an error of its own kind again. One of
+Spark's own is told in our words, because nobody understands it in Spark's: events that come from another folder.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tamis.errors import TamisError
 
 _OURS = re.compile(r"tamis\.(?:spark|sources)\.errors\.(\w+): ([^\n]*)")
+_MOVED = re.compile(r"Wrong basePath (.*?) for the root path: (.*?)(?: SQLSTATE|\n|$)")
 _ANSWER = re.compile(r"(.*?) (?:answered (\d+)|does not answer): (.*)")
 
 
@@ -42,6 +44,14 @@ def understood(error: BaseException) -> TamisError | None:
     """
     if not isinstance(error, PySparkException) and type(error).__name__ != "Py4JJavaError":
         return None
+    moved = _MOVED.search(str(error))
+    if moved:
+        now, before = moved.groups()
+        return errors.OptionError(
+            f"this checkpoint belongs to a stream whose events came from another folder: it knows {before}, and now "
+            f"they come from {now}. Let new files arrive in the folder of the old ones, or begin anew, with another "
+            f"checkpoint and another folder for the matches"
+        )
     matches = list(_OURS.finditer(str(error)))
     if not matches:
         return None
