@@ -133,8 +133,7 @@ NEVER = {
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("result", ["pairs", "counts"])
-@pytest.mark.parametrize("shown", ["to people", "as JSON"])
+@pytest.mark.parametrize(("result", "shown"), [("pairs", "to people"), ("counts", "as JSON")])
 def test_both_engines_warn_alike_of_rules_that_can_never_match(result, shown, tmp_path, spark):
     columns = {
         "number": [1, 2, 3],

@@ -16,7 +16,7 @@ import tamis  # noqa: E402
 from tamis.spark import changes as module  # noqa: E402
 from tamis.spark import streaming  # noqa: E402
 from tamis.spark.changes import Change, applied  # noqa: E402
-from tests.spark.test_folders import KINDS, address  # noqa: E402
+from tests.spark.test_folders import KINDS, address, quick_on_paths  # noqa: E402
 from tests.spark.worlds import ONCE, ChangingWorld  # noqa: E402
 
 TEXTS = st.sampled_from(["price < 3", "TRUE", "price <", "", "nobody = 3", "title = '☃'", None])
@@ -226,7 +226,9 @@ POINTS = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("point", POINTS)
-def test_a_crash_at_any_step_of_the_changes_changes_nothing_in_the_result(world, monkeypatch, point):
+@pytest.mark.parametrize("folder", quick_on_paths)
+def test_a_crash_at_any_step_of_the_changes_changes_nothing_in_the_result(world, monkeypatch, folder, point):
+    world.move(address(world.spark, world.folder, folder))
     owner, name, is_after = POINTS[point]
     whole = getattr(owner, name)
 

@@ -18,6 +18,8 @@ from tests.spark.worlds import World, crash_at_random_steps  # noqa: E402
 
 pytestmark = pytest.mark.spark
 KINDS = ("path", "file:/", "file:///", "viewfs")
+quick_on_paths = [pytest.param(kind, marks=[] if kind == "path" else [pytest.mark.slow]) for kind in KINDS]
+"""Folders of every kind, of which the quick suite takes plain paths: for what is slow and was seen to be alike."""
 
 
 def address(spark, folder, kind):
@@ -68,9 +70,7 @@ def test_content_of_every_byte_and_of_some_size_comes_back(spark, elsewhere):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stream_keeps_everything_in_folders_of_every_kind(spark, elsewhere, kind):
     world = World(spark, elsewhere)
-    place = address(spark, elsewhere, kind)
-    world.log = pipeline.SubscriptionLog(f"{place}/rules")
-    world.out, world.checkpoint = f"{place}/matches", f"{place}/checkpoint"
+    world.move(address(spark, elsewhere, kind))
     world.log.add({"cheap": "price < 3"})
     world.arrive(files=2)
     world.run()
@@ -79,7 +79,7 @@ def test_a_stream_keeps_everything_in_folders_of_every_kind(spark, elsewhere, ki
     world.run()
     world.check()
     written = {path.name for path in elsewhere.iterdir()}
-    assert {"rules", "matches", "checkpoint"} <= written
+    assert {"log", "out", "checkpoint"} <= written
     assert (elsewhere / "checkpoint" / "tamis" / "versions").is_dir()
     assert [commit["version"] for commit in pipeline.commits(world.out)] == [1, 1, 2]
 
@@ -110,9 +110,7 @@ def test_a_plain_path_lies_where_it_lies_for_spark(spark, elsewhere):
 
 def test_crashes_at_random_steps_change_nothing_in_a_folder_that_is_not_on_the_disk(spark, elsewhere, monkeypatch):
     world = World(spark, elsewhere)
-    place = address(spark, elsewhere, "viewfs")
-    world.log = pipeline.SubscriptionLog(f"{place}/rules")
-    world.out, world.checkpoint = f"{place}/matches", f"{place}/checkpoint"
+    world.move(address(spark, elsewhere, "viewfs"))
     steps = [(HadoopFolder, name) for name in ("put", "put_new", "read", "names")]
     crash_at_random_steps(world, monkeypatch, crashes=4, files=3, more=steps)
 

@@ -65,8 +65,7 @@ def test_kills_at_random_moments_change_nothing_in_the_result(spark, tmp_path, f
 def test_kills_change_nothing_where_checkpoint_matches_and_log_are_not_on_the_disk(spark, tmp_path):
     world = World(spark, tmp_path)
     place = address(spark, tmp_path, "viewfs")
-    world.log = pipeline.SubscriptionLog(f"{place}/log")
-    world.out, world.checkpoint = f"{place}/out", f"{place}/checkpoint"
+    world.move(place)
     world.log.add(SUBSCRIPTIONS)
     world.arrive(files=20)
     mount = place.removeprefix("viewfs://").partition("/")[0]

@@ -8,7 +8,9 @@ pipeline = pytest.importorskip("tamis.spark")
 
 from tamis.sources import durable  # noqa: E402
 from tamis.spark import sink, streaming  # noqa: E402
+from tamis.spark.folders import HadoopFolder  # noqa: E402
 from tamis.spark.metrics import Metrics  # noqa: E402
+from tests.spark.test_folders import address, quick_on_paths  # noqa: E402
 from tests.spark.worlds import ONCE, World, crash_at_random_steps  # noqa: E402
 
 pytestmark = pytest.mark.spark
@@ -60,8 +62,12 @@ POINTS = {
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_crash_at_any_step_of_a_batch_changes_nothing_in_the_result(world, monkeypatch, point):
+@pytest.mark.parametrize("kind", quick_on_paths)
+def test_a_crash_at_any_step_of_a_batch_changes_nothing_in_the_result(world, monkeypatch, kind, point):
+    world.move(address(world.spark, world.folder, kind))
     owner, name, is_after = POINTS[point]
+    if owner is durable and kind == "viewfs":
+        owner, name = HadoopFolder, "put"
     world.log.add({1: "price < 3", 2: "number % 2 = 0"})
     world.arrive(files=1)
     world.run()
@@ -86,8 +92,9 @@ def test_a_crash_at_any_step_of_a_batch_changes_nothing_in_the_result(world, mon
     assert [commit["version"] for commit in pipeline.commits(world.out)] == [1, 1 if was_known else 2, 2]
 
 
-def test_twenty_crashes_at_random_steps_change_nothing_in_the_result(world, monkeypatch):
-    crash_at_random_steps(world, monkeypatch, crashes=20)
+@pytest.mark.parametrize("crashes", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_crashes_at_random_steps_change_nothing_in_the_result(world, monkeypatch, crashes):
+    crash_at_random_steps(world, monkeypatch, crashes, files=4 if crashes < 20 else 12)
 
 
 def test_subscriptions_may_come_as_a_stream_of_changes(world):
@@ -163,31 +170,34 @@ def test_only_an_address_takes_a_column_called_batch(world):
 
 
 WIDENED = {
-    "int to bigint": ("int", "1", "bigint", "2", [1, 2]),
-    "bigint to double": ("bigint", "1", "double", "2.5", [1.0, 2.5]),
-    "date to timestamp": ("date", "DATE'2026-01-01'", "timestamp", "TIMESTAMP'2026-01-02 03:04:05'", None),
-    "decimal to decimal": ("decimal(5,2)", "1.25", "decimal(20,4)", "2.0001", None),
+    "whole": ("int", "1", "bigint", "2"),
+    "broken": ("bigint", "1", "double", "2.5"),
+    "instant": ("date", "DATE'2026-01-01'", "timestamp", "TIMESTAMP'2026-01-02 03:04:05'"),
+    "exact": ("decimal(5,2)", "1.25", "decimal(20,4)", "2.0001"),
 }
+"""Columns: their first type and a value of it, and the same once they have become wider."""
 
 
-@pytest.mark.parametrize("name", WIDENED)
-def test_a_stream_goes_on_with_a_column_of_a_wider_type_and_all_its_matches_are_read(spark, world, name):
-    former, first, later, second, expected = WIDENED[name]
+def test_a_stream_goes_on_with_columns_of_wider_types_and_all_its_matches_are_read(spark, world):
     world.log.add({1: "TRUE"})
-    for number, (kind, value) in enumerate(((former, first), (later, second))):
-        spark.sql(f"SELECT CAST({value} AS {kind}) AS n").coalesce(1).write.parquet(str(world.folder / f"{number}"))
+    for number in range(2):
+        kinds = {name: row[2 * number : 2 * number + 2] for name, row in WIDENED.items()}
+        values = ", ".join(f"CAST({value} AS {kind}) AS {name}" for name, (kind, value) in kinds.items())
+        spark.sql(f"SELECT {values}").coalesce(1).write.parquet(str(world.folder / f"{number}"))
         (part,) = (world.folder / f"{number}").glob("*.parquet")
         part.rename(world.arriving / f"{number}.parquet")
-        events = spark.readStream.schema(f"n {kind}").parquet(str(world.arriving))
+        schema = ", ".join(f"{name} {kind}" for name, (kind, _) in kinds.items())
+        events = spark.readStream.schema(schema).parquet(str(world.arriving))
         pipeline.match_stream(events, world.log, out=world.out, checkpoint=world.checkpoint, trigger=ONCE).await_end()
     found = pipeline.read_matches(spark, world.out).orderBy("batch")
-    assert found.columns == ["n", "subscription_id", "version", "batch"]
-    if expected is None:
-        expected = [row.n for row in spark.sql(f"SELECT CAST({first} AS {later}) AS n UNION ALL SELECT CAST({second} AS {later})").collect()]  # fmt: skip
-    assert [row.n for row in found.collect()] == expected
+    assert found.columns == [*WIDENED, "subscription_id", "version", "batch"]
+    wide = (", ".join(f"CAST({row[place]} AS {row[2]}) AS {name}" for name, row in WIDENED.items()) for place in (1, 3))
+    expected = spark.sql(" UNION ALL ".join(f"SELECT {values}" for values in wide))
+    assert found.select(*WIDENED).schema.simpleString() == expected.schema.simpleString()
+    assert found.select(*WIDENED).collect() == expected.collect()
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("is_killed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_events_of_a_wider_type_from_another_folder_are_refused_with_a_way_out(spark, tmp_path, monkeypatch, is_killed):
     log = pipeline.SubscriptionLog(tmp_path / "log")
     log.add({1: "number < 3"})

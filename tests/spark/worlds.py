@@ -32,6 +32,11 @@ class World:
         self.files = 0
         self.start_s = time.time() - 10_000
 
+    def move(self, place):
+        """Keep log, matches and checkpoint in a folder that is named in other words."""
+        self.log = pipeline.SubscriptionLog(f"{place}/log")
+        self.out, self.checkpoint = f"{place}/out", f"{place}/checkpoint"
+
     def arrive(self, files=1, rows=10):
         """Let events arrive: file f has the numbers from f * rows on, and the price is the number modulo 7."""
         for _ in range(files):

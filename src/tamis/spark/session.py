@@ -128,7 +128,6 @@ def running(master: str | None = None, **options: Any) -> Iterator[SparkSession]
     if not is_remote(master):
         Thread(target=_import, name="tamis importing", daemon=True).start()  # while Java starts
     started = session(master, **options)
-    _preload(started)
     try:
         yield started
     finally:
@@ -143,18 +142,6 @@ def _import() -> None:
         from tamis.spark.daemon import warm_up
 
         warm_up()
-
-
-def _preload(started: SparkSession) -> None:
-    """Have the workers' daemon started while the driver has other things to do."""
-    if type(started).__module__.startswith("pyspark.sql.connect"):
-        return
-
-    def run() -> None:
-        with suppress(Exception):  # the session may be stopped meanwhile
-            started.range(1).mapInArrow(iter, "id bigint").count()
-
-    Thread(target=run, name="tamis preloading", daemon=True).start()
 
 
 @contextmanager
