@@ -1,4 +1,4 @@
-"""Where are compiled kernels kept?
+"""Where are compiled kernels kept? The cache of the just-in-time compiler.
 
 Kernels are compiled when they are first used, and kept on disk, so that this happens once and not in every process.
 Numba keeps them beside the source or in the user's cache, and refuses to work where it may write to neither, as for a

@@ -1,4 +1,4 @@
-"""How do the commands become one program?"""
+"""How do the commands become one program? The command tree."""
 
 import io
 import sys

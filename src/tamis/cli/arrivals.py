@@ -1,4 +1,4 @@
-"""How do events come to `tamis run`, and what are they called?
+"""How do events come to `tamis run`, and what are they called? Sources, and their offsets.
 
 In batches, each with the names of its events and with what to do when its matches have arrived. A message of NATS is
 called by its stream and its number, a row of a file by its place and its content, and any event by the attribute that

@@ -1,4 +1,4 @@
-"""Where do the matches of `tamis run` go, and when have they arrived?
+"""Where do the matches of `tamis run` go, and when have they arrived? Sinks, and acknowledgements from them.
 
 To standard output, to NATS, to a webhook or to a folder. JSON lines in a folder are written part by part: each is
 there, and whole, when its batch is done. What has columns (Parquet, CSV) has those of all matches, so these wait in a

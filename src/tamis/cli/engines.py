@@ -1,4 +1,4 @@
-"""Which engine matches a table: this process, or Spark?
+"""Which engine matches a table: this process, or Spark? The choice of an execution engine.
 
 This process, as long as that is what one process does in a moment: it needs no Java, and starts at once. Spark is for
 what is larger, for what lies where only Spark can read it, and for whoever names a master. The answers are the same.

@@ -1,4 +1,4 @@
-"""How does `--help` teach?
+"""How does `--help` teach? Tested examples in the help texts.
 
 By examples that run. They are data, so that the tests can run every one of them and see that it ends with
 the exit code it promises.

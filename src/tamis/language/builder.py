@@ -1,4 +1,4 @@
-"""How is an expression written in Python?
+"""How is an expression written in Python? A fluent builder: operator overloading.
 
     from tamis import attr
 

@@ -1,4 +1,4 @@
-"""Can this expression mean anything?
+"""Can this expression mean anything? Semantic analysis: names, types, arity.
 
 Names are looked up in the schema, and kinds are followed from the leaves up: a number beside a text
 could never be true, so it is refused where both are known. Without a schema an attribute may be of

@@ -1,4 +1,4 @@
-"""What do people write who know another dialect of SQL, and what would be right here?
+"""What do people write who know another dialect of SQL, and what would be right here? Hints for syntax errors.
 
 A mistake that many make deserves a hint that leads on, not the list of all functions. Each row is a word, as an
 operator or as a function, and what to write instead.

@@ -1,4 +1,4 @@
-"""Why does an event match, or not?
+"""Why does an event match, or not? An evaluation trace.
 
 The tree of the expression with the truth of every condition beside it and, for every predicate, the
 values that decided. It shows the same evaluation as `meaning`, written down instead of reduced to one bit.

@@ -1,4 +1,4 @@
-"""How do Arrow's, Spark's and JSON Schema's types read as ours?
+"""How do Arrow's, Spark's and JSON Schema's types read as ours? Schema conversion.
 
 Each function returns what `Schema` takes: the attributes, and which of them are mandatory. A column of
 a type that the language does not have (bytes, maps, intervals) is an error only if it is asked for by

@@ -1,4 +1,4 @@
-"""How does an expression travel as JSON?
+"""How does an expression travel as JSON? Serialisation, with a JSON Schema.
 
 A document is `{"tamis": 1, "expression": ...}`. Every node is an object with one telling key; texts,
 Booleans, integers and null stand for themselves, and the other literals carry their type. The JSON Schema

@@ -1,4 +1,4 @@
-"""How large may a subscription be?
+"""How large may a subscription be? Resource limits on input.
 
 Subscriptions come from strangers. A limit keeps one of them from taking the memory or the time of all
 others; beyond it stands a typed error, never a crash.

@@ -1,4 +1,4 @@
-"""Which value does a literal denote, and how is a value written as a literal?
+"""Which value does a literal denote, and how is a value written as a literal? Lexing and printing of constants.
 
 Numbers are Spark SQL's: `5` is an integer (beyond 64 bits a decimal), `5.0` a decimal, `5e0` and
 `5D` are doubles, and the suffixes L, S, Y, F, D and BD say the type outright.

@@ -1,4 +1,4 @@
-"""How large is an expression, and how many true predicates does a match need at least?
+"""How large is an expression, and how many true predicates does a match need at least? Syntactic measures.
 
 Source: p_min is Bittner 2008, section 4.2.3 (docs/bibliography.md).
 Departs: p_min is extended to `at_least` and `xor`, and to constants, which need no hit at all.

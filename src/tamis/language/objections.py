@@ -1,4 +1,4 @@
-"""Why does an event not fit a schema?
+"""Why does an event not fit a schema? Schema validation.
 
 Relations between filters conclude from types and from what is mandatory, so a value that only looks like its type is no
 small thing: with `x` an int, `x > 4` and `x >= 5` are one filter, and 4.5 would be wanted by half of it. Here a value

@@ -1,4 +1,4 @@
-"""How does a text become an expression?
+"""How does a text become an expression? An operator-precedence (shunting-yard) parser.
 
 An operator-precedence parser with its stacks in sight: operands wait on one, operators on the
 other until one of lower precedence comes. Nothing recurses, so a hostile text meets a limit, never the

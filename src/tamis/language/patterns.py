@@ -1,4 +1,4 @@
-"""How is a LIKE pattern or a regular expression matched in time linear in the text?
+"""How is a LIKE pattern or a regular expression matched in time linear in the text? Automata, without backtracking.
 
 Both run on RE2, which does not back-track: no subscriber can write a pattern that stalls the system.
 The price is that look-around and back-references do not exist; such a pattern is refused when it is

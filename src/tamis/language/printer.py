@@ -1,4 +1,4 @@
-"""How is an expression written as text?
+"""How is an expression written as text? An unparser.
 
 The text parses back to an equal expression, with no parentheses that could be left out. Pieces are
 written from a stack, left to right, so that length costs time but depth costs nothing.

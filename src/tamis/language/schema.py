@@ -1,4 +1,4 @@
-"""What may an event contain?
+"""What may an event contain? A schema: attributes, types, a hierarchy of event types.
 
 A schema is optional. With one, a misspelt attribute or a comparison that can never be true is an
 error when the subscription is written, instead of silence for ever after. It also knows the

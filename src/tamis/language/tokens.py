@@ -1,4 +1,4 @@
-"""Where does the next token end, and what is it?
+"""Where does the next token end, and what is it? The lexer.
 
 One regular expression takes white space and the token behind it in a single step. A token's kind is
 the upper-case keyword or the operator itself, or one of "name", "quoted", "number", "string", "end".

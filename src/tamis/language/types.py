@@ -1,4 +1,4 @@
-"""Which types can an attribute have?
+"""Which types can an attribute have? The type system.
 
 A type is written as in Spark's DDL: `double`, `decimal(10,2)`, `array<string>`; a nested record is a
 mapping of names to types. Only the *kind* decides what compares with what: integers, decimals and

@@ -1,4 +1,4 @@
-"""What is a value, and how do two values compare, add and divide?
+"""What is a value, and how do two values compare, add and divide? The data model, and three-valued comparison.
 
 The rules are Spark SQL's in ANSI mode, with two differences that keep matching total. First, what
 Spark refuses (a division by zero, an overflow) gives NULL here. Second, there are no casts between

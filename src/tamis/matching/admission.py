@@ -1,4 +1,4 @@
-"""How does a table become a matcher, and which of its rows does not?
+"""How does a table become a matcher, and which of its rows does not? Bulk loading with error records.
 
 By the rule that `rejections` states: the rows are taken in their order, as if each was added by itself, and a row that
 cannot be added is left out with its reason. What comes on top is what tables need on a cluster and in files: the

@@ -1,4 +1,4 @@
-"""How do a document and its arrays share one file?
+"""How do a document and its arrays share one file? A memory-mapped container format.
 
     magic, version, checksum of the header, its length, size of the file   32 bytes, little-endian
     header                                                                 JSON: the document, and where each array lies

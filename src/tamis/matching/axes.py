@@ -1,4 +1,4 @@
-"""How does an event's value become a small integer?
+"""How does an event's value become a small integer? Dictionary encoding that keeps order.
 
 An *axis* is a term (an attribute, or a function of attributes) and a kind of value, with the operands that the
 registered predicates compare it with, in order. An event's value is replaced by its *code*: 0 for NULL and for

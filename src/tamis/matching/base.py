@@ -1,4 +1,4 @@
-"""What does every matching algorithm promise?
+"""What does every matching algorithm promise? The protocol of algorithms and snapshots.
 
 An algorithm knows subscriptions by *handles*, whole numbers that only grow until all of them are renumbered.
 `Matcher` gives them out, and keeps what all algorithms need alike: ids, priorities, the texts. An algorithm registers,

@@ -1,4 +1,4 @@
-"""What does an expression give for one event, asked again and again?
+"""What does an expression give for one event, asked again and again? Expressions compiled to closures.
 
 The reference meaning looks at every node of the tree anew for every event. Here each node becomes a Python function
 once, made of the functions of its children, and the pairs of types that nearly all values have are dealt with on the

@@ -1,4 +1,4 @@
-"""How do events come in as columns?
+"""How do events come in as columns? Arrow arrays as typed columns.
 
 A batch is a table (of whatever library, see `tables`) or a list of mappings; to the matchers it is a set of columns,
 each of one kind. Arrow's columns are taken as they are, without a Python loop over their values; texts stay dictionary-

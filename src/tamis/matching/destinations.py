@@ -1,4 +1,4 @@
-"""Where do the matches of a subscription go?
+"""Where do the matches of a subscription go? Destinations, numbered.
 
 A subscription may have a *destination*: the neighbour, the subscriber, the queue that wants to know of an event, no
 matter by which of its subscriptions. Destinations are numbered as they come, from 1 on; a subscription without one has

@@ -1,4 +1,4 @@
-"""How far is it to everybody, at once?
+"""How far is it to everybody, at once? Great-circle distances, batched.
 
 `distance(lat, lon, 45.8, 15.97) < 10` is asked by many, each from another place, and each place is an axis of its own.
 The axes that ask about the same attributes are encoded together: one loop over all places for an event, or a batch.

@@ -1,4 +1,4 @@
-"""How does a single event become codes, with as little ceremony as Python allows?
+"""How does a single event become codes, with as little ceremony as Python allows? The encoder of single events.
 
 Most axes are attributes compared with integers or texts. An integer is one look into the event and one into a table of
 codes; a text was mostly seen before, and the axis remembers its code. Everything else goes the long way.

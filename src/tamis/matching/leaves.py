@@ -1,4 +1,4 @@
-"""What does a predicate ask, and of which axis?
+"""What does a predicate ask, and of which axis? Predicates, encoded.
 
 A *leaf* is a predicate laid out for machines: an axis, an operation, and operands among those of the axis. Most
 predicates are leaves as they are. What is none (a pattern, a comparison of two attributes) becomes the leaf that asks

@@ -1,4 +1,4 @@
-"""How do people register subscriptions and match events?
+"""How do people register subscriptions and match events? The facade of the package.
 
 `Matcher` is the same for every algorithm: it registers (`registering`), hands events to the algorithm, and turns the
 handles of its matches into ids, lists and Arrow tables (`register`). Many threads may match while others register; a

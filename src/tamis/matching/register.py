@@ -1,4 +1,4 @@
-"""What is registered?
+"""What is registered? The catalogue of subscriptions, by handle.
 
 Algorithms know subscriptions by *handles*; this is what people know of them, by handle: ids, conditions, priorities,
 metadata. Handles are given out in order and never given out again, so a match that began before a change still finds

@@ -1,4 +1,4 @@
-"""How do subscriptions come and go while others match?
+"""How do subscriptions come and go while others match? Transactions on the set of subscriptions.
 
 Every change is one step: whoever matches meanwhile sees the set before it or the set after it, never a rule in neither
 version or in both. What can be done before the step (reading tables, parsing, compiling) is done before, without the

@@ -1,4 +1,4 @@
-"""Which rows of a table become subscriptions where some of them cannot?
+"""Which rows of a table become subscriptions where some of them cannot? Validation, with one error record a row.
 
 One rule for everybody who registers tables (`Matcher.add_many(on_error="skip")`, the command line, Spark, the log of a
 stream): the rows are taken one after the other, as if each were added alone. A row that is bad is rejected with the

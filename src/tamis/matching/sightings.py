@@ -1,4 +1,4 @@
-"""Which rules can never match what comes?
+"""Which rules can never match what comes? Coverage of attributes by events.
 
 A misspelt attribute and a number compared with texts are no mistakes of the language: without a schema the rule just
 never matches, in silence. So it is noted which attributes events had, and with values of which kind; what rules ask

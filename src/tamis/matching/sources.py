@@ -1,4 +1,4 @@
-"""What did people register?
+"""What did people register? The stored texts, compressed by the page.
 
 A matcher keeps every condition as it was given, a text or an expression, to explain matches and to save itself. The
 texts of a saved matcher stay in its file, and others are packed: a million of them need not become a million strings

@@ -1,4 +1,4 @@
-"""How does a matcher outlive its process?
+"""How does a matcher outlive its process? Saving, and memory-mapping back.
 
 As a file of arrays (`array_file.py`). What people registered is saved as ids, priorities and texts; what was compiled
 is saved as it stands, so that a million subscriptions are ready again in the time it takes to look at the file. An

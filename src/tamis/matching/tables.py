@@ -1,4 +1,4 @@
-"""How do tables come in: those of subscriptions, and those of events?
+"""How do tables come in: those of subscriptions, and those of events? Adapters for dataframes of any library.
 
 Whatever library made it, a table speaks one of two common languages: Arrow's C stream (`__arrow_c_stream__`: polars,
 pandas, DuckDB, pyarrow) or the older dataframe interface (`__dataframe__`). Where neither is spoken, rows come one by

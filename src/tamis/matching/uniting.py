@@ -1,4 +1,4 @@
-"""How do matchers that were compiled apart become one?
+"""How do matchers that were compiled apart become one? Merging of compiled matchers.
 
 Parsing is nearly all of the work of registering, and texts can be parsed anywhere: by many processes, on many machines.
 What each of them compiled is joined without going back to the texts, which takes a hundredth of the time.

@@ -1,4 +1,4 @@
-"""Which predicates were true, while a matcher matched?
+"""Which predicates were true, while a matcher matched? Sampled predicate counters.
 
 An event's code on an axis decides all predicates over that axis at once, however many are registered. So nothing is
 counted by predicate: of some events, one of every so many, it is counted which codes they had, one number for

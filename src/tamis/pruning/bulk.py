@@ -1,4 +1,4 @@
-"""How are a million filters pruned at once?
+"""How are a million filters pruned at once? Bulk pruning.
 
 Their sequences are computed one by one in a compiled loop, all steps are sorted, and a goal is a cut in that order: so
 many steps, or as many as stay below a threshold, or as many as it takes for the filters to be small enough. The

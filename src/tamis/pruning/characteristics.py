@@ -1,4 +1,4 @@
-"""How well does an advertisement keep subscriptions out?
+"""How well does an advertisement keep subscriptions out? The overlapping characteristic.
 
 A predicate of an advertisement keeps out the subscriptions that need a predicate disjoint to it. The more such
 predicates there are, the more subscriptions use them, and the rarer they are true, the more it does; that is its

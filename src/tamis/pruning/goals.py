@@ -1,4 +1,4 @@
-"""When is enough pruned?
+"""When is enough pruned? Stopping criteria.
 
     count         after so many prunings
     share         after this share of all that are possible

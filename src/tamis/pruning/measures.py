@@ -1,4 +1,4 @@
-"""Which pruning comes first?
+"""Which pruning comes first? The heuristics that rank prunings.
 
 Every filter proposes its best pruning, and the best of these proposals is carried out: only numbers are compared,
 never filters. The numbers are *degradations* and *improvements* between three versions of a filter: the original, the

@@ -1,4 +1,4 @@
-"""How are filters kept that are hardly ever asked for?
+"""How are filters kept that are hardly ever asked for? A compressed page store.
 
 As text, packed by the page. What a filter was before it was pruned is needed to take the pruning back, and when it
 leaves; as a tree it would take more memory than the pruning saved.

@@ -1,4 +1,4 @@
-"""In which order would a filter be pruned, if nothing else were?
+"""In which order would a filter be pruned, if nothing else were? Greedy sequences of prunings.
 
 The best pruning first, then the best of the result, until there is none. Such a *sequence* depends on the filter and
 on what is known of predicates, and on no other filter. So sequences are computed for many filters in parallel, and one

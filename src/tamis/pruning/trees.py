@@ -1,4 +1,4 @@
-"""How may a filter be generalised by leaving something out?
+"""How may a filter be generalised by leaving something out? Pruning: the definition.
 
 In negation normal form a filter is monotone: a tree of AND and OR over predicates. Without one of its operands an AND
 is true for more events; without one of its operands an OR is true for fewer. So the *valid prunings* of a tree are the

@@ -1,4 +1,4 @@
-"""In which few boxes lies everything that a filter matches?
+"""In which few boxes lies everything that a filter matches? A cover by boxes.
 
 A conjunction lies in one box. A disjunction lies in the boxes of its parts, and a conjunction of disjunctions in their
 intersections, as long as these are few; beyond that, boxes are replaced by one around them. So the clauses of a

@@ -1,4 +1,4 @@
-"""Which of many filters cover this one, and which does it cover?
+"""Which of many filters cover this one, and which does it cover? A containment index.
 
 Comparing a filter with each of the others takes as long as there are others. An index asks a few. Two things are known
 of every filter: *clauses*, boxes in which everything lies that it matches, and *witnesses*, events that it matches.

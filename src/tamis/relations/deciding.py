@@ -1,4 +1,4 @@
-"""Is there an event that matches all of these filters and none of those?
+"""Is there an event that matches all of these filters and none of those? A decision procedure in stages.
 
 Every relation is this question. It is looked at three times, ever more thoroughly: by the formulas themselves, by a
 short search, and by a solver within a budget. "No" is always proven, because formulas know at least what events can

@@ -1,4 +1,4 @@
-"""Which values can a term have?
+"""Which values can a term have? Domains of terms.
 
 An attribute of unknown type can have any value, or none. A schema says more: the type, and whether the attribute is
 always there. A function of attributes has the type that its function gives. An *axis* is a term with the values

@@ -1,4 +1,4 @@
-"""What is computed once of a filter, to compare it with many?
+"""What is computed once of a filter, to compare it with many? Cached summaries of a filter.
 
 A *form* is a filter's formula and what the quick tests want to know of it: its box if it is a conjunction of sets (one
 set of values for each term), and its hull (for each term, values outside of which the filter is never true). Forms

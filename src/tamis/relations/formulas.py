@@ -1,4 +1,4 @@
-"""What is a filter to somebody who compares it with others?
+"""What is a filter to somebody who compares it with others? A formula: a shared graph over sets and facts.
 
 A formula is a monotone tree over *facts* that hold for an event or do not: a term has a value of some set (`Within`),
 or a predicate that is no set is true, or is not (`Fact`). There is no third truth value: "the predicate is true" and

@@ -1,4 +1,4 @@
-"""How much of what a merger matches does nobody want?
+"""How much of what a merger matches does nobody want? False positives of mergers, estimated.
 
 The *imperfection* of a merger is the share of what it matches that none of its members matches. On a sample of events
 it is counted. Where the sample shows too few matches, or there is none, events are drawn inside the merger: each term

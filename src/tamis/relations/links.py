@@ -1,4 +1,4 @@
-"""What do the axes and facts of a question have to do with one another?
+"""What do the axes and facts of a question have to do with one another? Theory lemmas between variables.
 
 A formula sees each attribute as an axis of its own, and so each function of attributes and each predicate that is no
 set. Links are formulas that every event obeys, whatever it is:

@@ -1,4 +1,4 @@
-"""Which filters become one?
+"""Which filters become one? Perfect and imperfect mergers.
 
 A *merger* of some filters matches whatever one of them matches; a perfect one matches nothing else. Two conjunctions
 that differ in the set of a single term merge perfectly: the sets are united. So do all the constraint classes of the

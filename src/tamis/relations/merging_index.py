@@ -1,4 +1,4 @@
-"""With which of many filters does this one merge perfectly?
+"""With which of many filters does this one merge perfectly? An index of merge partners.
 
 Filters that are conjunctions of the same conditions but for one set of values merge into one conjunction. Each filter
 is filed once for each of its terms, under all its other conditions; a newcomer finds in its own files those that

@@ -1,4 +1,4 @@
-"""What does one LIKE pattern say about another?
+"""What does one LIKE pattern say about another? Containment of LIKE patterns.
 
 `title LIKE '%Hobbit%'` implies `title LIKE '%bit%'`; `'%.jpg'` and `'%.png'` exclude each other. Both are seen from the
 patterns alone: a pattern is matched against another pattern as if that were a text, in which `%` and `_` are

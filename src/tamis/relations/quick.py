@@ -1,4 +1,4 @@
-"""What is seen of two filters without searching?
+"""What is seen of two filters without searching? Sufficient syntactic tests.
 
 Filters that are boxes (one set of values for each term, all of which must be met) are compared set by set, and that
 decides: this is the ground of nearly all subscriptions. Other filters are judged by their hulls, by events that are

@@ -1,4 +1,4 @@
-"""How does an expression become a formula?
+"""How does an expression become a formula? From syntax to formulas.
 
 Each condition becomes two formulas: where it is true, and where it is false. A predicate about one term and constants
 is a pair of sets of values; a comparison of two terms is a set of orders (less, equal, greater); a condition inside a

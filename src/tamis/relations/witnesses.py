@@ -1,4 +1,4 @@
-"""Which event shows it?
+"""Which event shows it? Model construction, and its check.
 
 Where attributes stand by themselves, any value of an attribute's set will do, and the event is right by construction.
 Where functions of attributes or patterns are involved, values are guessed: the ends of the sets, the constants

@@ -1,4 +1,4 @@
-"""How is a set of values said in the language?
+"""How is a set of values said in the language? From sets back to syntax.
 
 The other way round: from cuts back to operands, and from these to the predicate that a person would have written:
 `=`, `IN`, `<>`, `NOT IN`, `BETWEEN`, one or two comparisons, `IS NULL`, `IS A`. A predicate counts only if it

@@ -1,4 +1,4 @@
-"""What may a peer say?
+"""What may a peer say? Validation of messages.
 
 A broker looks at the whole of a message before it does anything. What is no message, or not for this peer to say,
 raises a `MessageError`, and nothing has happened. A filter that names what the schema does not have, or that the

@@ -1,4 +1,4 @@
-"""When does a broker stop filtering for a neighbour, and when does it start again?
+"""When does a broker stop filtering for a neighbour, and when does it start again? Adaptive filtering, with hysteresis.
 
 If nearly every event goes to a neighbour, matching its filters is in vain: the sender stops, and passes everything on.
 Only the receiver then sees how much of it nobody wants; if that is too much, it asks for filtering again. Both look at

@@ -1,4 +1,4 @@
-"""What does a broker tell of subscriptions and advertisements?
+"""What does a broker tell of subscriptions and advertisements? Meta-events.
 
 Publishers may want to know whether anybody listens, and operators who does. A broker that announces publishes an event
 for each subscription and advertisement that a client of its own makes or takes back. They are events like others:

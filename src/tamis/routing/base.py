@@ -1,4 +1,4 @@
-"""What does a routing strategy promise?
+"""What does a routing strategy promise? The protocol of strategies.
 
 A strategy answers one question, for each neighbour by itself: what must this neighbour know of the filters of everybody
 else? A `Summary` holds the answer. Filters come in and go; `changes` says what to tell the neighbour of it.

@@ -1,4 +1,4 @@
-"""What does a broker do with a message?
+"""What does a broker do with a message? A state machine without I/O.
 
 A `Broker` is a state machine without sockets, clock or chance. The driver (a simulator, or a network service) hands it
 messages and the time, and carries out what it returns. It promises the driver's part of the bargain back: on a tree of

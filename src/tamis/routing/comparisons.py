@@ -1,4 +1,4 @@
-"""What was found out about filters, and need not be found out again?
+"""What was found out about filters, and need not be found out again? A shared cache of relations between filters.
 
 The links of a broker see nearly the same filters, and so do the brokers of a network that is simulated in one process.
 `Comparisons` is what they share. Filters that match the same are one `KnownFilter`, as long as a link has to do with

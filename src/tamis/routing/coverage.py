@@ -1,4 +1,4 @@
-"""Which of a neighbour's filters covers this one, and which does it cover?
+"""Which of a neighbour's filters covers this one, and which does it cover? The covering order of a link's filters.
 
 A few filters are compared pair by pair. For more than a few there is one pool for all links (`comparisons`), and a link
 has its own keys for some of the filters there.

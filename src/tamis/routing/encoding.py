@@ -1,4 +1,4 @@
-"""How does a message become bytes, and bytes a message?
+"""How does a message become bytes, and bytes a message? The wire format.
 
 A mark, the version of the format, the kind of message, and the fields in MessagePack, in the order of the table of
 kinds (`kinds`). Filters travel as text, which parses to an equal expression, whatever version of tamis reads it. Values

@@ -1,4 +1,4 @@
-"""Does anybody want this?
+"""Does anybody want this? Quenching.
 
 A publisher that knows that nobody listens need not publish, nor even measure what it would publish. It asks its broker
 about the events that a filter matches. The broker knows what its clients want, and of its neighbours what they told it:

@@ -1,4 +1,4 @@
-"""What ends by itself, and when?
+"""What ends by itself, and when? Leases, in a queue by time.
 
 A client may lease what it says, and say it again to renew it. What it says without a lease stays until taken back.
 """

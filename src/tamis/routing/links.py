@@ -1,4 +1,4 @@
-"""What does a broker know of a neighbour?
+"""What does a broker know of a neighbour? The state of a link.
 
 What it told the neighbour of everybody else's filters (a summary), what may come from there (advertisements), and
 whether events are filtered on the way there. With advertisements, a filter is told only if it overlaps one of them;

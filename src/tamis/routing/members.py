@@ -1,4 +1,4 @@
-"""Which filters may want something of this place?
+"""Which filters may want something of this place? An index of a merger's members.
 
 A filter is filed under a term of which it wants only a few values, once for each value; that finds most filters whose
 place meets another. What wants no such thing is looked at each time.

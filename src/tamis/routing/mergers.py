@@ -1,4 +1,4 @@
-"""How does a neighbour know one filter for several, while they come and go?
+"""How does a neighbour know one filter for several, while they come and go? Mergers, maintained incrementally.
 
 A *cluster* is a filter that the neighbour knows, and the filters that it stands for. Two things hold, always: every
 filter lies within its clusters, so nothing is lost; and, where merging is perfect, every cluster lies within its

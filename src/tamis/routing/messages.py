@@ -1,4 +1,4 @@
-"""What do brokers and clients say to each other?
+"""What do brokers and clients say to each other? The protocol's messages.
 
 Nine kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
 its own; so does a broker towards each of its neighbours, because what it tells a neighbour (one filter for many, a

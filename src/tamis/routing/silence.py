@@ -1,4 +1,4 @@
-"""Which neighbours have been silent for too long, and to whom must one say something?
+"""Which neighbours have been silent for too long, and to whom must one say something? Failure detection by heartbeats.
 
 A broker that dies is not always seen to die: the link stays up, nothing comes any more, and what it wanted would stay
 in tables for ever. So the word of a neighbour has a lease, which its `Hello` names. Any message renews it. A broker

@@ -1,4 +1,4 @@
-"""Who wants this filter, and how much of it in vain at most?
+"""Who wants this filter, and how much of it in vain at most? Reference counts of filters.
 
 One filter may come from several sides: from clients, who want all of it, and from neighbours, who may have merged or
 pruned what they ask for. An event is in vain only if it is so for all of them, so the least imperfection counts. When

@@ -1,4 +1,4 @@
-"""Along which links of a graph do messages travel?
+"""Along which links of a graph do messages travel? A spanning tree.
 
 Brokers route on a tree: between two of them there is one way, so nothing goes round in circles and nothing comes twice.
 In a graph with more links than that, some are used and the others wait. When a link or a broker fails, links that still

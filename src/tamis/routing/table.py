@@ -1,4 +1,4 @@
-"""Which peers want an event?
+"""Which peers want an event? The routing table.
 
 A routing table has an entry for each filter that a peer wants: a neighbour, who speaks for everybody behind it, or a
 client. A client is told which of its filters want an event; of a neighbour it matters only whether any does, so once

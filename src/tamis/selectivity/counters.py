@@ -1,4 +1,4 @@
-"""How does a running system learn how often its predicates are true?
+"""How does a running system learn how often its predicates are true? Counters, with exponential decay.
 
 It counts: a table says of each predicate how many events fulfilled it, of those that came since it is known. A
 matcher that sorts an event's values among the operands of its predicates counts more at once: how many events fell on

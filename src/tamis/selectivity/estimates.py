@@ -1,4 +1,4 @@
-"""How often is a whole expression true, if it is known how often its predicates are?
+"""How often is a whole expression true, if it is known how often its predicates are? Bounds on selectivity.
 
 Nobody knows how predicates depend on one another, so there are three answers. Whatever the dependence, the share of
 matching events lies between `least` and `most` (the bounds of Fréchet); `average` is the share if predicates were

@@ -1,4 +1,4 @@
-"""What would events look like that have these statistics?
+"""What would events look like that have these statistics? Synthetic samples.
 
 A matcher lays itself out by a sample of events. Where only statistics are left of them, a sample is drawn: each
 attribute by itself, as if none knew of the others. Matchers look at one predicate at a time, so they see no difference.

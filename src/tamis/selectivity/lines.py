@@ -1,4 +1,4 @@
-"""Where do the values of a term lie, as far as comparisons with some operands have shown it?
+"""Where do the values of a term lie, as far as comparisons with some operands have shown it? Cumulative distributions.
 
 All values of one kind stand on a line. A comparison with an operand is a *cut* in it, before the operand or after it:
 `price < 20` counts what lies before the cut before 20, `price > 20` what lies after the cut after 20. What was counted

@@ -1,4 +1,4 @@
-"""Which share of a sample of events makes a predicate true?
+"""Which share of a sample of events makes a predicate true? Empirical frequencies.
 
 The answer is what the reference meaning counts. Most predicates compare an attribute with a constant, and there may be
 a hundred thousand of them: so the sample's values of each attribute are sorted once, along the line of all values

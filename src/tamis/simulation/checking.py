@@ -1,4 +1,4 @@
-"""Does a network keep its promises?
+"""Does a network keep its promises? Invariants, checked from outside.
 
 A checker looks on from outside. It knows what clients asked for, what was published and what arrived, and nothing of
 how brokers decide. It finds:

@@ -1,4 +1,4 @@
-"""How do brokers and clients live together in one process?
+"""How do brokers and clients live together in one process? A discrete-event simulator.
 
 Time is virtual: it jumps to the next arrival, or to the end of a lease. Chance comes from one generator, and nothing
 depends on the order of a set: the same seed gives the same run.

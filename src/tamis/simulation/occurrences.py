@@ -1,4 +1,4 @@
-"""What happens in a network, as those see it who look on from outside?"""
+"""What happens in a network, as those see it who look on from outside? The trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in a run, from the first broker to the last unsubscription?
+"""What happens in a run, from the first broker to the last unsubscription? Random scenarios, each from one seed.
 
 A scenario is decided by its seed: topology, strategies, clients, what they subscribe to, advertise and publish, when,
 and what breaks. It has rounds. In each, clients come and go and publish while messages are under way; then the network

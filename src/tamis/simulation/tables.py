@@ -1,4 +1,4 @@
-"""Do brokers know of each other what they need to know, and nothing else?
+"""Do brokers know of each other what they need to know, and nothing else? Convergence of routing tables.
 
 Whenever a network is quiet, on every link and in both directions:
 

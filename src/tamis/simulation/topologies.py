@@ -1,4 +1,4 @@
-"""How are brokers linked?
+"""How are brokers linked? Topologies.
 
 line              the longest ways
 star              one broker in the middle of all

@@ -1,4 +1,4 @@
-"""How do messages travel between brokers?
+"""How do messages travel between brokers? Links: delay, loss, duplication, order.
 
 A message takes a random time on its link. Links keep their order, and know nothing of each other, so messages overtake
 each other on different ways. A link may deliver a message a second time, perhaps after later ones. What is under way

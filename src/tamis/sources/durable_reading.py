@@ -1,4 +1,4 @@
-"""How does a program go on where it was, after it was killed?
+"""How does a program go on where it was, after it was killed? Consumer offsets.
 
 The server remembers for it: a consumer with a name knows which messages were acknowledged. They are acknowledged when
 what came of them has arrived, so what was under way when the program died is delivered again, after `ack_wait_s`. Each

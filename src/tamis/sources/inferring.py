@@ -1,4 +1,4 @@
-"""Which types do the columns of a text file have?
+"""Which types do the columns of a text file have? Schema inference.
 
 Those that Spark sees in it. In CSV a column is the first of these that all of its values are: integers of 32 or 64 bits
 or of any length, doubles, dates, instants, Booleans, texts. In JSON a value has its type, and where values of several

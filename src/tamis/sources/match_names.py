@@ -1,4 +1,4 @@
-"""Which match is this, when a program is run again?
+"""Which match is this, when a program is run again? Idempotency keys.
 
 A match is an event and a subscription. The name of an event is its place in a stream or a file, or an attribute that
 names it; the name of a match is a digest of that and of the subscription's id and text. So a program that is killed and

@@ -1,4 +1,4 @@
-"""How do rows become messages of NATS, and not twice?
+"""How do rows become messages of NATS, and not twice? Idempotent publishing.
 
 Each row is published as JSON, and the task ends when the server has acknowledged all of its rows. Every message has
 an id (`Nats-Msg-Id`); a stream drops a message whose id it has seen within its duplicate window. The id says where in

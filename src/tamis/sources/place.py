@@ -1,4 +1,4 @@
-"""Which row is this, when it comes a second time?
+"""Which row is this, when it comes a second time? Idempotency keys of rows.
 
 A micro-batch that is run again after a crash sends its rows again. A receiver that knows the names of what it has can
 pass over what comes twice, if the names are the same both times: the query, the number of the batch, the partition

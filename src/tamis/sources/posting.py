@@ -1,4 +1,4 @@
-"""How is something sent to a webhook that may be down, busy or wrong?
+"""How is something sent to a webhook that may be down, busy or wrong? Retries with backoff.
 
 By asking again while that can help: a server that fails (5xx), is busy (429) or does not answer is asked again after
 a pause that grows, with chance in it so that many tasks do not come back together, and not before the time that it

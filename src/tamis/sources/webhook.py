@@ -1,4 +1,4 @@
-"""How do rows go to a webhook, and not twice?
+"""How do rows go to a webhook, and not twice? Idempotency keys in requests.
 
 As lists of JSON objects, of limited size. What is sent again has the key (`Idempotency-Key`) that it had before, so at
 a receiver that passes over keys it knows, everything comes once; at any other at least once.

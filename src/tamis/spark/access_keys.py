@@ -1,4 +1,4 @@
-"""Which value must an event have for a subscription to have a chance?
+"""Which value must an event have for a subscription to have a chance? Partition keys.
 
 `category = 'Thriller' AND ...` can match events of one category only, whatever stands behind the AND. A *key* is an
 attribute and the values of which an event must have one; a subscription may have several keys, and may have none. The

@@ -1,4 +1,4 @@
-"""How does Java start without reading Spark's classes one by one?
+"""How does Java start without reading Spark's classes one by one? Class data sharing (AppCDS).
 
 A Java machine can write down the classes that it has loaded, ready for use, and map that *archive* the next time. It
 saves a third to a half of what starting Spark costs. The archive is made once, by a process that does a little of

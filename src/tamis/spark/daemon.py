@@ -1,4 +1,4 @@
-"""How do Spark's Python workers start without waiting for imports?
+"""How do Spark's Python workers start without waiting for imports? A fork server with the imports done.
 
 Spark forks its Python workers from a daemon. This daemon has imported the matcher and its compiled kernels before it
 forks, so that a worker is ready at once instead of after seconds: set `spark.python.daemon.module` to

@@ -1,4 +1,4 @@
-"""Where do our files lie, and how do they get there whole?
+"""Where do our files lie, and how do they get there whole? File systems of Hadoop, with atomic commits.
 
 Where Spark's lie. A stream has a checkpoint, a log of subscriptions and a folder of matches, on a disk or on whatever
 Hadoop's file systems reach: a folder is a path, a `file:` address, or an address such as `hdfs://…` or `s3a://…`,

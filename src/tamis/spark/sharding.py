@@ -1,4 +1,4 @@
-"""How are more subscriptions matched than one worker should hold?
+"""How are more subscriptions matched than one worker should hold? Partitioning by access key.
 
 They are cut into *shards* by their access keys, and an event goes to the shards in which it can match: for each
 attribute that keys are about, to the one shard of its value; and to those of the subscriptions without a key. A

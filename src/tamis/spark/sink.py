@@ -1,4 +1,4 @@
-"""How does every batch of a stream come out exactly once?
+"""How does every batch of a stream come out exactly once? An idempotent sink: commits by batch.
 
 Each micro-batch has a number, and its rows a folder of that number. The folder counts only once a commit of
 the same number lies beside it; a batch that is run again after a crash finds its commit and does nothing, or finds

@@ -1,4 +1,4 @@
-"""How do subscriptions change while a stream runs, and which were in force when?
+"""How do subscriptions change while a stream runs, and which were in force when? A versioned log.
 
 A *subscription log* is a folder of numbered Parquet files. Each is one version: what was added (or given another text)
 and what was removed since the version before. Nothing in it ever changes, so a batch that recorded the number of its

@@ -1,4 +1,4 @@
-"""What does Spark remember of a ranked subscription between two micro-batches?
+"""What does Spark remember of a ranked subscription between two micro-batches? Operator state.
 
 Its candidates: the k-skyband of its window, no more. And the events that came early: an event waits until the
 watermark says that none before it will come, because a ranking takes events in order. A timer wakes the

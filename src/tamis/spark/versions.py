@@ -1,4 +1,4 @@
-"""How does a stream get from one version of its subscriptions to the next?
+"""How does a stream get from one version of its subscriptions to the next? Snapshot versions by micro-batch.
 
 By adding and removing, in a matcher that the driver keeps; only a version before the present one is built from the
 start, and that happens once after a crash. Each version becomes a forest of its own, because tasks of the last

@@ -1,4 +1,4 @@
-"""When does each event of a finite stream enter the best k, without playing the stream?
+"""When does each event of a finite stream enter the best k, without playing the stream? A sweep over a finite stream.
 
 Look at the better events around it. To be one of the best k with `a` better ones older than itself in the window, the
 (a+1)-th better one before it must have left, and the (k−a)-th better one after it must not have come yet. The first

@@ -1,4 +1,4 @@
-"""When does one ranked subscription make another one's deliveries, too?
+"""When does one ranked subscription make another one's deliveries, too? Containment of ranked subscriptions.
 
 With the same score, order and filter, more events (k) of a shorter window: what is among the best k of a longer window
 is among the best k of every shorter one that it is in, at no later moment. So a broker that serves the first need not

@@ -1,4 +1,4 @@
-"""Is a stream in random order, as probabilistic pruning takes for granted?
+"""Is a stream in random order, as probabilistic pruning takes for granted? A test for random order.
 
 A few keys in every window are sampled, evenly by the subscription's clock. In random order their ranks say nothing
 about their places, so two statistics are near zero, in standard deviations: the rank correlation with time (does the

@@ -1,4 +1,4 @@
-"""When may a change be made, if times come out of order?
+"""When may a change be made, if times come out of order? Watermarks.
 
 What is published or withdrawn waits until nothing earlier can come: until the latest time seen is as much later as the
 lateness that is allowed. Then it is let through, in order of time, and of two at the same time in the order they came.

@@ -1,4 +1,4 @@
-"""How do people register ranked subscriptions, and learn of the best events?
+"""How do people register ranked subscriptions, and learn of the best events? The facade of the package.
 
 `TopK` is the same for every algorithm. It hosts ranked and Boolean subscriptions together, gives events their numbers,
 asks a matcher which filters an event passes, and turns what the algorithm reports into deliveries: once for a client

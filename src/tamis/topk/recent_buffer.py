@@ -1,4 +1,4 @@
-"""How can most arrivals be kept from the rankings, and none be lost?
+"""How can most arrivals be kept from the rankings, and none be lost? A buffer that filters the dominated.
 
 The latest events stand in a buffer, which all subscriptions share, before most of them are inserted anywhere. Each
 subscription keeps a *filter*: a small ranking of the same kind over the buffer instead of the window. An arrival that

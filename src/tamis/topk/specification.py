@@ -1,4 +1,4 @@
-"""Does a system do what was promised?
+"""Does a system do what was promised? Safety and liveness, checked on traces.
 
 A *trace* is what clients and system did, in order: clients publish, withdraw, subscribe and unsubscribe; the system
 notifies clients and drops events from windows. The checkers here read a trace and say where a promise was broken. They

@@ -1,4 +1,4 @@
-"""How else can the same thing be said?
+"""How else can the same thing be said? Normal forms and rewrite rules.
 
 Each pass is a function from expression to expression. All but `simplify` keep the three-valued truth for
 every event; `simplify`, and so `canonical`, and `monotone` keep what matters to a matcher: which events the

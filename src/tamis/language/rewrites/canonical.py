@@ -1,4 +1,4 @@
-"""When do two expressions count as the same?
+"""When do two expressions count as the same? The canonical form.
 
 The canonical form is the composition of the passes, with operands in one order and duplicates gone, so
 that expressions that differ only in how they were written become equal. It does not decide

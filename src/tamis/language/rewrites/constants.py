@@ -1,4 +1,4 @@
-"""Which parts of an expression are the same for every event?
+"""Which parts of an expression are the same for every event? Constant folding.
 
 Constants are computed once, here, and disappear from the connectives. NULL is a constant too: it stays
 where SQL's logic needs it, because `NULL OR x` is unknown or true, but never false.

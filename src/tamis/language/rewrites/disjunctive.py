@@ -1,4 +1,4 @@
-"""How does an expression look as a disjunction of conjunctions?
+"""How does an expression look as a disjunction of conjunctions? Disjunctive normal form, within a budget.
 
 Only algorithms that know nothing but conjunctions need this form, because it can be exponentially larger:
 `(a OR b) AND (c OR d) AND ...` doubles with every factor. Hence the budget, and a typed error beyond it.

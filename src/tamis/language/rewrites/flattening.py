@@ -1,4 +1,4 @@
-"""How are nested ANDs in ANDs made one?
+"""How are nested ANDs in ANDs made one? Associativity.
 
 Source: Bittner 2008, section 4.2.1, "operator summarisation" (docs/bibliography.md).
 Departs: XOR is flattened too, and NOT NOT is removed.

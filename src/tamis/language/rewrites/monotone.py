@@ -1,4 +1,4 @@
-"""How does a filter look to those who only ask what it is true for?
+"""How does a filter look to those who only ask what it is true for? The monotone form.
 
 As a tree of AND, OR and `at_least` over predicates, which may be negated themselves: negation normal form with
 constants folded, what is never true (NULL) as FALSE, and no AND in an AND, nor OR in an OR. Such a tree is monotone:

@@ -1,4 +1,4 @@
-"""How are NOT and XOR removed?
+"""How are NOT and XOR removed? Negation normal form.
 
 Negation normal form: NOT is pushed to the predicates and into them (`NOT a < 5` is `a >= 5`), and
 stays only on predicates that have no complement of their own (`a NOT IN (...)`). `xor` becomes AND and

@@ -1,4 +1,4 @@
-"""What do the predicates on one attribute say together?
+"""What do the predicates on one attribute say together? Interval and set arithmetic.
 
 `a > 3 AND a > 5` is `a > 5`, `a > 5 AND a < 3` is never true, `a = 1 OR a = 2` is `a IN (1, 2)`. Predicates
 that compare the same term with literals become sets of values; an AND intersects them, an OR unites

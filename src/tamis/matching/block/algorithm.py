@@ -1,4 +1,4 @@
-"""How are subscriptions registered while others are matched?
+"""How are subscriptions registered while others are matched? LSM segments, tombstones, compaction, snapshots.
 
 As a search engine does it: new subscriptions go to a small open part (`open_part`), which is matched as it is; a thread
 in the background makes an immutable segment of it when it has grown, and merges segments of like size; removals are

@@ -1,4 +1,4 @@
-"""How much of a condition is worth taking apart?
+"""How much of a condition is worth taking apart? A bound on expression growth.
 
 Taken apart, a condition becomes clauses and programs over its predicates. AND, OR and NOT become as much as they are.
 XOR does not: each operand is needed true and false, so a nest of them doubles with every level. `at_least` does not

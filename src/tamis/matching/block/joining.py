@@ -1,4 +1,4 @@
-"""How do several drafts become one, without what nobody asks any more?
+"""How do several drafts become one, without what nobody asks any more? Compaction of segments.
 
 Segments are merged from their drafts, without going back to the expressions. First each draft loses what belongs to
 removed subscriptions only: clauses, trees, leaves, sets, operands, axes. Otherwise a matcher whose subscriptions come

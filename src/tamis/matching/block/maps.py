@@ -1,4 +1,4 @@
-"""How is a clause checked against all events of a block at once?
+"""How is a clause checked against all events of a block at once? Bitmap indexes over a block of events.
 
 A clause that many events reach gains nothing from being found by a key. Each of its leaves is a bitmap over the
 block instead, and the clause is the intersection. An axis keeps one map for each of its buckets of codes, and one

@@ -1,4 +1,4 @@
-"""Which subscriptions of a segment are still there?
+"""Which subscriptions of a segment are still there? Tombstones, copied on write.
 
 A *part* is a segment with two marks for each subscription: whether it is alive, and whether its clauses are asked, for
 its own sake or for that of a living twin. Segments stay as they are for years; marks change with every removal. So a

@@ -1,4 +1,4 @@
-"""How is a draft laid out so that events find their clauses quickly?
+"""How is a draft laid out so that events find their clauses quickly? An immutable segment: an inverted index by key.
 
 Every clause is found by one leaf, its *key*, the one that the fewest events pass. Clauses with the same key lie
 side by side, so a block of events that is sorted by an axis meets them as a slice of events against a run of

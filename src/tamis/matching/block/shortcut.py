@@ -1,4 +1,4 @@
-"""Whom need an event not be asked for any more?
+"""Whom need an event not be asked for any more? Early termination by destination.
 
 A destination that an event has reached is not asked again: of twenty thousand entries of a neighbour the first that
 matches will do. A row of a segment stands for its owner and the owner's twins, so it has a *group* of destinations; it

@@ -1,4 +1,4 @@
-"""Which subscriptions ask the same, so that it need be asked only once?
+"""Which subscriptions ask the same, so that it need be asked only once? Deduplication of equal subscriptions.
 
 A million people have saved far fewer than a million searches. Subscriptions with equal clauses are *twins*: the first
 of them is laid out, and what it matches all of them match. Leaves are equal that ask the same of the same axis, clauses

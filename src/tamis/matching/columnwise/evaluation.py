@@ -1,4 +1,4 @@
-"""What does an expression give for every event of a batch?
+"""What does an expression give for every event of a batch? Vectorised evaluation.
 
 The same as the reference meaning, `tamis.language.meaning.value`, but node by node over whole columns instead of event
 by event over the whole tree. What a node gives for a batch is remembered as long as the batch is there, because the

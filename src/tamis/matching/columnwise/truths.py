@@ -1,4 +1,4 @@
-"""How are columns of truths combined?
+"""How are columns of truths combined? Three-valued logic on columns.
 
 A condition is true, false or unknown. Two flags say it best: where it is true, and where it is false. Then AND is true
 where all are and false where one is, NOT changes the two, and nothing has to think of the third value.

@@ -1,4 +1,4 @@
-"""Which of many filters overlap this one, or does any?
+"""Which of many filters overlap this one, or does any? An overlap index.
 
 As in matching, there are three steps. The predicates of all filters that are disjoint to a predicate of the query are
 found term by term, in sorted lists of where their values begin and end. Counting says which filters have enough

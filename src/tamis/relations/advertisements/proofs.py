@@ -1,4 +1,4 @@
-"""What is known already of the filters that were compared?
+"""What is known already of the filters that were compared? A cache of witnesses.
 
 Whether any filter overlaps a query is asked again and again, of the same queries, and mostly the same few filters
 answer: general ones. So the filter that overlapped a query is remembered as its witness, those that lately were
