@@ -35,7 +35,7 @@ from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.matching.axes import STRING, TRUTH, Axis, AxisKey, axis_kind, sorting_keys
 from tamis.matching.kernels import sort_sets
-from tamis.selectivity.operations import (
+from tamis.matching.operations import (
     ABOVE,
     AMONG,
     AT_LEAST,

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis.matching.axes import TRUTH
-from tamis.selectivity.operations import EQUAL
+from tamis.matching.operations import EQUAL
 from tamis_lab.matching import kernels
 from tamis_lab.matching.conjunctive import Conjunctive, Pages
 

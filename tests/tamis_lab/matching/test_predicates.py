@@ -16,7 +16,7 @@ import tamis
 from tamis.language.expressions import Attribute, Compare, Expression, Literal, Not
 from tamis.language.rewrites import nnf
 from tamis.matching.columns import Events
-from tamis.selectivity.operations import EQUAL
+from tamis.matching.operations import EQUAL
 from tamis_lab.matching.predicates import Predicates, spelled
 from tests.strategies import attributes, betweens, events, predicates, scalars, simple_predicates
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.language.expressions import And, Between, Compare, Expression, In, Literal, Not
+from tamis.matching import operations as op
 from tamis.matching.axes import TRUTH
 from tamis.matching.block import kernels
 from tamis.matching.block.segment import leaf_table
-from tamis.selectivity import operations as op
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

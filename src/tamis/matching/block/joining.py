@@ -18,7 +18,8 @@ from tamis.matching.block.breathing import breathe
 from tamis.matching.block.draft import Draft
 from tamis.matching.block.kernels import NONE
 from tamis.matching.leaves import Ints, Starts, sorted_operands
-from tamis.selectivity.operations import AMONG, BEYOND, FROM_TO, NOT_AMONG, WITHIN
+from tamis.matching.operations import AMONG, BEYOND, FROM_TO, NOT_AMONG, WITHIN
+from tamis.ragged import places_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -67,7 +68,7 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
     a, b = draft.leaf_a[is_used].astype(np.int64), draft.leaf_b[is_used].astype(np.int64)
     is_set = (operations == AMONG) | (operations == NOT_AMONG)
     set_sizes = np.diff(draft.set_starts)[a[is_set]]
-    members = draft.set_operands[spans(draft.set_starts[:-1][a[is_set]], set_sizes)].astype(np.int64)
+    members = draft.set_operands[places_of(draft.set_starts[:-1][a[is_set]], set_sizes)].astype(np.int64)
 
     # Which operands are asked for, on all axes one behind the other?
     sizes = np.array([len(axis.operands) for axis in draft.axes], np.int64)
@@ -124,12 +125,12 @@ def thinned(draft: Draft, wanted: Flags) -> Draft:
         sizes[keep] for sizes in (np.diff(draft.clause_starts), np.diff(draft.clause_steps), draft.tree_sizes())
     )
     trees = draft.clause_trees[keep]
-    steps = spans(draft.clause_steps[:-1][keep], step_counts)
-    in_trees = spans(np.maximum(trees, 0), tree_sizes)
+    steps = places_of(draft.clause_steps[:-1][keep], step_counts)
+    in_trees = places_of(np.maximum(trees, 0), tree_sizes)
     return replace(
         draft,
         clause_starts=starts_of_sizes(lengths),
-        clause_leaves=draft.clause_leaves[spans(draft.clause_starts[:-1][keep], lengths)],
+        clause_leaves=draft.clause_leaves[places_of(draft.clause_starts[:-1][keep], lengths)],
         clause_owners=draft.clause_owners[keep],
         clause_ordinals=draft.clause_ordinals[keep],
         clause_trees=np.where(trees < 0, -1, np.cumsum(tree_sizes) - tree_sizes).astype(np.int32),
@@ -145,12 +146,6 @@ def thinned(draft: Draft, wanted: Flags) -> Draft:
 def starts_of_sizes(sizes: npt.NDArray[Any]) -> Starts:
     """Return where groups of such sizes start."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-
-
-def spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> Ints:
-    """Return the positions from each start on, as many as it has, one span behind the other."""
-    ends = np.cumsum(lengths)
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
 def _moved(draft: Draft, axis_numbers: npt.NDArray[np.uint32], moves: list[Ints]) -> Draft:

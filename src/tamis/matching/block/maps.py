@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching import operations as op
 from tamis.matching.block import kernels
-from tamis.matching.block.joining import spans
 from tamis.matching.block.kernels import Broad, SetTable
-from tamis.selectivity import operations as op
+from tamis.ragged import places_of
 
 if TYPE_CHECKING:
     from tamis.matching.block.draft import Draft
@@ -102,7 +102,7 @@ class _Steps(NamedTuple):
     @classmethod
     def of(cls, draft: Draft, layout: Layout, is_broad: Flags) -> _Steps:
         counts = np.where(is_broad, np.diff(draft.clause_steps)[layout.clauses], 0)
-        numbers = spans(draft.clause_steps[:-1][layout.clauses], counts)
+        numbers = places_of(draft.clause_steps[:-1][layout.clauses], counts)
         return cls(counts, numbers, draft.step_leaves[numbers])
 
 

@@ -29,7 +29,7 @@ from tamis.matching.block.kernels import (
     UNITE,
     UNITE_TOP,
 )
-from tamis.selectivity.operations import GUESSES
+from tamis.matching.operations import GUESSES
 
 NO_LEAF = -1
 """The position of a step that has no leaf: the last, where NONE stands."""

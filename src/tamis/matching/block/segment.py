@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching import operations as op
 from tamis.matching.block import kernels
 from tamis.matching.block.breathing import breathe
 from tamis.matching.block.joining import thinned
@@ -39,8 +40,8 @@ from tamis.matching.block.shortcut import Shortcut
 from tamis.matching.block.twins import twins_in
 from tamis.matching.distances import Distances
 from tamis.matching.encoder import Encoder
-from tamis.selectivity import operations as op
-from tamis.selectivity.shares import default_shares, observed_shares
+from tamis.matching.shares import default_shares, observed_shares
+from tamis.ragged import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -559,8 +560,7 @@ def _set_rows(clauses: Ints, chosen: Ints, draft: Draft) -> tuple[Ints, Ints, In
     leaf = chosen[clauses]
     numbers = draft.leaf_a[leaf]
     sizes = np.diff(draft.set_starts)[numbers]
-    positions = np.repeat(draft.set_starts[numbers] - (np.cumsum(sizes) - sizes), sizes)
-    codes = 2 * draft.set_operands[positions + np.arange(len(positions))].astype(np.int64) + 2
+    codes = 2 * draft.set_operands[places_of(draft.set_starts[numbers], sizes)].astype(np.int64) + 2
     return np.repeat(clauses, sizes), np.repeat(draft.leaf_axes[leaf].astype(np.int64), sizes), codes, codes
 
 

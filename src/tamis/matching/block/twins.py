@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.block import kernels
-from tamis.matching.block.joining import spans, starts_of_sizes
-from tamis.selectivity.operations import AMONG, BEYOND, FROM_TO, NOT_AMONG, WITHIN
+from tamis.matching.block.joining import starts_of_sizes
+from tamis.matching.operations import AMONG, BEYOND, FROM_TO, NOT_AMONG, WITHIN
+from tamis.ragged import places_of
 
 if TYPE_CHECKING:
     from tamis.matching.block.draft import Draft
@@ -54,8 +55,8 @@ def _like_leaves(draft: Draft) -> Ints:
     has_end = np.isin(draft.leaf_operations, (WITHIN, BEYOND, FROM_TO))
     words[starts[:-1] + 2] = np.where(has_end, draft.leaf_b, 0)  # others say nothing with it
     words[starts[:-1][~is_set] + 3] = draft.leaf_a[~is_set]
-    members = spans(draft.set_starts[:-1][sets], sizes[is_set])
-    words[spans(starts[:-1][is_set] + 3, sizes[is_set])] = draft.set_operands[members]
+    members = places_of(draft.set_starts[:-1][sets], sizes[is_set])
+    words[places_of(starts[:-1][is_set] + 3, sizes[is_set])] = draft.set_operands[members]
     return _first_equal(starts, words)
 
 
@@ -66,10 +67,10 @@ def _like_clauses(draft: Draft, like_leaves: Ints) -> Ints:
     words = np.empty(int(starts[-1]), np.uint32)
     at = starts[:-1]
     words[at] = leaf_counts  # else a leaf might be taken for a tree
-    words[spans(at + 1, leaf_counts)] = like_leaves[draft.clause_leaves]
+    words[places_of(at + 1, leaf_counts)] = like_leaves[draft.clause_leaves]
     at = at + 1 + leaf_counts
     for column in (like_leaves[draft.tree_leaves], draft.tree_trues, draft.tree_falses):
-        words[spans(at, tree_sizes)] = column
+        words[places_of(at, tree_sizes)] = column
         at = at + tree_sizes
     return _first_equal(starts, words)
 

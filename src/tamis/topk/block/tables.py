@@ -8,12 +8,16 @@ growth, as of a list.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tamis.ragged import places_of, starts_of
 from tamis.topk.block.kernels import Candidates, Reports, SlotTable, Workspace
 from tamis.topk.kernels import Edges, Integers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _FIRST_POOL = 1024
 _FIRST_REPORTS = 4096
@@ -45,7 +49,9 @@ def slot_table(capacity: int, waiting: int) -> SlotTable:
 def grown(table: SlotTable, capacity: int) -> SlotTable:
     """Return a table with more room, which begins with this one."""
     larger = slot_table(capacity, table.waiting.shape[1])
-    for column, larger_column in zip((*table[:-1], *table.edges), (*larger[:-1], *larger.edges), strict=True):
+    columns: list[npt.NDArray[Any]] = [*table[:-1], *table.edges]
+    larger_columns: list[npt.NDArray[Any]] = [*larger[:-1], *larger.edges]
+    for column, larger_column in zip(columns, larger_columns, strict=True):
         larger_column[: len(column)] = column
     return larger
 

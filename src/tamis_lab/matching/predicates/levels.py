@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching import operations as op
 from tamis.matching.axes import TRUTH
 from tamis.matching.encoder import Encoder
 from tamis.matching.leaves import Ints, LeafArrays, Leaves
-from tamis.selectivity import operations as op
-from tamis.selectivity.shares import default_shares
+from tamis.matching.shares import default_shares
 from tamis_lab.matching.predicates import kernels
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ class Level:
 
     def guessed_shares(self) -> npt.NDArray[np.float32]:
         """Return how often each predicate may be true, in the order of `numbers`, judging by the operands."""
-        leaves: Any = self.leaves  # frozen, where the protocol would let them change
-        return default_shares(leaves)
+        return default_shares(self.leaves)
 
     def memory(self) -> int:
         """Return the bytes of its arrays, operands included."""

@@ -103,7 +103,7 @@ class PredicateView:
     # -- What is known of the predicates
 
     def operations(self) -> npt.NDArray[np.uint8]:
-        """Return what each predicate asks (see `selectivity.operations`), by number."""
+        """Return what each predicate asks (see `matching.operations`), by number."""
         found = np.zeros(self.number_count, np.uint8)
         for level in self.levels:
             found[level.numbers] = level.leaves.leaf_operations

@@ -1,4 +1,4 @@
-"""Which share of the events passes a leaf?
+"""Which share of the events passes a leaf? Selectivity by histograms of codes.
 
 With a sample the answer is counted: each axis has a histogram of the sample's codes, and an interval of codes is a
 difference of two running sums. Without one, operands are taken for values: who asks about an attribute asks about
@@ -7,12 +7,18 @@ values that occur, so the share of operands in an interval stands for the share 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.selectivity import operations as op
+from tamis.matching import operations as op
+from tamis.ragged import places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.matching.axes import Axis
 
 Shares = npt.NDArray[np.float32]
 
@@ -20,15 +26,22 @@ _OUTSIDE, _MEMBER, _LISTED, _UNLISTED = 1, 2, 3, 4  # as in the kernels of the b
 
 
 class Leaves(Protocol):
-    """What is needed to know of leaves: their axes, operations, and the members of their sets."""
+    """What is needed to know of leaves, of those of a draft or of `LeafArrays`: what each asks, and of which axis."""
 
-    axes: Any
-    leaf_axes: Any
-    leaf_operations: Any
-    leaf_a: Any
-    leaf_b: Any
-    set_starts: Any
-    set_operands: Any
+    @property
+    def axes(self) -> list[Axis]: ...
+    @property
+    def leaf_axes(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def leaf_operations(self) -> npt.NDArray[np.uint8]: ...
+    @property
+    def leaf_a(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def leaf_b(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def set_starts(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def set_operands(self) -> npt.NDArray[np.int32]: ...
 
 
 def default_shares(leaves: Leaves) -> Shares:
@@ -67,7 +80,7 @@ def observed_shares(
     kinds: npt.NDArray[np.uint8],
     firsts: npt.NDArray[np.uint32],
     spans: npt.NDArray[np.uint32],
-    sample_codes: list[npt.NDArray[np.uint32]],
+    sample_codes: Sequence[npt.NDArray[np.integer]],
 ) -> Shares:
     """Count in a sample: the codes of its events on every axis."""
     sums = [np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=axis.code_count))])
@@ -84,7 +97,7 @@ def observed_shares(
     in_sets = np.flatnonzero(kinds >= _MEMBER)
     sizes = np.diff(leaves.set_starts)
     numbers = leaves.leaf_a[in_sets]
-    members = _members_of(numbers, leaves.set_starts, sizes)
+    members = places_of(leaves.set_starts[numbers], sizes[numbers])
     at = np.repeat(base[in_sets], sizes[numbers]) + 2 * leaves.set_operands[members].astype(np.int64) + 2
     owners = np.repeat(np.arange(len(in_sets)), sizes[numbers])
     passed[in_sets] = np.bincount(owners, flat[at + 1] - flat[at], minlength=len(in_sets))
@@ -96,9 +109,3 @@ def observed_shares(
     rare = default_shares(leaves) * 0.5
     shares: Shares = np.clip((passed + np.minimum(rare, 0.5)) / total, 1e-7, 1.0).astype(np.float32)
     return shares
-
-
-def _members_of(numbers: Any, starts: Any, sizes: Any) -> Any:
-    """Return the positions of the members of some sets, one set behind the other."""
-    counts = sizes[numbers]
-    return np.repeat(starts[numbers] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
