@@ -162,7 +162,7 @@ def test_a_plan_follows_other_rules_and_past_events(tmp_path: Path):
     rules, past = tmp_path / "rules.csv", tmp_path / "past.jsonl"
     rules.write_text("subscription_id,condition\n1,price < 20\n2,title = 'a'\n", encoding="utf-8")
     past.write_text("".join(json.dumps({"price": 5, "title": f"t{n}"}) + "\n" for n in range(600)), encoding="utf-8")
-    arguments = ("--plan", "--among", str(rules), "--events", str(past), "--json")
+    arguments = ("--plan", "--among", str(rules), "--sample", str(past), "--json")
     plan = json.loads(tamis("explain", "price < 20 AND title = 'b'", *arguments).stdout)
     assert (plan["segment_size"], plan["is_informed"]) == (3, True)
     (clause,) = plan["clauses"]

@@ -31,7 +31,7 @@ EXAMPLES = (
     ),
     Example(
         """tamis explain "price < 20 AND (signed OR bids > 3)" --plan""",
-        "How the matcher would find it: clauses, their keys, what is checked behind them.",
+        "How the matcher would find it: its clauses and keys.",
     ),
 )
 NOTES = (
@@ -39,7 +39,7 @@ NOTES = (
     "the whole is true. The exit code is 0 if it matches, 1 if it does not, and 2 if the text, the event or the "
     "schema is bad.",
     "--plan needs no event. Which key is best depends on what else is registered and on the events, so --among FILE "
-    "and --events FILE take tables of rules and of past events, as `tamis match` does.",
+    "and --sample FILE take tables of rules and of past events, as `tamis match` does.",
     SCHEMA_HELP,
 )
 
@@ -72,7 +72,7 @@ def explain(
         str | None,
         typer.Option(metavar="FILE", help="With --plan: the subscriptions it stands among.", show_default=False),
     ] = None,
-    events: Annotated[
+    sample: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="With --plan: events that show what is rare.", show_default=False),
     ] = None,
@@ -81,15 +81,15 @@ def explain(
     """Show the truth of every condition of a text for one event, and the values that decided."""
     if plan:
         with mistakes_shown(as_json):
-            access = _access_plan(text, among, events, schema_file(schema) if schema else None)
+            access = _access_plan(text, among, sample, schema_file(schema) if schema else None)
         if as_json:
             to_programs(access.as_dict())
         else:
             print(access)
         return
     with mistakes_shown(as_json):
-        if among or events:
-            raise InputError("--among and --events are about a plan", hint="Add --plan, or leave them out.")
+        if among or sample:
+            raise InputError("--among and --sample are about a plan", hint="Add --plan, or leave them out.")
         known = schema_file(schema) if schema else None
         expression = parse(text, known)
         found = _event(event, event_file_)
@@ -110,15 +110,15 @@ def explain(
     raise typer.Exit(YES if explanation.truth is True else NO)
 
 
-def _access_plan(text: str, among: str | None, events: str | None, schema: Schema | None) -> AccessPlan:
+def _access_plan(text: str, among: str | None, sample: str | None, schema: Schema | None) -> "AccessPlan":
     """Return how a matcher finds a text that is registered among others, and laid out by what events show."""
     matcher = Matcher(schema=schema)
     matcher.add("this text", text)
     if among:
         rules = Rules(read_table(among), "subscription_id", "condition", schema).matcher
         matcher.add_many((("rule", each), rules.expression(each)) for each in rules)
-    if events:
-        matcher.learn(read_table(events))
+    if sample:
+        matcher.learn(read_table(sample))
     matcher.match_batch([])
     return matcher.plan("this text")
 
