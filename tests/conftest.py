@@ -40,6 +40,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Say so if groups are lost, as in a pytest that pytest-xdist does not know yet: each worker would do all of them."""
+    if hasattr(session.config, "workerinput") and session.config.getvalue("loadgroup"):
+        grouped = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
+        assert all("@" in nodeid for nodeid in grouped), "pytest-xdist does not group tests with this pytest"
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One small local Spark: UTC, no web page, and a Java machine tuned to start rather than to last."""

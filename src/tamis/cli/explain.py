@@ -1,20 +1,20 @@
 """Does this event match, and why? How would the matcher find that out?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from tamis.cli.inputs import SCHEMA_HELP, InputError, event_file, event_from, schema_file
 from tamis.cli.lessons import Example
-from tamis.cli.local import Rules
 from tamis.cli.output import COLOURS, NO, YES, AsJson, mistakes_shown, show, show_explanation, to_people, to_programs
 from tamis.language import Schema, parse
 from tamis.language import explain as explained
 from tamis.language.explanation import TRUTHS
-from tamis.matching import AccessPlan, Matcher
-from tamis.sources.tables import read_table
+
+if TYPE_CHECKING:
+    from tamis.matching import AccessPlan
 
 EXAMPLES = (
     Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "One true part is enough for OR."),
@@ -112,6 +112,10 @@ def explain(
 
 def _access_plan(text: str, among: str | None, sample: str | None, schema: Schema | None) -> "AccessPlan":
     """Return how a matcher finds a text that is registered among others, and laid out by what events show."""
+    from tamis.cli.local import Rules  # here, so that an explanation waits for no compiler
+    from tamis.matching import Matcher
+    from tamis.sources.tables import read_table
+
     matcher = Matcher(schema=schema)
     matcher.add("this text", text)
     if among:
