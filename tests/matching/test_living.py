@@ -452,6 +452,20 @@ def test_many_updates_leave_nothing_behind(tmp_path):
     assert os.path.getsize(tmp_path / "saved") < 200_000
 
 
+def test_removals_one_by_one_do_not_renumber_all_again_and_again(monkeypatch):
+    # A segment holds its dead until it is merged, so new handles free nothing before that.
+    matcher = Matcher()
+    matcher.add_many({number: f"a > {number}" for number in range(6_000)})
+    matcher.match({"a": 5})
+    renumberings = []
+    renumber = Matcher._renumber
+    monkeypatch.setattr(Matcher, "_renumber", lambda self: renumberings.append(len(self)) or renumber(self))
+    for number in range(5_990):
+        matcher.remove(number)
+    assert 1 <= len(renumberings) <= 8
+    assert matcher.match({"a": 5_995}) == [5_990, 5_991, 5_992, 5_993, 5_994]
+
+
 @every_algorithm
 def test_a_match_that_began_before_goes_on_with_the_old_handles(algorithm, worn):
     matcher = Matcher(algorithm)

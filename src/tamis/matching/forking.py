@@ -1,4 +1,4 @@
-"""What does a child process inherit that was forked while threads were at work?
+"""What does a child process inherit that was forked while threads were at work? Fork handlers.
 
 Memory, and nobody who works in it: a lock that another thread held stays locked for ever, a table that it was changing
 stays half changed, a merge that it had begun never ends. So before a fork we wait until nobody is in the middle of a

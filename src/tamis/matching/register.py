@@ -75,6 +75,8 @@ class Register:
         self.is_numbered = False
         """Whether ids were integers so far: the column of no matches at all has their type too."""
         self._objects: npt.NDArray[Any] | None = None
+        self._held_count = 0
+        """How many places of the dead the last renumbering could not free."""
 
     def __len__(self) -> int:
         """How many places there are, those of the dead included."""
@@ -171,8 +173,13 @@ class Register:
 
     @property
     def is_worn(self) -> bool:
-        """Do most places belong to nobody any more?"""
-        return len(self.ids) - len(self.handles) > max(_FEW, len(self.handles))
+        """Do most places belong to nobody any more, as far as new handles could free them?
+
+        What a segment holds of the dead is free only when the segment is merged. To try again before as many others
+        have died would cost all places at every removal.
+        """
+        free = len(self.ids) - len(self.handles) - self._held_count
+        return free > max(_FEW, len(self.handles), self._held_count)
 
     def living(self) -> Handles:
         """Return the handles of those who are registered, in order."""
@@ -192,6 +199,7 @@ class Register:
             fresh._note_priorities(0, self.priorities[kept])
         fresh._integers = None if self._integers is None else self._integers[kept]
         fresh.is_numbered = self.is_numbered
+        fresh._held_count = len(kept) - len(self.handles)
         return fresh
 
     def all_priorities(self) -> npt.NDArray[np.int64]:

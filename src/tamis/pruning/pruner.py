@@ -1,4 +1,4 @@
-"""How does a broker keep the filters of others small while they come and go?
+"""How does a broker keep the filters of others small while they come and go? A priority queue.
 
 A queue holds the best step of every entry. Pruning takes the best of all, carries it out, and puts the entry's next
 step in; until a goal is reached. Entries may be added and removed at any time. What was registered is kept beside what

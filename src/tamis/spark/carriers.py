@@ -1,4 +1,4 @@
-"""How does a forest reach a host that shares no disk with the driver, and when does it go?
+"""How does a forest reach a host that shares no disk with the driver, and when does it go? Broadcasts.
 
 By a broadcast: Spark's hosts fetch its blocks from the driver and from one another, a host that joins late like any
 other, and only a job that uses a forest ever asks for it. The first task of a host writes the bytes to a file under the

@@ -1,4 +1,4 @@
-"""In which order do changes of subscriptions apply, and what becomes of those that cannot?
+"""In which order do changes of subscriptions apply, and what becomes of those that cannot? A change log.
 
 Changes come as rows of a stream: add a subscription (or give it another text), or remove one. Rows have no order of
 their own, neither within a micro-batch nor between two, so a column says it: a number or a time that grows. Of the

@@ -1,4 +1,4 @@
-"""What must another node know of a ranked subscription to tell whether an event interests it?
+"""What must another node know of a ranked subscription to tell whether an event interests it? Moving filters.
 
 Not k, not the window, not a single event: the score, the order, the filter, and the threshold of the moment. That is a
 *proxy*. Asking it costs as much as asking a Boolean subscription; but its threshold moves, and has to be kept in step.

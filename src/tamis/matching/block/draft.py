@@ -1,4 +1,4 @@
-"""What do the subscriptions of a segment ask, before anybody decides how to find out?
+"""What do the subscriptions of a segment ask, before anybody decides how to find out? An intermediate form.
 
 A draft is a list of *clauses*: a subscription matches where one of its clauses holds, and a clause holds where all
 its leaves and its tree do. A leaf asks where a value lies on an axis. A tree is written twice: as a program of

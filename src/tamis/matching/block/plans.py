@@ -1,4 +1,4 @@
-"""How is a tree of AND, OR and `at_least` asked, whatever stands at its leaves?
+"""How is a tree of AND, OR and `at_least` asked, whatever stands at its leaves? Access predicates.
 
 Subscriptions are many and their shapes are few: a form on a web page is one shape, filled in a million times. So a tree
 is sketched as its *outline* and its predicates, and the *plan* of an outline is made once, over the positions of the
