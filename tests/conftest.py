@@ -33,6 +33,7 @@ settings.register_profile("thorough", settings.get_profile("exploring"), max_exa
 settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS", "quick"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all tests that need Spark in one worker, so that one Java machine serves them all."""
     for item in items:
@@ -44,7 +45,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Say so if groups are lost, as in a pytest that pytest-xdist does not know yet: each worker would do all of them."""
     if hasattr(session.config, "workerinput") and session.config.getvalue("loadgroup"):
         grouped = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
-        assert all("@" in nodeid for nodeid in grouped), "pytest-xdist does not group tests with this pytest"
+        lost = [nodeid for nodeid in grouped if "@" not in nodeid]
+        assert not lost, f"pytest-xdist does not group tests with this pytest: {lost[:3]}"
 
 
 @pytest.fixture(scope="session")

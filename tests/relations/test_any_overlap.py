@@ -122,3 +122,18 @@ def test_an_index_that_grows_and_shrinks_between_questions_equals_brute_force(wo
         assert index.overlaps_any(query) is bool(expected)
         answers.add(bool(expected))
     assert answers == {True, False}
+
+
+def test_large_pairs_beyond_the_budget_of_a_query_count_as_overlapping_and_are_asked_again_later(monkeypatch):
+    overlap_index = OverlapIndex(is_exact=True)
+    for number in range(4):
+        overlap_index.add(number, f"length(s) = {number} AND s = 'abcdefgh'")  # no predicate alone is disjoint
+    assert overlap_index.overlapping("x > 1 AND s = 'abcdefgh'") == []
+    fresh = OverlapIndex(is_exact=True)
+    for number in range(4):
+        fresh.add(number, overlap_index.expression(number))
+    monkeypatch.setattr(index_module, "_LARGE", 0)
+    monkeypatch.setattr(index_module, "_MOST_LARGE", 0)
+    assert fresh.overlapping("x > 1 AND s = 'abcdefgh'") == [1, 2, 3]  # the first is within the budget
+    monkeypatch.undo()
+    assert fresh.overlapping("x > 1 AND s = 'abcdefgh'") == []

@@ -41,6 +41,9 @@ _MOST_WAITING = 16
 """So many filters may wait before they are laid out."""
 _PORTION = 8
 """So many candidates are looked at before the first of them is compared by a search."""
+_LARGE, _MOST_LARGE = 2_000, 60_000
+"""Pairs of so many nodes are large, and so many nodes of large pairs are compared for one query; further ones count as
+overlapping. One long filter would else be compared with every other at its length."""
 
 
 class OverlapIndex:
@@ -52,7 +55,8 @@ class OverlapIndex:
     >>> subscriptions.overlapping("price BETWEEN 30 AND 40 AND NOT new"), subscriptions.overlaps_any("price > 50")
     ([], True)
 
-    With `is_exact`, what single predicates cannot tell is decided by the relation.
+    With `is_exact`, what single predicates cannot tell is decided by the relation; for filters of thousands of
+    predicates as far as a budget for each query allows, beyond which they count as overlapping.
     """
 
     def __init__(self, schema: Schema | None = None, *, is_exact: bool = False, context: Context | None = None) -> None:
@@ -64,6 +68,8 @@ class OverlapIndex:
         self._segments: list[Segment] = []
         self._places: dict[Hashable, Segment] = {}
         self._proofs = Proofs()
+        self._large_count = 0
+        """How many nodes of large pairs were compared for the present query."""
         self.candidate_count = 0
         """How many filters had enough predicates left so far, once for each alternative."""
         self.evaluated_count = 0
@@ -195,7 +201,13 @@ class OverlapIndex:
         query = form.expression
         known = self._proofs.known(key, query)
         if known is None:
-            verdict = overlaps_forms(form, self._form(key))
+            other = self._form(key)
+            nodes = form.size + other.size
+            if nodes > _LARGE:
+                if self._large_count > _MOST_LARGE:
+                    return True  # the safe verdict, which is not kept: another query may have time for it
+                self._large_count += nodes
+            verdict = overlaps_forms(form, other)
             known = verdict.holds
             if known or verdict.by not in ("equality", "propositions"):  # which take no longer than to remember
                 self._proofs.add(key, query, overlaps=known)
@@ -209,6 +221,7 @@ class OverlapIndex:
         self.evaluated_count += segment.evaluated_count
 
     def _asked(self, given: Filter) -> Expression:
+        self._large_count = 0
         if len(self._waiting) > _MOST_WAITING:
             self._lay_out()
         return self._context.form(given).expression if self._is_exact else self._checked(given)
