@@ -47,7 +47,7 @@ docs: $(VENV)/ready  ## the documentation as a site under site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: $(VENV)/ready  ## pin the newest versions that pyproject.toml allows
-	$(BIN)/uv pip compile pyproject.toml --extra spark --extra nats --extra data --extra lab --group dev --universal --upgrade \
+	$(BIN)/uv pip compile pyproject.toml --extra spark --extra nats --extra data --extra lab --extra service --group dev --universal --upgrade \
 	  --generate-hashes --no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock --quiet
 
 clean:  ## remove everything that was made here
