@@ -1,0 +1,121 @@
+"""What does a broker need of a log? Appending blocks, reading ranges: the protocol.
+
+Events come in groups, and a group is written as one *block* with one checksum and one wait for the disk (a group
+commit). A block's events have consecutive positions; between two blocks there may be a gap, so nobody computes a
+number of events from a difference of positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+FROM_CLIENT = 0
+PLAIN = 1
+"""A flag of an event that came as a plain JSON object, not as a CloudEvent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Events that were taken together.
+
+    Invariant: as many flags as events, at least one event, `first` at least 1.
+    """
+
+    first: int
+    """The position of its first event; the others follow without a gap."""
+    time_us: int
+    """When it was taken, in microseconds since 1970; never before that of an earlier block."""
+    events: tuple[bytes, ...]
+    """Each a CloudEvent as JSON, in the form that the broker wrote."""
+    flags: bytes
+    """One byte an event: what there is to know of how it came."""
+
+    @property
+    def last(self) -> int:
+        """The position of its last event."""
+        return self.first + len(self.events) - 1
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its events have."""
+        return sum(map(len, self.events))
+
+
+class Gap(NamedTuple):
+    """Positions whose events are lost: they were damaged, and left out by a repair."""
+
+    first: int
+    last: int
+
+
+class Extent(NamedTuple):
+    """A part of the log that is dropped as a whole."""
+
+    first: int
+    last: int
+    time_us: int
+    """When its last block was taken."""
+    size_bytes: int
+
+
+@runtime_checkable
+class EventLog(Protocol):
+    """A durable sequence of events.
+
+    One thread appends, any thread may read. `epoch` is the random name of this log. `is_shared` says whether others
+    append to it too: then positions are given by the log, and not by who appends.
+    """
+
+    epoch: str
+    is_shared: bool
+
+    @property
+    def first(self) -> int:
+        """The position of the oldest event that may still be there; 1 more than the last one if there is none."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """The position of the newest event; 0 if there never was one."""
+        ...
+
+    @property
+    def last_time_us(self) -> int:
+        """When the newest block was taken; 0 if there is none."""
+        ...
+
+    def append(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
+        """Write blocks; return them, with the positions that they have, when they are on disk as `sync` promises.
+
+        Raise `StorageFullError` if there is no room: then nothing was written. Any other failure is a `LogError`, and
+        final.
+        """
+        ...
+
+    def read(self, first: int, last: int) -> Iterator[Block]:
+        """Yield the blocks that have an event from `first` to `last`, whole, in order. Raise `DamagedLogError`."""
+        ...
+
+    def gaps(self) -> tuple[Gap, ...]:
+        """Return what a repair has left out."""
+        ...
+
+    def position_at(self, time_us: int) -> int:
+        """Return the position of the first event taken at or after a time; 1 more than the last if none was."""
+        ...
+
+    def extents(self) -> tuple[Extent, ...]:
+        """Return the parts that can be dropped, oldest first; the one that is written to is the last."""
+        ...
+
+    def drop(self, before: int) -> int:
+        """Drop the extents all of whose events come before a position; return the new `first`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; what was appended stays."""
+        ...

@@ -1,0 +1,400 @@
+"""What do the sockets and the core say to each other? The messages of the node.
+
+The loop turns bytes into *requests* and hands them to the node together with the session they came from; the node
+returns *outputs*: what to say to which session, what to write to the log, what to keep in the state, what to read.
+None of these has a socket, a file or a clock in it, so a test can play the loop, the log and the disk.
+
+A session is a connection, or one HTTP request. `request` is the number by which its sender recognises the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from tamis.language.expressions import Expression
+from tamis.service.changes import Change
+from tamis.service.errors import ServiceError
+from tamis.service.log.base import Block, Gap
+from tamis.service.positions import Position
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The base of everything that is said."""
+
+
+# -- Who
+
+
+class Principal(Message, frozen=True):
+    """Who asks: a name, and the roles that say what it may do."""
+
+    name: str
+    roles: tuple[str, ...] = ()
+    is_admin: bool = False
+
+
+class Session(Message, frozen=True):
+    """A connection or a single request, and who is at its other end."""
+
+    number: int
+    """Never used twice by a process."""
+    principal: Principal
+
+
+# -- Requests
+
+
+class Incoming(Message, frozen=True):
+    """An event that somebody publishes."""
+
+    key: str
+    """Its source and its id: who sends the same key again sends the same event again."""
+    body: bytes
+    """The CloudEvent as JSON, as it is stored and delivered."""
+    record: Mapping[str, Any]
+    """What filters see of it. Nobody changes it."""
+    flags: int = 0
+
+
+class Publish(Message, frozen=True):
+    """Take these events, all of them or none. Answer: `Published`."""
+
+    request: int
+    events: tuple[Incoming, ...]
+    asks_wanted: bool = False
+    """Whether the answer is to say how many subscribers want each event."""
+
+
+class Wanted(Message, frozen=True):
+    """A subscription: the text that its owner wrote, and what it says."""
+
+    text: str
+    filter: Expression
+
+
+class Subscribe(Message, frozen=True):
+    """Add or replace subscriptions of a subscriber, all of them or none. Answer: `Subscribed`.
+
+    A subscriber that is not there yet is made, durable or passing. `replay_from` is the position from which on events
+    of the past are delivered too; 0 is for none.
+    """
+
+    request: int
+    subscriber: str
+    subscriptions: Mapping[str, Wanted]
+    is_durable: bool = True
+    replay_from: int = 0
+    removes_others: bool = False
+    """Whether all subscriptions of the subscriber that are not named end."""
+
+
+class Unsubscribe(Message, frozen=True):
+    """End subscriptions of a subscriber. Answer: `Accepted`."""
+
+    request: int
+    subscriber: str
+    keys: tuple[str, ...]
+
+
+class SubscriberSettings(Message, frozen=True):
+    """How deliveries to a subscriber are repeated."""
+
+    wait_s: float = 30.0
+    """So long after a delivery without *done* it comes again."""
+    attempts: int = 0
+    """So often is an event delivered before it becomes a dead letter; 0 is for ever."""
+    is_ordered: bool = False
+    """Whether everything behind a delivery that comes again comes again, too."""
+    forget_after_s: float = 0.0
+    """So long after its last connection a subscriber is forgotten; 0 is never."""
+
+
+class Configure(Message, frozen=True):
+    """Make a durable subscriber, or change how it is served. Answer: `Accepted`."""
+
+    request: int
+    subscriber: str
+    settings: SubscriberSettings
+
+
+class Forget(Message, frozen=True):
+    """Forget a subscriber with its subscriptions and dead letters. Answer: `Accepted`."""
+
+    request: int
+    subscriber: str
+
+
+class Describe(Message, frozen=True):
+    """Say what is known of a subscriber, or of all that the principal may use. Answer: `Described`."""
+
+    request: int
+    subscriber: str = ""
+
+
+class Attach(Message, frozen=True):
+    """Deliver to this session from now on, as a consumer of a subscriber. Answer: `Attached`, then `Deliveries`.
+
+    Consumers that acknowledge (`acknowledges`) have at most `credit` deliveries and `credit_bytes` bytes that are not
+    done. Others (server-sent events, `listen`) cannot say *done*: for them credit counts what the loop has not yet
+    written (`Wrote`). A passing subscriber's deliveries are done when they are written. `done_through` is what a
+    consumer says that it has when it comes back (`Last-Event-ID`).
+    """
+
+    request: int
+    subscriber: str
+    acknowledges: bool = True
+    credit: int = 256
+    credit_bytes: int = 1_000_000
+    is_durable: bool = True
+    done_through: Position | None = None
+
+
+class Take(Message, frozen=True):
+    """Deliver at most so many events, at once or when there are some (long poll). Answer: `Taken`.
+
+    What is taken must be acknowledged like every delivery.
+    """
+
+    request: int
+    subscriber: str
+    most: int
+    wait_s: float
+
+
+class Acknowledge(Message, frozen=True):
+    """What a consumer says of deliveries: done, again, never. Answer: `Accepted`, if `request` is not 0."""
+
+    request: int
+    subscriber: str
+    done: tuple[Position, ...] = ()
+    done_through: Position | None = None
+    """Everything that was delivered up to and including this position is done."""
+    again: tuple[Position, ...] = ()
+    in_s: float = 0.0
+    """After how long those of `again` come again."""
+    never: tuple[Position, ...] = ()
+    """These become dead letters."""
+    reason: str = ""
+
+
+class Wrote(Message, frozen=True):
+    """So many deliveries to this session were written to its socket. No answer."""
+
+    subscriber: str
+    count: int
+    size_bytes: int
+
+
+class Revive(Message, frozen=True):
+    """Deliver dead letters once more. Answer: `Accepted`."""
+
+    request: int
+    subscriber: str
+    letters: tuple[tuple[Position, tuple[str, ...], bytes], ...]
+    """Their positions, the keys of the subscriptions that wanted them, and the events."""
+
+
+class Match(Message, frozen=True):
+    """Which subscriptions want these events? Nothing is published. Answer: `Matched`."""
+
+    request: int
+    records: tuple[Mapping[str, Any], ...]
+
+
+class Close(Message, frozen=True):
+    """The session is over: what it consumed goes to others, and passing subscribers end. No answer."""
+
+
+Request: TypeAlias = (
+    Publish | Subscribe | Unsubscribe | Configure | Forget | Describe | Attach | Take | Acknowledge | Wrote | Revive
+    | Match | Close
+)  # fmt: skip
+
+
+# -- Answers
+
+
+class Published(Message, frozen=True):
+    """The events are on disk, as far as `is_durable` says."""
+
+    request: int
+    last: int
+    """The position of the last of them."""
+    positions: tuple[int, ...]
+    known_count: int
+    """How many of them had been taken before."""
+    is_durable: bool
+    wanted: tuple[int, ...] | None = None
+    """How many subscribers want each, if that was asked; those that had been taken before count 0."""
+
+
+class Subscribed(Message, frozen=True):
+    """Subscriptions are in force for every event behind `since`, and survive a restart."""
+
+    request: int
+    since: int
+    is_new: bool
+    """Whether any of them was not there in this form before."""
+    effective: Mapping[str, str]
+    """What is matched, by key: the text, restricted to what the principal may receive."""
+
+
+class Accepted(Message, frozen=True):
+    """Done as asked."""
+
+    request: int
+
+
+class Refused(Message, frozen=True):
+    """Not done, and why; nothing has happened."""
+
+    request: int
+    error: ServiceError
+
+
+class SubscriptionFacts(Message, frozen=True):
+    """What is known of a subscription."""
+
+    text: str
+    effective: str
+    since: int
+
+
+class SubscriberFacts(Message, frozen=True):
+    """What is known of a subscriber."""
+
+    name: str
+    owner: str
+    is_durable: bool
+    state: str
+    """`live`, `behind` or `far`."""
+    settings: SubscriberSettings
+    subscriptions: Mapping[str, SubscriptionFacts]
+    floor: Position
+    """Everything up to here is done."""
+    unacknowledged: int
+    consumers: int
+    dead: int
+
+
+class Described(Message, frozen=True):
+    """What is known of subscribers."""
+
+    request: int
+    subscribers: tuple[SubscriberFacts, ...]
+
+
+class Attached(Message, frozen=True):
+    """The session is a consumer."""
+
+    request: int
+    subscriber: str
+    at: int
+    """The position of the newest event."""
+    floor: Position
+
+
+class Delivery(Message, frozen=True):
+    """An event for a subscriber."""
+
+    position: Position
+    keys: tuple[str, ...]
+    """The subscriptions that want it."""
+    body: bytes
+    """The CloudEvent as JSON."""
+    is_again: bool = False
+    """Whether it may have been delivered before."""
+
+
+class Deliveries(Message, frozen=True):
+    """Events for a consumer, in order."""
+
+    subscriber: str
+    items: tuple[Delivery, ...]
+
+
+class Taken(Message, frozen=True):
+    """What a long poll has taken; nothing, if its time is over."""
+
+    request: int
+    items: tuple[Delivery, ...]
+
+
+class Lost(Message, frozen=True):
+    """Events that a subscriber will not get: retention or damage took them, or it was too slow and is not durable."""
+
+    subscriber: str
+    gap: Gap
+    """The positions, of which some were perhaps not wanted."""
+    reason: str
+    """`retention`, `damage` or `slow`."""
+
+
+class CaughtUp(Message, frozen=True):
+    """A subscriber has been sent everything of the past; what follows is new."""
+
+    subscriber: str
+    at: int
+
+
+class Ended(Message, frozen=True):
+    """The subscriber of this consumer is no more, or serves another; close the connection."""
+
+    subscriber: str
+    reason: str
+
+
+class Matched(Message, frozen=True):
+    """The subscriptions that want each event, as pairs of a subscriber and a key, that the principal may use."""
+
+    request: int
+    matches: tuple[tuple[tuple[str, str], ...], ...]
+
+
+Answer: TypeAlias = (
+    Published | Subscribed | Accepted | Refused | Described | Attached | Deliveries | Taken | Lost | CaughtUp | Ended
+    | Matched
+)  # fmt: skip
+
+
+# -- Outputs
+
+
+class Say(Message, frozen=True):
+    """Tell a session."""
+
+    session: int
+    answer: Answer
+
+
+class Append(Message, frozen=True):
+    """Write a block to the log; say `on_disk` when it is there. A shared log gives the block its positions."""
+
+    block: Block
+
+
+class Keep(Message, frozen=True):
+    """Write changes to the state, all of them in one transaction; say `kept` when they are there.
+
+    What nobody waits for (`is_urgent` is False) may be written later together with others, in order.
+    """
+
+    number: int
+    changes: tuple[Change, ...]
+    is_urgent: bool
+
+
+class Read(Message, frozen=True):
+    """Read events from the log, from `first` on, some hundred of them at most; answer with `was_read`.
+
+    There is at most one at a time.
+    """
+
+    first: int
+    last: int
+
+
+Output: TypeAlias = Say | Append | Keep | Read
