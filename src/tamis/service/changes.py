@@ -55,6 +55,10 @@ class SubscriptionKept(msgspec.Struct, frozen=True):
     """What is matched: the text, restricted to what the owner may receive."""
     since: int
     until: int = 0
+    by: str = ""
+    """Who registered it, by which its restriction is computed again when roles change."""
+    roles: tuple[str, ...] = ()
+    is_admin: bool = False
 
 
 class SubscriptionGone(msgspec.Struct, frozen=True):

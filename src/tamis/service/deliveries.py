@@ -1,0 +1,307 @@
+"""What has a subscriber been sent, and what of it is done? Acknowledgements of at-least-once delivery.
+
+Deliveries of a subscriber are in one order, that of their positions:
+
+    done ≤ floor < … islands of done … sent, not done … waiting to come again … ≤ found in the queue, not sent
+
+The *floor* is the position up to which everything is done; *islands* are done positions above it. Both are all that
+must survive: whatever is above the floor and no island is found again in the log. Nothing here knows of connections
+but their numbers, or of time but as an argument.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from tamis.service.positions import START, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.service.messages import Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A delivery that is on its way: to whom, how often it was sent, and when it comes again."""
+
+    delivery: Delivery
+    session: int
+    attempts: int
+    due_s: float
+
+
+class Deliveries:
+    """What is on its way to one subscriber.
+
+    Invariant: the positions in the queue ascend, and all of them are behind those that were sent.
+    """
+
+    def __init__(
+        self, floor: Position = START, islands: Iterable[Position] = (), sent_through: Position = START
+    ) -> None:
+        self._floor = floor
+        self._islands = set(islands)
+        self._sent_through = sent_through
+        """The last position that was sent; what comes up to here may have come before."""
+        self._queue: deque[Delivery] = deque()
+        self._queue_bytes = 0
+        self._sent: dict[Position, Sent] = {}
+        self._open: list[Position] = []
+        """A heap of what was sent and may not be done; what is done leaves it when it comes up."""
+        self._again: dict[Position, Sent] = {}
+        self._again_order: list[tuple[float, Position]] = []
+        self._attempts: dict[Position, int] = {}
+        """Of what was sent to somebody who is gone: how often."""
+        self._revived: set[Position] = set()
+        """Dead letters among what is on its way."""
+        self._blocked_until_s = float("-inf")
+
+    # -- What is found
+
+    @property
+    def queue_count(self) -> int:
+        """How many deliveries were found and not yet sent."""
+        return len(self._queue)
+
+    @property
+    def queue_bytes(self) -> int:
+        """How many bytes they have."""
+        return self._queue_bytes
+
+    @property
+    def unacknowledged_count(self) -> int:
+        """How many were sent and are not done."""
+        return len(self._sent) + len(self._again)
+
+    def offer(self, delivery: Delivery) -> bool:
+        """Take a delivery that was found, behind all others; return whether it is to be sent."""
+        if delivery.position <= self._floor or delivery.position in self._islands:
+            return False
+        assert not self._queue or self._queue[-1].position < delivery.position
+        self._queue.append(delivery)
+        self._queue_bytes += len(delivery.body)
+        return True
+
+    def revive(self, delivery: Delivery) -> None:
+        """Take a dead letter that is to be delivered once more."""
+        self._revived.add(delivery.position)
+        self._wait(Sent(delivery, 0, 0, 0.0), 0.0)
+
+    def drop_between(self, first: int, last: int) -> None:
+        """Forget what was found of events from `first` to `last`: they were not written."""
+        kept = [each for each in self._queue if not first <= each.position.event <= last]
+        self._queue, self._queue_bytes = deque(kept), sum(len(each.body) for each in kept)
+
+    def drop_key(self, key: str) -> None:
+        """Forget what was found for a subscription alone that has ended."""
+        kept = []
+        for each in self._queue:
+            keys = tuple(other for other in each.keys if other != key)
+            if keys:
+                kept.append(each if len(keys) == len(each.keys) else _for_keys(each, keys))
+        self._queue, self._queue_bytes = deque(kept), sum(len(each.body) for each in kept)
+
+    def drop_queue(self) -> tuple[int, int] | None:
+        """Forget what was found and not sent; return the first and last event of it, if there was any."""
+        if not self._queue:
+            return None
+        events = self._queue[0].position.event, self._queue[-1].position.event
+        self._queue.clear()
+        self._queue_bytes = 0
+        return events
+
+    # -- What is sent
+
+    def next(self, logged: int, now: float) -> Sent | None:
+        """Return what is to be sent now: what is due again, or what was found and is on disk. None if nothing is."""
+        while self._again_order and self._again_order[0][1] not in self._again:
+            heappop(self._again_order)
+        if self._again_order and self._again_order[0][0] <= now:
+            return self._again[self._again_order[0][1]]
+        if not self._queue or self._queue[0].position.head > logged or now < self._blocked_until_s:
+            return None
+        return Sent(self._queue[0], 0, self._attempts.get(self._queue[0].position, 0), 0.0)
+
+    def next_due_s(self) -> float | None:
+        """Return when something is to be done without anybody asking: a delivery comes again, or is overdue."""
+        due_s = [order[0] for order in self._again_order[:1]]
+        if self._sent:
+            due_s.append(next(iter(self._sent.values())).due_s)
+        return min(due_s, default=None)
+
+    def send(self, chosen: Sent, session: int, due_s: float) -> Delivery:
+        """Take what `next` returned as sent to a session; it comes again when it is due and not done."""
+        delivery = self._taken(chosen)
+        position = delivery.position
+        is_new = position not in self._revived and (chosen.session == 0)
+        self._sent[position] = Sent(delivery, session, chosen.attempts + 1, due_s)
+        if is_new:
+            heappush(self._open, position)
+        return self._marked(delivery)
+
+    def stream(self, chosen: Sent) -> Delivery:
+        """Take what `next` returned as sent to somebody who does not acknowledge."""
+        return self._marked(self._taken(chosen))
+
+    def _taken(self, chosen: Sent) -> Delivery:
+        delivery = chosen.delivery
+        if delivery.position in self._again:
+            del self._again[delivery.position]
+        else:
+            self._queue.popleft()
+            self._queue_bytes -= len(delivery.body)
+            self._attempts.pop(delivery.position, None)
+        return delivery
+
+    def _marked(self, delivery: Delivery) -> Delivery:
+        if delivery.position <= self._sent_through:
+            return _as_repetition(delivery)
+        self._sent_through = delivery.position
+        return delivery
+
+    # -- What is said of it
+
+    def done(self, position: Position) -> Sent | None:
+        """Take a delivery as done; return it, if it was on its way."""
+        sent = self._sent.pop(position, None) or self._again.pop(position, None)
+        if position in self._revived:
+            self._revived.discard(position)
+            return sent
+        if position > self._floor:
+            self._islands.add(position)
+            if sent is None:
+                self._unqueue(position)
+        while self._open and self._open[0] in self._islands:
+            self._islands.discard(self._open[0])
+            self._floor = max(self._floor, heappop(self._open))
+        return sent
+
+    def _unqueue(self, position: Position) -> None:
+        """Take out of the queue what somebody says is done who had it before."""
+        for index, each in enumerate(self._queue):
+            if each.position >= position:
+                if each.position == position:
+                    del self._queue[index]
+                    self._queue_bytes -= len(each.body)
+                return
+
+    def done_through(self, position: Position) -> list[Sent]:
+        """Take everything up to a position as done, found or not; return what was on its way."""
+        ended = [
+            each
+            for each in (*self._sent.values(), *self._again.values())
+            if each.delivery.position <= position and each.delivery.position not in self._revived
+        ]
+        for each in ended:
+            self._sent.pop(each.delivery.position, None)
+            self._again.pop(each.delivery.position, None)
+        while self._queue and self._queue[0].position <= position:
+            self._queue_bytes -= len(self._queue.popleft().body)
+        self._floor = max(self._floor, position)
+        self._open = [each for each in self._open if each > self._floor]
+        heapify(self._open)
+        self._islands = {each for each in self._islands if each > self._floor}
+        return ended
+
+    def sent_to(self, session: int, through: Position) -> list[Position]:
+        """Return what a session was sent up to a position and has not done."""
+        return [position for position, sent in self._sent.items() if sent.session == session and position <= through]
+
+    def again(self, position: Position, due_s: float, is_ordered: bool) -> list[Sent]:
+        """Let a delivery come again at a time; return what is no longer with a consumer therefore.
+
+        If the subscriber is ordered, everything behind it comes again too, and nothing else before it.
+        """
+        if position not in self._sent:
+            return []
+        moved = [self._sent.pop(position)]
+        if is_ordered:
+            behind = sorted(each for each in self._sent if each > position)
+            moved += [self._sent.pop(each) for each in behind]
+            self._blocked_until_s = max(self._blocked_until_s, due_s)
+        for each in moved:
+            self._wait(each, due_s)
+        return moved
+
+    def overdue(self, now: float) -> list[Position]:
+        """Return what was sent, is not done, and is to come again now."""
+        late = []
+        for position, sent in self._sent.items():  # in the order in which they were sent, so of their ends
+            if sent.due_s > now:
+                break
+            late.append(position)
+        return late
+
+    def attempts_of(self, position: Position) -> int:
+        """Return how often a delivery was sent that is on its way; 0 if it is not."""
+        sent = self._sent.get(position) or self._again.get(position)
+        return 0 if sent is None else sent.attempts
+
+    def is_revived(self, position: Position) -> bool:
+        """Is this a dead letter that is delivered once more?"""
+        return position in self._revived
+
+    def bury(self, position: Position) -> Sent | None:
+        """Give up a delivery: for the order it counts as done. Return it, if it was on its way."""
+        return self.done(position)
+
+    def give_back(self, session: int) -> None:
+        """Let everything that a session was sent come again at once: it is gone."""
+        for position in [each for each, sent in self._sent.items() if sent.session == session]:
+            self._wait(self._sent.pop(position), 0.0)
+
+    def _wait(self, sent: Sent, due_s: float) -> None:
+        self._again[sent.delivery.position] = sent
+        heappush(self._again_order, (due_s, sent.delivery.position))
+
+    # -- Floors
+
+    def floor(self, frontier: Position) -> Position:
+        """Return up to where everything is done, if everything up to `frontier` has been looked at."""
+        waiting = [self._open[0]] if self._open else []
+        if self._queue:
+            waiting.append(self._queue[0].position)
+        if not waiting:
+            return max(self._floor, frontier)
+        first = min(waiting)
+        return max(self._floor, Position(first.head, first.event - 1))
+
+    @property
+    def least_floor(self) -> Position:
+        """The floor as far as acknowledgements tell, whatever has been looked at."""
+        return self._floor
+
+    def islands(self, floor: Position) -> tuple[Position, ...]:
+        """Return what is done above a floor, in order; forget the rest."""
+        self._floor = max(self._floor, floor)
+        self._islands = {each for each in self._islands if each > self._floor}
+        return tuple(sorted(self._islands))
+
+    @property
+    def island_count(self) -> int:
+        """How many positions above the floor are done, about."""
+        return len(self._islands)
+
+    def rewind(self, floor: Position) -> None:
+        """Forget everything that is on its way: it is found again from the floor on."""
+        self.islands(floor)
+        self._attempts = {position: count for position, count in self._attempts.items() if position > self._floor}
+        for each in (*self._sent.values(), *self._again.values()):
+            if each.delivery.position not in self._revived:
+                self._attempts[each.delivery.position] = each.attempts
+        self._queue.clear()
+        self._queue_bytes = 0
+        self._sent, self._again, self._again_order, self._open = {}, {}, [], []
+        self._revived, self._blocked_until_s = set(), float("-inf")
+
+
+def _as_repetition(delivery: Delivery) -> Delivery:
+    return type(delivery)(delivery.position, delivery.keys, delivery.body, True)
+
+
+def _for_keys(delivery: Delivery, keys: tuple[str, ...]) -> Delivery:
+    return type(delivery)(delivery.position, keys, delivery.body, delivery.is_again)

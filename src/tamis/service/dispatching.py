@@ -1,0 +1,285 @@
+"""Who gets which delivery, and when again? Consumers, credit and acknowledgements.
+
+A delivery goes to a consumer that has credit; it comes again when it was not done in time, when its consumer asks for
+it, or when its consumer is gone. What was delivered too often, or is never to come, becomes a dead letter. A
+subscriber whom nobody consumes is rewound to its floor and takes no memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.service.changes import Buried, Change, Exhumed, FloorKept
+from tamis.service.errors import BadRequestError, ConflictError, TooLargeError
+from tamis.service.log.base import Gap
+from tamis.service.messages import (
+    Acknowledge,
+    Answer,
+    Attach,
+    Deliveries,
+    Delivery,
+    Ended,
+    Lost,
+    Output,
+    Revive,
+    Say,
+    Session,
+    Take,
+    Taken,
+    Wrote,
+)
+from tamis.service.positions import START, Position
+from tamis.service.subscribers import Consumer, Poll, Subscriber
+
+if TYPE_CHECKING:
+    from tamis.service.deliveries import Sent
+    from tamis.service.gate import Gate
+
+POLL_CREDIT = 1_000
+POLL_CREDIT_BYTES = 8_000_000
+LONGEST_WAIT_S = 300.0
+MOST_ISLANDS = 100_000
+"""So many acknowledgements out of order are kept for a subscriber."""
+
+
+class Dispatcher:
+    """Sends what is found to whoever takes it."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self.dirty: dict[str, Subscriber] = {}
+        """Whose floor may have moved since it was kept."""
+        self.counts = {"sent": 0, "again": 0, "done": 0, "dead": 0, "lost": 0}
+
+    # -- Consumers
+
+    def attach(self, subscriber: Subscriber, request: Attach, session: Session) -> list[Output]:
+        """Let a session consume; return what others are told of that."""
+        outputs: list[Output] = []
+        if request.done_through is not None:
+            self._check(request.done_through)
+        if not request.acknowledges:
+            if subscriber.polls or any(each.acknowledges for each in subscriber.consumers.values()):
+                raise ConflictError(
+                    f"the subscriber {subscriber.name!r} has consumers that acknowledge",
+                    "the same, or another subscriber",
+                )
+            for number in list(subscriber.consumers):
+                outputs.append(Say(number, Ended(subscriber.name, "another connection has taken its place")))
+                self.detach(subscriber, number)
+        elif not subscriber.acknowledges:
+            raise ConflictError(
+                f"the subscriber {subscriber.name!r} has a consumer that does not acknowledge", "another subscriber"
+            )
+        if request.done_through is not None:
+            self._done_through(subscriber, request.done_through)
+        subscriber.consumers[session.number] = Consumer(
+            session.number, request.acknowledges, max(1, request.credit), max(1, request.credit_bytes)
+        )
+        return outputs
+
+    def poll(self, subscriber: Subscriber, request: Take, session: Session, now: float) -> None:
+        """Let a long poll wait for events."""
+        if not subscriber.acknowledges:
+            raise ConflictError(
+                f"the subscriber {subscriber.name!r} has a consumer that does not acknowledge", "another subscriber"
+            )
+        if request.most < 1 or not 0 <= request.wait_s <= LONGEST_WAIT_S:
+            raise BadRequestError(
+                f"a poll for {request.most} events within {request.wait_s} s",
+                f"at least 1 event, and 0 to {LONGEST_WAIT_S:g} seconds",
+            )
+        if subscriber.polled is None:
+            subscriber.polled = Consumer(0, True, POLL_CREDIT, POLL_CREDIT_BYTES)
+        subscriber.polls.append(Poll(session.number, request, now + request.wait_s))
+
+    def detach(self, subscriber: Subscriber, session: int) -> None:
+        """A session is gone: what it had not done goes to others, or is found again when somebody comes."""
+        floor = subscriber.floor(self._gate.logged)  # while it is known whether the consumer acknowledges
+        subscriber.polls = [poll for poll in subscriber.polls if poll.session != session]
+        consumer = subscriber.consumers.pop(session, None)
+        if consumer is not None:
+            subscriber.deliveries.give_back(session)
+        if not subscriber.is_attended and subscriber.is_durable:
+            self.rewind(subscriber, floor)
+
+    def rewind(self, subscriber: Subscriber, floor: Position) -> None:
+        """Forget what is on its way to a subscriber that nobody consumes."""
+        subscriber.deliveries.rewind(floor)
+        subscriber.settle(floor)
+        self.dirty[subscriber.name] = subscriber
+
+    # -- Sending
+
+    def pump(self, subscriber: Subscriber, now: float) -> list[Output]:
+        """Return what goes out to a subscriber's consumers now."""
+        sent: dict[int, list[Delivery]] = {}
+        deliveries = subscriber.deliveries
+        while subscriber.consumers and (chosen := deliveries.next(self._gate.logged, now)) is not None:
+            consumer = subscriber.consumer_with_credit()
+            if consumer is None:
+                break
+            sent.setdefault(consumer.session, []).append(self._sent(subscriber, chosen, consumer, now))
+        outputs: list[Output] = [
+            Say(session, Deliveries(subscriber.name, tuple(items))) for session, items in sent.items()
+        ]
+        while subscriber.polls and (chosen := deliveries.next(self._gate.logged, now)) is not None:
+            poll, polled = subscriber.polls[0], subscriber.polled
+            assert polled is not None
+            items: list[Delivery] = []
+            while chosen is not None and len(items) < poll.take.most and polled.has_credit:
+                items.append(self._sent(subscriber, chosen, polled, now, poll.session))
+                chosen = deliveries.next(self._gate.logged, now)
+            if not items:
+                break
+            outputs.append(Say(poll.session, Taken(poll.take.request, tuple(items))))
+            subscriber.polls.pop(0)
+        return outputs
+
+    def _sent(self, subscriber: Subscriber, chosen: Sent, consumer: Consumer, now: float, session: int = 0) -> Delivery:
+        consumer.use(len(chosen.delivery.body))
+        self.counts["sent"] += 1
+        if not consumer.acknowledges:
+            return subscriber.deliveries.stream(chosen)
+        due_s = now + subscriber.settings.wait_s
+        return subscriber.deliveries.send(chosen, session or consumer.session, due_s)
+
+    # -- What consumers say
+
+    def wrote(self, subscriber: Subscriber, request: Wrote, session: int) -> None:
+        """Count what was written to a consumer that does not acknowledge."""
+        consumer = subscriber.consumers.get(session)
+        if consumer is not None and not consumer.acknowledges:
+            consumer.free(request.count, request.size_bytes)
+
+    def acknowledge(self, subscriber: Subscriber, request: Acknowledge, session: int, now: float) -> list[Change]:
+        """Take what a consumer says of deliveries; return what is to be kept."""
+        for position in (*request.done, *request.again, *request.never, request.done_through or START):
+            self._check(position)
+        if subscriber.deliveries.island_count + len(request.done) > MOST_ISLANDS:
+            raise TooLargeError(
+                f"more than {MOST_ISLANDS:,} deliveries of {subscriber.name!r} are done before others", "them in order"
+            )
+        changes: list[Change] = []
+        if request.done_through is not None:
+            if len(subscriber.consumers) > 1:  # of what went to the others it does not speak
+                for position in subscriber.deliveries.sent_to(session, request.done_through):
+                    changes += self._done(subscriber, position)
+            else:
+                self._done_through(subscriber, request.done_through)
+        for position in request.done:
+            changes += self._done(subscriber, position)
+        for position in request.never:
+            changes += self._bury(subscriber, position, request.reason or "refused by its consumer", now)
+        for position in request.again:
+            changes += self._again(subscriber, position, now + max(0.0, request.in_s), now)
+        self.dirty[subscriber.name] = subscriber
+        return changes
+
+    def _check(self, position: Position) -> None:
+        if position.event > self._gate.logged or position.head > self._gate.logged + 1:
+            raise BadRequestError(
+                f"the position {position.head}.{position.event} is not in the log yet", "one that was delivered"
+            )
+
+    def _done(self, subscriber: Subscriber, position: Position) -> list[Change]:
+        is_revived = subscriber.deliveries.is_revived(position)
+        self._free(subscriber, subscriber.deliveries.done(position))
+        self.counts["done"] += 1
+        if not is_revived:
+            return []
+        subscriber.dead_count = max(0, subscriber.dead_count - 1)
+        return [Exhumed(subscriber.name, position)]
+
+    def _done_through(self, subscriber: Subscriber, position: Position) -> None:
+        ended = subscriber.deliveries.done_through(position)
+        self.counts["done"] += len(ended)
+        for sent in ended:
+            self._free(subscriber, sent)
+        if not subscriber.is_live and position > subscriber.passed:
+            subscriber.settle(position)
+        self.dirty[subscriber.name] = subscriber
+
+    def _free(self, subscriber: Subscriber, sent: Sent | None) -> None:
+        """Give a consumer its credit back."""
+        consumer = None if sent is None else subscriber.consumer_of(sent.session)
+        if sent is not None and consumer is not None:
+            consumer.free(1, len(sent.delivery.body))
+
+    def _again(self, subscriber: Subscriber, position: Position, due_s: float, now: float) -> list[Change]:
+        attempts = subscriber.deliveries.attempts_of(position)
+        if not attempts:
+            return []
+        if 0 < subscriber.settings.attempts <= attempts:
+            return self._bury(subscriber, position, f"delivered {attempts} times and not done", now)
+        for sent in subscriber.deliveries.again(position, due_s, subscriber.settings.is_ordered):
+            self._free(subscriber, sent)
+            self.counts["again"] += 1
+        return []
+
+    def _bury(self, subscriber: Subscriber, position: Position, reason: str, now: float) -> list[Change]:
+        is_revived = subscriber.deliveries.is_revived(position)
+        sent = subscriber.deliveries.bury(position)
+        if sent is None:
+            return []
+        self._free(subscriber, sent)
+        self.counts["dead"] += 1
+        subscriber.dead_count += not is_revived
+        delivery = sent.delivery
+        return [
+            Buried(subscriber.name, position, delivery.keys, delivery.body, reason, sent.attempts, int(now * 1e6))
+        ]  # fmt: skip
+
+    def revive(self, subscriber: Subscriber, request: Revive) -> None:
+        """Deliver dead letters once more; they stay dead letters until they are done."""
+        if not subscriber.is_attended:
+            raise ConflictError(
+                f"nobody consumes {subscriber.name!r}", "a consumer that is connected, who gets them at once"
+            )
+        for position, keys, body in request.letters:
+            if not subscriber.deliveries.is_revived(position):
+                subscriber.deliveries.revive(Delivery(position, keys, body))
+
+    # -- Time
+
+    def tick(self, subscriber: Subscriber, now: float) -> tuple[list[Output], list[Change]]:
+        """Do what is due for a subscriber: polls end, deliveries come again."""
+        outputs: list[Output] = []
+        changes: list[Change] = []
+        for position in subscriber.deliveries.overdue(now):
+            changes += self._again(subscriber, position, now, now)
+        outputs += self.pump(subscriber, now)
+        for poll in [poll for poll in subscriber.polls if poll.ends_s <= now]:
+            subscriber.polls.remove(poll)
+            outputs.append(Say(poll.session, Taken(poll.take.request, ())))
+        if changes:
+            self.dirty[subscriber.name] = subscriber
+        return outputs, changes
+
+    def floors(self) -> list[Change]:
+        """Return the floors that have moved, and forget that they have."""
+        changes: list[Change] = []
+        for name, subscriber in self.dirty.items():
+            if not subscriber.is_durable:
+                continue
+            floor = subscriber.floor(self._gate.logged)
+            islands = subscriber.deliveries.islands(floor)
+            facts = floor, len(islands), subscriber.seen_us
+            if facts != subscriber.saved:
+                subscriber.saved = facts
+                changes.append(FloorKept(name, floor, islands, subscriber.seen_us))
+        self.dirty.clear()
+        return changes
+
+    def lose(self, subscriber: Subscriber) -> list[Output]:
+        """Drop what a passing subscriber was too slow for, and tell it."""
+        events = subscriber.deliveries.drop_queue()
+        if events is None:
+            return []
+        self.counts["lost"] += 1
+        return self.tell(subscriber, Lost(subscriber.name, Gap(*events), "slow"))
+
+    @staticmethod
+    def tell(subscriber: Subscriber, answer: Answer) -> list[Output]:
+        """Tell all consumers of a subscriber something."""
+        return [Say(session, answer) for session in subscriber.consumers]

@@ -1,0 +1,666 @@
+"""What does a broker of the service do? The node: a state machine without I/O.
+
+The node has no socket, file, clock, thread or chance. Whoever drives it hands it requests, the time, and what the
+disks say, and carries out what it returns: `hear` and `take` for requests, `on_disk` and `kept` when the log and the
+state are written, `was_read` for what was read, `tick` for time, `work` for a slice of catching up. What it wants said
+about an event is held back until the event is on disk (`gate`).
+
+The way of an event: it is numbered and handed to the log; while the disk works, the broker says who wants it; when it
+is on disk, its publisher is answered and its deliveries go out. In a log that several nodes share, positions are given
+by the log, and everything is matched when it comes back from there (`follow`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tamis.errors import EventError
+from tamis.service.catching_up import WINDOW, Window, lowest_event, skipped
+from tamis.service.dispatching import Dispatcher
+from tamis.service.errors import ForbiddenError, MisfitError, ServiceError, StorageFullError
+from tamis.service.event_keys import EventKeys, event_key
+from tamis.service.gate import Gate
+from tamis.service.interest import Interest
+from tamis.service.log.base import Block, Gap
+from tamis.service.messages import (
+    Accepted,
+    Acknowledge,
+    Append,
+    Attach,
+    Attached,
+    CaughtUp,
+    Close,
+    Configure,
+    Delivery,
+    Describe,
+    Described,
+    Ended,
+    Forget,
+    Incoming,
+    Keep,
+    Match,
+    Matched,
+    Output,
+    Publish,
+    Published,
+    Read,
+    Refused,
+    Request,
+    Revive,
+    Say,
+    Session,
+    Subscribe,
+    Subscribed,
+    Take,
+    Unsubscribe,
+    Wrote,
+)
+from tamis.service.positions import Position
+from tamis.service.recent import Recent
+from tamis.service.roster import Roster, highest_position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tamis.language.schema import Schema
+    from tamis.routing import Broker
+    from tamis.service.changes import Change, Stored
+    from tamis.service.permissions import Permissions
+    from tamis.service.subscribers import Subscriber
+
+FLOORS_EVERY_S = 0.2
+FULL_PAUSE_S = 1.0
+"""So long after the disk was full nothing is tried."""
+
+
+class NodeLimits(msgspec.Struct, frozen=True):
+    """How much a node keeps for others."""
+
+    subscriptions: int = 10_000
+    """Of one owner."""
+    queue_events: int = 1_024
+    """Found and not sent, of one subscriber; a passing one loses what is beyond."""
+    queue_bytes: int = 1_000_000
+    recent_bytes: int = 64_000_000
+    """Of the latest events, kept in memory."""
+
+
+class LogFacts(msgspec.Struct, frozen=True):
+    """What a node must know of its log when it starts."""
+
+    first: int = 1
+    last: int = 0
+    time_us: int = 0
+    is_shared: bool = False
+    is_durable: bool = True
+    """Whether what is acknowledged is on disk, and not only on its way there."""
+    gaps: tuple[Gap, ...] = ()
+
+
+class Node:
+    """One broker as a service, without its sockets and disks."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        permissions: Permissions,
+        read_record: Callable[[bytes, int], Mapping[str, Any]],
+        stored: Stored,
+        log: LogFacts,
+        *,
+        now: float,
+        schema: Schema | None = None,
+        limits: NodeLimits | None = None,
+    ) -> None:
+        self.limits = limits or NodeLimits()
+        self.head = max(log.last, 0 if log.is_shared else highest_position(stored))
+        """The highest position that was given to an event, or that the state speaks of."""
+        self.first = log.first
+        self.gate = Gate(logged=log.last)
+        self.keys = EventKeys()
+        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
+        self.dispatcher = Dispatcher(self.gate)
+        self._broker, self._schema, self._read_record = broker, schema, read_record
+        self._interest = Interest(broker)
+        self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
+        self._time_us = log.time_us
+        self._recent = Recent(self.limits.recent_bytes, log.last)
+        self._live: dict[str, Subscriber] = {}
+        self._behind: dict[str, Subscriber] = {}
+        self._touched: deque[tuple[int, list[Subscriber]]] = deque()
+        """Who was found something in blocks that are not on disk, by their last positions."""
+        self._kept_count = 0
+        self._floors_at_s = now
+        self._asked_from: int | None = None
+        """The first event that is being read for the pass, if any is."""
+        self._full_until_s = float("-inf")
+        self._last_replay = -1
+        self._expected: deque[tuple[Block, list[_Publication]]] = deque()
+        """Blocks that were handed to a shared log and have no positions yet."""
+        self._repetitions: set[int] = set()
+        """Positions of a shared log where an event stands that had been taken before: nobody gets it twice."""
+        self.counts = {"taken": 0, "known": 0, "refused": 0}
+        self.roster.restore(stored, Position.of(self.head), now)
+        changes = self.roster.permit(permissions, self.head, now)
+        self._start: list[Output] = self._keep(changes, is_urgent=False)
+
+    def start(self) -> list[Output]:
+        """Return what is to be kept because permissions are others than they were."""
+        start, self._start = self._start, []
+        return start
+
+    def remember(self, blocks: Iterable[Block]) -> None:
+        """Learn the keys of the latest events of the log, oldest first, so that a repetition is recognised."""
+        for block in blocks:
+            self._learn_keys(block)
+
+    def _learn_keys(self, block: Block) -> None:
+        new: dict[str, int] = {}
+        for position, body in enumerate(block.events, block.first):
+            key = event_key(body)
+            if self.keys.get(key) is not None or key in new:
+                self._repetitions.add(position)
+            else:
+                new[key] = position
+        self.keys.remember(new.items(), block.time_us)
+
+    @property
+    def needed(self) -> int:
+        """The lowest position that a durable subscriber still needs."""
+        logged = self.gate.logged
+        floors = [subscriber.floor(logged) for subscriber in self.roster if subscriber.is_durable]
+        lowest = [floor.event + 1 if floor.head == floor.event else floor.head for floor in floors]
+        lowest += [replay.first for subscriber in self.roster for replay in subscriber.replays]
+        return min(lowest, default=self.head + 1)
+
+    # -- Requests
+
+    def hear(self, request: Request, session: Session, now: float) -> list[Output]:
+        """Do what a request asks for; return what to say, write and read."""
+        if isinstance(request, Publish):
+            return self.take([(session, request)], now)
+        try:
+            return self._heard(request, session, now)
+        except ServiceError as error:
+            return [Say(session.number, Refused(getattr(request, "request", 0), error))]
+
+    def _heard(self, request: Request, session: Session, now: float) -> list[Output]:
+        match request:
+            case Subscribe():
+                return self._subscribe(request, session, now)
+            case Unsubscribe(number, name, keys):
+                subscriber = self.roster.named(name, session.principal)
+                changes = self.roster.unsubscribe(subscriber, keys, now)
+                return self._keep(changes, session, Accepted(number)) + self._sent(subscriber, now)
+            case Configure(number, name, settings):
+                subscriber, changes = self.roster.made(name, session.principal, True, self.head, settings)
+                return self._keep(changes, session, Accepted(number))
+            case Forget(number, name):
+                return self._forget(self.roster.named(name, session.principal), session, Accepted(number), now)
+            case Describe(number, name):
+                principal = session.principal
+                chosen = [self.roster.named(name, principal)] if name else self.roster.used_by(principal)
+                facts = tuple(self.roster.facts(subscriber, self.gate.logged) for subscriber in chosen)
+                return [Say(session.number, Described(number, facts))]
+            case Attach():
+                return self._attach(request, session, now)
+            case Take(_, name):
+                subscriber = self.roster.named(name, session.principal)
+                self.dispatcher.poll(subscriber, request, session, now)
+                return self._sent(subscriber, now)
+            case Acknowledge(number, name):
+                subscriber = self.roster.named(name, session.principal)
+                changes = self.dispatcher.acknowledge(subscriber, request, session.number, now)
+                answer = Accepted(number) if number else None
+                return self._keep(changes, session, answer) + self._sent(subscriber, now)
+            case Wrote(name):
+                if name not in self.roster.subscribers:
+                    return []
+                subscriber = self.roster.subscribers[name]
+                self.dispatcher.wrote(subscriber, request, session.number)
+                return self._sent(subscriber, now)
+            case Revive(number, name):
+                subscriber = self.roster.named(name, session.principal)
+                self.dispatcher.revive(subscriber, request)
+                return [Say(session.number, Accepted(number)), *self._sent(subscriber, now)]
+            case Match(number, records):
+                return [Say(session.number, Matched(number, self._matches(records, session)))]
+            case Close():
+                return self._close(session.number, now)
+        raise AssertionError(f"{type(request).__name__} is no request")
+
+    def _keep(
+        self, changes: Sequence[Change], session: Session | None = None, answer: Any = None, *, is_urgent: bool = True
+    ) -> list[Output]:
+        """Let changes be kept; the answer is said when they are."""
+        outputs: list[Output] = []
+        if changes:
+            self._kept_count += 1
+            outputs.append(Keep(self._kept_count, tuple(changes), is_urgent))
+        if session is not None and answer is not None:
+            outputs += self.gate.hold(Say(session.number, answer), kept=self._kept_count if changes else 0)
+        return outputs
+
+    # -- Subscriptions
+
+    def _subscribe(self, request: Subscribe, session: Session, now: float) -> list[Output]:
+        principal, roster = session.principal, self.roster
+        known = roster.subscribers.get(request.subscriber)
+        effective = roster.checked(known, request.subscriptions, principal)
+        subscriber, changes = roster.made(request.subscriber, principal, request.is_durable, self.head)
+        subscriber.made_by = subscriber.made_by or session.number
+        if request.replay_from and self.head == self._last_replay and not self._is_shared:
+            self.head += 1  # two replays that were asked for at one position would have deliveries of one position
+        since = self.head
+        changes += roster.subscribe(subscriber, request.subscriptions, effective, principal, since, now)
+        if request.removes_others:
+            others = tuple(key for key in subscriber.subscriptions if key not in request.subscriptions)
+            if others:
+                changes += roster.unsubscribe(subscriber, others, now)
+        if request.replay_from:
+            self._last_replay = since
+            self._leave_live(subscriber)
+            changes += roster.replay(subscriber, request.subscriptions, max(1, request.replay_from), since)
+            subscriber.is_catching_up = True
+        answer = Subscribed(
+            request.request,
+            since,
+            any(subscriber.subscriptions[key].since == since for key in request.subscriptions),
+            {key: str(expression) for key, expression in effective.items()},
+        )
+        return self._keep(changes, session, answer) + self._sent(subscriber, now)
+
+    def _forget(self, subscriber: Subscriber, session: Session | None, answer: Any, now: float) -> list[Output]:
+        outputs = self.dispatcher.tell(subscriber, Ended(subscriber.name, "the subscriber was forgotten"))
+        outputs += [
+            Say(poll.session, Ended(subscriber.name, "the subscriber was forgotten")) for poll in subscriber.polls
+        ]
+        for group in (self._live, self._behind, self.dispatcher.dirty):
+            group.pop(subscriber.name, None)
+        return outputs + self._keep(self.roster.forget(subscriber, now), session, answer)
+
+    def permit(self, permissions: Permissions, now: float) -> list[Output]:
+        """Take other permissions; what subscribers may receive changes with the next event."""
+        return self._keep(self.roster.permit(permissions, self.head, now))
+
+    # -- Consumers
+
+    def _attach(self, request: Attach, session: Session, now: float) -> list[Output]:
+        subscriber, changes = self.roster.made(request.subscriber, session.principal, request.is_durable, self.head)
+        outputs = self.dispatcher.attach(subscriber, request, session)
+        subscriber.seen_us = int(now * 1e6)
+        subscriber.is_catching_up = not self._is_at_head(subscriber)
+        floor = subscriber.floor(self.gate.logged)
+        answer = Attached(request.request, subscriber.name, self.gate.logged, floor)
+        return outputs + self._keep(changes, session, answer) + self._sent(subscriber, now)
+
+    def _close(self, session: int, now: float) -> list[Output]:
+        outputs: list[Output] = []
+        for subscriber in [each for each in self.roster if each.is_used_by(session)]:
+            self._settle(subscriber)
+            self.dispatcher.detach(subscriber, session)
+            subscriber.seen_us = int(now * 1e6)
+            if not subscriber.is_durable and not subscriber.consumers:
+                outputs += self._forget(subscriber, None, None, now)
+            else:
+                outputs += self._sent(subscriber, now)
+        return outputs
+
+    def _settle(self, subscriber: Subscriber) -> None:
+        """Write down how far a live subscriber has come, before it is no longer live."""
+        if subscriber.is_live:
+            subscriber.looked = self.head
+            subscriber.passed = max(subscriber.passed, Position.of(self.head))
+
+    def _sent(self, subscriber: Subscriber, now: float) -> list[Output]:
+        """Return what goes out to a subscriber now, and see to whether it is live or behind."""
+        outputs = self.dispatcher.pump(subscriber, now)
+        name = subscriber.name
+        if not subscriber.is_attended:
+            if subscriber.is_live or subscriber.deliveries.unacknowledged_count or subscriber.deliveries.queue_count:
+                self._settle(subscriber)
+                self.dispatcher.rewind(subscriber, subscriber.floor(self.gate.logged))
+            self._live.pop(name, None)
+            self._behind.pop(name, None)
+        elif subscriber.is_live:
+            if self._is_full(subscriber):
+                if subscriber.is_durable:
+                    self._leave_live(subscriber)
+                else:
+                    outputs += self.dispatcher.lose(subscriber)
+        elif self._is_at_head(subscriber) and not self._is_full(subscriber):
+            subscriber.is_live = True
+            self._live[name] = subscriber
+            self._behind.pop(name, None)
+            if subscriber.is_catching_up:
+                subscriber.is_catching_up = False
+                outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.head))
+        else:
+            self._behind[name] = subscriber
+        return outputs
+
+    def _leave_live(self, subscriber: Subscriber) -> None:
+        if subscriber.is_live:
+            self._settle(subscriber)
+            subscriber.is_live = False
+            self._live.pop(subscriber.name, None)
+            self._behind[subscriber.name] = subscriber
+
+    def _is_at_head(self, subscriber: Subscriber) -> bool:
+        return not subscriber.replays and subscriber.looked >= self._recent.last
+
+    def _is_full(self, subscriber: Subscriber) -> bool:
+        deliveries = subscriber.deliveries
+        return deliveries.queue_count >= self.limits.queue_events or deliveries.queue_bytes >= self.limits.queue_bytes
+
+    # -- Events
+
+    def take(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
+        """Take the events of several publications as one group; return what to write and, later, to answer."""
+        outputs: list[Output] = []
+        group: list[Incoming] = []
+        waiting: list[_Publication] = []
+        new: dict[str, int] = {}
+        for session, request in publications:
+            try:
+                events = [self._checked(event, session, now) for event in request.events]
+            except ServiceError as error:
+                self.counts["refused"] += len(request.events)
+                outputs.append(Say(session.number, Refused(request.request, error)))
+                continue
+            publication = _Publication(session.number, request.request, request.asks_wanted, [], 0)
+            for event in events:
+                position = self.keys.get(event.key)
+                if position is None and event.key not in new:
+                    new[event.key] = len(group)
+                    group.append(event)
+                    publication.places.append((True, new[event.key]))
+                else:
+                    publication.known_count += 1
+                    publication.places.append((True, new[event.key]) if position is None else (False, position))
+            waiting.append(publication)
+        self.counts["known"] += sum(publication.known_count for publication in waiting)
+        if not group:
+            return outputs + [each for one in waiting for each in self._answered(one, 0, ())]
+        self._time_us = max(self._time_us, int(now * 1e6))
+        block = Block(
+            0 if self._is_shared else self.head + 1,
+            self._time_us,
+            tuple(event.body for event in group),
+            bytes(event.flags for event in group),
+        )
+        outputs.append(Append(block))
+        if self._is_shared:
+            self._expected.append((block, waiting))
+            return outputs
+        self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
+        wanted = self._found(block, [event.record for event in group], now, outputs)
+        for publication in waiting:
+            outputs += self._answered(publication, block.first, wanted)
+        return outputs
+
+    def _checked(self, event: Incoming, session: Session, now: float) -> Incoming:
+        """Return an event that may be taken, as filters see it."""
+        if now < self._full_until_s:
+            raise StorageFullError("the disk is full", "room on the disk; reading goes on")
+        if reason := self.roster.permissions.objection_to_publish(session.principal, event.record):
+            raise ForbiddenError(reason)
+        if self._schema is None or (objection := self._schema.objection(event.record)) is None:
+            return event
+        try:
+            return Incoming(event.key, event.body, self._schema.conform(event.record), event.flags)
+        except EventError:
+            raise MisfitError(objection, "an event that fits the schema of the broker") from None
+
+    def _found(
+        self, block: Block, records: Sequence[Mapping[str, Any]], now: float, outputs: list[Output]
+    ) -> Sequence[int]:
+        """Find out who wants the events of a new block; return how many subscribers want each."""
+        hits, wanted = self._interest.hits(records, self._live.keys())
+        self.head = block.last
+        self._recent.add(block)
+        self.counts["taken"] += len(records)
+        touched = []
+        for name, of_name in hits.items():
+            subscriber = self._live[name]
+            for index, keys in of_name:
+                number = block.first + index
+                if number not in self._repetitions:
+                    subscriber.deliveries.offer(Delivery(Position.of(number), tuple(keys), block.events[index]))
+            touched.append(subscriber)
+            if self._is_full(subscriber):
+                outputs += self._sent(subscriber, now)
+        self._touched.append((block.last, touched))
+        return wanted
+
+    def _answered(self, publication: _Publication, first: int, wanted: Sequence[int]) -> list[Output]:
+        """Return the answer to a publication, when all of its events are on disk."""
+        positions = tuple(first + place if is_new else place for is_new, place in publication.places)
+        counts = None
+        if publication.asks_wanted:
+            counts = tuple(wanted[place] if is_new else 0 for is_new, place in publication.places)
+        last = max(positions, default=0)
+        answer = Published(
+            publication.request, last, positions, publication.known_count, self._is_durable, counts
+        )  # fmt: skip
+        return self.gate.hold(Say(publication.session, answer), logged=last)
+
+    def _matches(
+        self, records: Sequence[Mapping[str, Any]], session: Session
+    ) -> tuple[tuple[tuple[str, str], ...], ...]:
+        usable = {subscriber.name for subscriber in self.roster.used_by(session.principal)}
+        return tuple(
+            tuple((name, key) for name, keys in self._interest.all_of(record).items() if name in usable for key in keys)
+            for record in records
+        )
+
+    # -- What the disks say
+
+    def on_disk(self, through: int, now: float) -> list[Output]:
+        """The log is on disk up to a position; return what may be said now."""
+        outputs = self.gate.on_disk(through)
+        while self._touched and self._touched[0][0] <= through:
+            for subscriber in self._touched.popleft()[1]:
+                outputs += self._sent(subscriber, now)
+        return outputs
+
+    def kept(self, through: int) -> list[Output]:
+        """The state is on disk up to a number; return what may be said now."""
+        return self.gate.on_kept(through)
+
+    def not_written(self, block: Block, error: ServiceError, now: float) -> list[Output]:
+        """A block could not be written: its events are not taken, and their publishers are told why."""
+        self._full_until_s = now + FULL_PAUSE_S
+        if self._is_shared:
+            _, waiting = self._expected.popleft()
+            return [Say(each.session, Refused(each.request, error)) for each in waiting]
+        self.keys.forget(map(event_key, block.events))
+        self._recent.remove(block.first)
+        self._touched = deque((last, touched) for last, touched in self._touched if last != block.last)
+        for subscriber in self.roster:
+            subscriber.deliveries.drop_between(block.first, block.last)
+
+        outputs: list[Output] = []
+        for output in self.gate.withdraw(lambda output: _speaks_of(output, block)):
+            assert isinstance(output, Say)
+            assert isinstance(output.answer, Published)
+            outputs.append(Say(output.session, Refused(output.answer.request, error)))
+        return outputs
+
+    def appended(self, block: Block) -> list[Output]:
+        """A shared log has given the oldest block that waits its positions; return the answers to its publishers."""
+        _, waiting = self._expected.popleft()
+        self.gate.on_disk(block.last)
+        wanted = (0,) * len(block.events)
+        return [output for each in waiting for output in self._answered(each, block.first, wanted)]
+
+    def follow(self, blocks: Iterable[Block], now: float) -> list[Output]:
+        """Take what a shared log has, from whomever it came, in the order of its positions.
+
+        An event whose key was seen before is one that a publisher sent twice; every node drops the second.
+        """
+        outputs: list[Output] = []
+        for block in blocks:
+            self._learn_keys(block)
+            records = [self._record(body, flag) for body, flag in zip(block.events, block.flags, strict=True)]
+            self._found(block, records, now, outputs)
+            outputs += self.on_disk(block.last, now)
+        return outputs
+
+    def _record(self, body: bytes, flag: int) -> Mapping[str, Any]:
+        """Return what filters see of an event that was stored."""
+        record = self._read_record(body, flag)
+        if self._schema is None or self._schema.objection(record) is None:
+            return record
+        return self._schema.conform(record)
+
+    def dropped(self, first: int) -> None:
+        """The log begins at a position now; those who needed more are told when they come there."""
+        self.first = max(self.first, first)
+
+    # -- Catching up
+
+    @property
+    def has_work(self) -> bool:
+        """Is anybody behind who can take more?"""
+        return self._asked_from is None and any(map(self._takes_more, self._behind.values()))
+
+    def _takes_more(self, subscriber: Subscriber) -> bool:
+        """Has a subscriber that is behind room for what a pass finds? So much that a pass is worth it."""
+        deliveries = subscriber.deliveries
+        return (
+            deliveries.queue_count <= self.limits.queue_events // 2
+            and deliveries.queue_bytes <= self.limits.queue_bytes // 2
+        )
+
+    def work(self, now: float) -> list[Output]:
+        """Do a slice of catching up; return what to read for it, or what it found."""
+        if self._asked_from is not None:
+            return []
+        outputs: list[Output] = []
+        ready = self._ready(outputs)
+        first = lowest_event(ready)
+        if first is None:
+            return outputs
+        if first < self._recent.first:
+            self._asked_from = first
+            return [*outputs, Read(first, self._recent.first - 1)]
+        blocks = _some(self._recent.read(first, self.head))
+        self._look(ready, blocks, first, blocks[-1].last if blocks else self.head, now, outputs)
+        return outputs
+
+    def was_read(self, blocks: Sequence[Block], through: int, log_first: int, now: float) -> list[Output]:
+        """Take what was read: all events up to a position, from the one that was asked for.
+
+        `log_first` is where the log began when that had been read: what retention took meanwhile is told as a gap.
+        """
+        first, self._asked_from = self._asked_from, None
+        assert first is not None
+        self.dropped(log_first)
+        outputs: list[Output] = []
+        self._look(self._ready(outputs), blocks, first, through, now, outputs)
+        return outputs
+
+    def _ready(self, outputs: list[Output]) -> list[Subscriber]:
+        """Return who can take more of the past, moved over what the log no longer has."""
+        ready = [subscriber for subscriber in self._behind.values() if self._takes_more(subscriber)]
+        for subscriber in ready:
+            for loss in skipped(subscriber, self.first, self._gaps):
+                outputs += self.dispatcher.tell(subscriber, loss)
+                self.dispatcher.counts["lost"] += 1
+        return ready
+
+    def _look(
+        self,
+        ready: Sequence[Subscriber],
+        blocks: Sequence[Block],
+        first: int,
+        through: int,
+        now: float,
+        outputs: list[Output],
+    ) -> None:
+        """Give everybody whose cursor is from `first` to `through` what it wants of these blocks."""
+        here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
+        window = Window(blocks, self._record, self._interest, self.roster.past, here, self._repetitions)
+        for subscriber in here:
+            window.look(subscriber, through, self.head, self._is_full)
+            outputs += self._sent(subscriber, now)
+        for subscriber in ready:
+            if subscriber not in here and subscriber.next_event > self._recent.last:
+                outputs += self._sent(subscriber, now)
+        if self.head > self.gate.logged:
+            self._touched.append((self.head, here))
+
+    # -- Time
+
+    def tick(self, now: float) -> list[Output]:
+        """Do what is due: what comes again, polls that end, floors to keep, subscribers to forget."""
+        outputs: list[Output] = []
+        changes: list[Change] = []
+        for subscriber in [each for each in self.roster if each.is_attended]:
+            said, kept = self.dispatcher.tick(subscriber, now)
+            changes += kept
+            outputs += said + self._sent(subscriber, now)
+        outputs += self._keep(changes)
+        if now - self._floors_at_s >= FLOORS_EVERY_S:
+            self._floors_at_s = now
+            outputs += self._floors()
+            outputs += self._forgotten(now)
+        return outputs
+
+    def _floors(self) -> list[Output]:
+        """Return what is to be kept of how far everybody has come."""
+        dirty = list(self.dispatcher.dirty.values())
+        changes = self.dispatcher.floors()
+        for subscriber in dirty:
+            if subscriber.past or subscriber.ending:
+                changes += self.roster.done_with(subscriber, subscriber.floor(self.gate.logged))
+        return self._keep(changes, is_urgent=False)
+
+    def _forgotten(self, now: float) -> list[Output]:
+        """Forget subscribers that were away for longer than they asked to be remembered."""
+        outputs: list[Output] = []
+        for subscriber in list(self.roster):
+            patience_s = subscriber.settings.forget_after_s
+            subscriber.seen_us = subscriber.seen_us or int(now * 1e6)
+            if patience_s and not subscriber.is_attended and now - subscriber.seen_us / 1e6 > patience_s:
+                outputs += self._forget(subscriber, None, None, now)
+        return outputs
+
+    def stop(self) -> list[Output]:
+        """Return what is to be kept before the process ends: how far everybody has come."""
+        for subscriber in self.roster:
+            self.dispatcher.dirty[subscriber.name] = subscriber
+        return self._floors()
+
+
+def _speaks_of(output: Output, block: Block) -> bool:
+    """Does an answer say that an event of a block was taken, perhaps among others?"""
+    if not isinstance(output, Say) or not isinstance(output.answer, Published):
+        return False
+    return any(block.first <= position <= block.last for position in output.answer.positions)
+
+
+class _Publication(msgspec.Struct):
+    """A publication that waits for its answer."""
+
+    session: int
+    request: int
+    asks_wanted: bool
+    places: list[tuple[bool, int]]
+    """Of each event: whether it is new, and its index in the group or the position that it has."""
+    known_count: int
+
+
+def _some(blocks: Sequence[Block]) -> list[Block]:
+    """Return the first blocks that have as many events as a pass looks at in one step, or a few more."""
+    count, some = 0, []
+    for block in blocks:
+        some.append(block)
+        count += len(block.events)
+        if count >= WINDOW:
+            break
+    return some

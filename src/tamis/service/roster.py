@@ -1,0 +1,367 @@
+"""Who is subscribed to what? The roster: subscribers, versions of subscriptions, and what of it must be kept.
+
+Each change happens here first and at once, and is named as a `Change` for the state; the node answers when the state
+is on disk. A version that is replaced stays, with the range of positions that it counts for, until everything up to
+its end is done.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from tamis.language import parse
+from tamis.routing import Entry
+from tamis.routing import Subscribe as RoutingSubscribe
+from tamis.routing import Unsubscribe as RoutingUnsubscribe
+from tamis.service.changes import (
+    Change,
+    FloorKept,
+    ReplayGone,
+    ReplayKept,
+    SubscriberGone,
+    SubscriberKept,
+    SubscriptionGone,
+    SubscriptionKept,
+)
+from tamis.service.deliveries import Deliveries
+from tamis.service.errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError, TooLargeError
+from tamis.service.interest import PastVersions
+from tamis.service.messages import Principal, SubscriberFacts, SubscriberSettings, SubscriptionFacts, Wanted
+from tamis.service.positions import Position
+from tamis.service.subscribers import Replay, Subscriber, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
+    from tamis.routing import Broker
+    from tamis.service.changes import Stored
+    from tamis.service.permissions import Permissions
+
+LONGEST_NAME = 200
+
+
+class Roster:
+    """All subscribers of a node."""
+
+    def __init__(
+        self, broker: Broker, schema: Schema | None, permissions: Permissions, subscriptions_each: int
+    ) -> None:
+        self.broker = broker
+        self.permissions = permissions
+        self.subscribers: dict[str, Subscriber] = {}
+        self.past = PastVersions(schema)
+        self._subscriptions_each = subscriptions_each
+        self._counts: dict[str, int] = {}  # of subscriptions, by owner
+        self._principals: dict[tuple[str, str], Principal] = {}
+
+    def __iter__(self) -> Iterator[Subscriber]:
+        return iter(self.subscribers.values())
+
+    # -- Finding
+
+    def named(self, name: str, principal: Principal) -> Subscriber:
+        """Return a subscriber that a principal may use; raise an error if there is none, or it may not."""
+        subscriber = self.subscribers.get(name)
+        self._check_use(name, subscriber, principal)
+        if subscriber is None:
+            raise NotFoundError(f"there is no subscriber {name!r:.80}", "the name of one that was made before")
+        return subscriber
+
+    def _check_use(self, name: str, subscriber: Subscriber | None, principal: Principal) -> None:
+        if not 0 < len(name) <= LONGEST_NAME or "/" in name or not name.isprintable():
+            raise BadRequestError(
+                f"{name!r:.80} is no name of a subscriber", f"1 to {LONGEST_NAME} printable characters without a slash"
+            )
+        if not self.permissions.may_use(principal, name, None if subscriber is None else subscriber.owner):
+            raise ForbiddenError(f"{principal.name!r} may not use the subscriber {name!r}", "one of its own")
+
+    def used_by(self, principal: Principal, pattern: str = "*") -> list[Subscriber]:
+        """Return the subscribers that a principal may use."""
+        return [
+            each
+            for each in self.subscribers.values()
+            if fnmatchcase(each.name, pattern) and self.permissions.may_use(principal, each.name, each.owner)
+        ]
+
+    # -- Subscribers
+
+    def made(
+        self, name: str, principal: Principal, is_durable: bool, head: int, settings: SubscriberSettings | None = None
+    ) -> tuple[Subscriber, list[Change]]:
+        """Return a subscriber, made now if it is not there, and what is to be kept."""
+        subscriber = self.subscribers.get(name)
+        self._check_use(name, subscriber, principal)
+        if subscriber is not None:
+            if subscriber.is_durable != is_durable:
+                kind = "durable" if subscriber.is_durable else "passing"
+                raise ConflictError(f"the subscriber {name!r} is {kind}", "the same, or another name")
+            if settings is None or settings == subscriber.settings:
+                return subscriber, []
+            subscriber.settings = settings
+        else:
+            floor = Position.of(head)
+            subscriber = Subscriber(
+                name, principal.name, is_durable, settings or SubscriberSettings(), head,
+                Deliveries(floor, sent_through=floor), passed=floor,
+            )  # fmt: skip
+            self.broker.attach(name)
+            self.subscribers[name] = subscriber
+        if not is_durable:
+            return subscriber, []
+        return subscriber, [_kept(subscriber), FloorKept(name, subscriber.floor(head), (), subscriber.seen_us)]
+
+    def forget(self, subscriber: Subscriber, now: float) -> list[Change]:
+        """Forget a subscriber with all that belongs to it; return what is to be kept of that."""
+        for version in subscriber.past.values():
+            self.past.remove(subscriber.name, version)
+        self._count(subscriber.owner, -len(subscriber.subscriptions))
+        for key in subscriber.subscriptions:
+            self._principals.pop((subscriber.name, key), None)
+        del self.subscribers[subscriber.name]
+        self.broker.disconnect(subscriber.name, now)
+        return [SubscriberGone(subscriber.name)] if subscriber.is_durable else []
+
+    # -- Subscriptions
+
+    def checked(
+        self, subscriber: Subscriber | None, wanted: Mapping[str, Wanted], principal: Principal
+    ) -> dict[str, Expression]:
+        """Return what each text comes to for a principal; raise an error, before anything is done, if one is bad."""
+        owner = principal.name if subscriber is None else subscriber.owner
+        known = {} if subscriber is None else subscriber.subscriptions
+        new_count = sum(1 for key in wanted if key not in known)
+        if self._counts.get(owner, 0) + new_count > self._subscriptions_each:
+            raise TooLargeError(
+                f"{owner!r} would have more than {self._subscriptions_each:,} subscriptions",
+                "fewer, or a higher limit (limits.subscriptions)",
+            )
+        effective = {}
+        for key, each in wanted.items():
+            if not key or len(key) > LONGEST_NAME or not key.isprintable():
+                raise BadRequestError(f"{key!r:.80} is no key", f"1 to {LONGEST_NAME} printable characters")
+            effective[key] = self.permissions.effective(principal, each)
+            if reason := self.broker.table.objection(effective[key]):
+                raise BadRequestError(f"the subscription {key!r}: {reason}", "a filter that fits the schema")
+        return effective
+
+    def subscribe(
+        self,
+        subscriber: Subscriber,
+        wanted: Mapping[str, Wanted],
+        effective: Mapping[str, Expression],
+        principal: Principal,
+        since: int,
+        now: float,
+    ) -> list[Change]:
+        """Put subscriptions in force for every event behind `since`; return what is to be kept. Unchanged ones stay."""
+        changes: list[Change] = []
+        entries = []
+        for key, each in wanted.items():
+            current = subscriber.subscriptions.get(key)
+            self._principals[subscriber.name, key] = principal
+            if current is not None and (current.text, current.effective) == (each.text, effective[key]):
+                continue
+            if current is not None:
+                changes += self._end(subscriber, current, since)
+            else:
+                self._count(subscriber.owner, 1)
+            version = Version(key, subscriber.next_number, each.text, each.filter, effective[key], since)
+            subscriber.next_number += 1
+            subscriber.subscriptions[key] = version
+            entries.append(Entry(key, effective[key]))
+            if subscriber.is_durable:
+                changes.append(self._version_kept(subscriber, version))
+        if entries:
+            self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
+        return changes
+
+    def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
+        """Let a version count up to a position only."""
+        version.until = until
+        changes = self._stop_replays(subscriber, version.key)
+        if until > version.since and (subscriber.is_durable or not subscriber.is_live):
+            subscriber.past[version.key, version.number] = version
+            self.past.add(subscriber.name, version)
+            changes.append(self._version_kept(subscriber, version))
+        else:
+            changes.append(SubscriptionGone(subscriber.name, version.key, version.number))
+        return changes if subscriber.is_durable else []
+
+    def unsubscribe(self, subscriber: Subscriber, keys: tuple[str, ...], now: float) -> list[Change]:
+        """End subscriptions: nothing more is delivered for them. Return what is to be kept."""
+        missing = [key for key in keys if key not in subscriber.subscriptions]
+        if missing:
+            raise NotFoundError(
+                f"the subscriber {subscriber.name!r} has no subscription {missing[0]!r:.80}",
+                "the key of one that it has",
+            )
+        changes: list[Change] = []
+        for key in dict.fromkeys(keys):
+            version = subscriber.subscriptions.pop(key)
+            self._principals.pop((subscriber.name, key), None)
+            self._count(subscriber.owner, -1)
+            changes += self._stop_replays(subscriber, key)
+            changes.append(SubscriptionGone(subscriber.name, key, version.number))
+            for (past_key, number), past in list(subscriber.past.items()):
+                if past_key == key:
+                    changes.append(self._drop_past(subscriber, past_key, number, past))
+            subscriber.deliveries.drop_key(key)
+        self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
+        return changes if subscriber.is_durable else []
+
+    def _drop_past(self, subscriber: Subscriber, key: str, number: int, version: Version) -> Change:
+        del subscriber.past[key, number]
+        self.past.remove(subscriber.name, version)
+        return SubscriptionGone(subscriber.name, key, number)
+
+    def done_with(self, subscriber: Subscriber, floor: Position) -> list[Change]:
+        """Let go of versions and replays that nothing above a floor needs; return what is to be kept of that."""
+        changes: list[Change] = []
+        looked = floor.event if floor.head == floor.event else floor.head - 1
+        for (key, number), version in list(subscriber.past.items()):
+            if version.until <= looked:
+                changes.append(self._drop_past(subscriber, key, number, version))
+        over = [replay for replay in subscriber.ending if replay.end <= floor]
+        if over:
+            subscriber.ending = [replay for replay in subscriber.ending if replay.end > floor]
+            changes += [ReplayGone(subscriber.name, *version) for replay in over for version in replay.versions.items()]
+        return changes if subscriber.is_durable else []
+
+    # -- Replays
+
+    def replay(self, subscriber: Subscriber, keys: Mapping[str, Wanted], first: int, since: int) -> list[Change]:
+        """Deliver events of the past, too; return what is to be kept."""
+        changes: list[Change] = []
+        for key in keys:
+            changes += self._stop_replays(subscriber, key)
+        versions = {key: subscriber.subscriptions[key].number for key in keys}
+        subscriber.replays.append(Replay(versions, first, since, first - 1))
+        if subscriber.is_durable:
+            changes += [ReplayKept(subscriber.name, key, number, first, since) for key, number in versions.items()]
+        return changes
+
+    def _stop_replays(self, subscriber: Subscriber, key: str) -> list[Change]:
+        changes: list[Change] = []
+        for replay in (*subscriber.replays, *subscriber.ending):
+            number = replay.versions.pop(key, None)
+            if number is not None:
+                changes.append(ReplayGone(subscriber.name, key, number))
+        subscriber.replays = [replay for replay in subscriber.replays if replay.versions]
+        subscriber.ending = [replay for replay in subscriber.ending if replay.versions]
+        return changes if subscriber.is_durable else []
+
+    # -- Permissions
+
+    def permit(self, permissions: Permissions, since: int, now: float) -> list[Change]:
+        """Take other permissions: what owners may receive changes at a position. Return what is to be kept.
+
+        A subscription that its owner may not have any more matches nothing from then on.
+        """
+        self.permissions = permissions
+        changes: list[Change] = []
+        for subscriber in self.subscribers.values():
+            for key, version in list(subscriber.subscriptions.items()):
+                principal = self._principals.get((subscriber.name, key)) or Principal(subscriber.owner)
+                wanted = Wanted(version.text, version.asked)
+                try:
+                    effective = permissions.effective(principal, wanted)
+                except ForbiddenError:
+                    effective = parse("FALSE")
+                if effective != version.effective:
+                    changes += self.subscribe(subscriber, {key: wanted}, {key: effective}, principal, since, now)
+        return changes
+
+    # -- Keeping
+
+    def _version_kept(self, subscriber: Subscriber, version: Version) -> SubscriptionKept:
+        principal = self._principals.get((subscriber.name, version.key)) or Principal(subscriber.owner)
+        return SubscriptionKept(
+            subscriber.name, version.key, version.number, version.text, str(version.effective), version.since,
+            version.until, principal.name, principal.roles, principal.is_admin,
+        )  # fmt: skip
+
+    def restore(self, stored: Stored, sent_through: Position, now: float) -> None:
+        """Take what was kept, as it was left."""
+        floors = {each.name: each for each in stored.floors}
+        dead = dict(stored.dead_counts)
+        for kept in stored.subscribers:
+            settings = SubscriberSettings(kept.wait_s, kept.attempts, kept.is_ordered, kept.forget_after_s)
+            floor = floors.get(kept.name) or FloorKept(kept.name, Position(0, 0), (), 0)
+            deliveries = Deliveries(floor.floor, floor.islands, sent_through)
+            subscriber = Subscriber(kept.name, kept.owner, True, settings, 0, deliveries, seen_us=floor.seen_us)
+            subscriber.dead_count = dead.get(kept.name, 0)
+            self.broker.attach(kept.name)
+            self.subscribers[kept.name] = subscriber
+        entries: dict[str, list[Entry]] = {}
+        for row in stored.subscriptions:
+            subscriber = self.subscribers[row.subscriber]
+            asked = parse(row.text)
+            effective = asked if row.effective == row.text else parse(row.effective)
+            version = Version(row.key, row.number, row.text, asked, effective, row.since, row.until)
+            subscriber.next_number = max(subscriber.next_number, row.number + 1)
+            if row.until:
+                subscriber.past[row.key, row.number] = version
+                self.past.add(row.subscriber, version)
+            else:
+                subscriber.subscriptions[row.key] = version
+                self._principals[row.subscriber, row.key] = Principal(row.by, row.roles, row.is_admin)
+                self._count(subscriber.owner, 1)
+                entries.setdefault(row.subscriber, []).append(Entry(row.key, effective))
+        for name, of_name in entries.items():
+            self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
+        replays: dict[tuple[str, int], Replay] = {}
+        for each in stored.replays:
+            replay = replays.get((each.subscriber, each.since))
+            if replay is None:
+                replay = replays[each.subscriber, each.since] = Replay({}, each.first, each.since, each.first - 1)
+                self.subscribers[each.subscriber].replays.append(replay)
+            replay.versions[each.key] = each.number
+        for subscriber in self.subscribers.values():
+            subscriber.settle(subscriber.deliveries.least_floor)
+
+    def _count(self, owner: str, change: int) -> None:
+        count = self._counts.get(owner, 0) + change
+        if count:
+            self._counts[owner] = count
+        else:
+            self._counts.pop(owner, None)
+
+    def facts(self, subscriber: Subscriber, logged: int) -> SubscriberFacts:
+        """Return what is known of a subscriber."""
+        return SubscriberFacts(
+            subscriber.name, subscriber.owner, subscriber.is_durable, subscriber.state, subscriber.settings,
+            {
+                key: SubscriptionFacts(version.text, str(version.effective), version.since)
+                for key, version in subscriber.subscriptions.items()
+            },
+            subscriber.floor(logged), subscriber.deliveries.unacknowledged_count,
+            len(subscriber.consumers) + len(subscriber.polls), subscriber.dead_count,
+        )  # fmt: skip
+
+
+def _kept(subscriber: Subscriber) -> SubscriberKept:
+    settings = subscriber.settings
+    return SubscriberKept(
+        subscriber.name,
+        subscriber.owner,
+        settings.wait_s,
+        settings.attempts,
+        settings.is_ordered,
+        settings.forget_after_s,
+    )
+
+
+def highest_position(stored: Stored) -> int:
+    """Return the highest position that the state speaks of; the log goes on behind it.
+
+    Positions that were given to events which a crash lost before they were on disk are not given again: a subscription
+    counts for the events *behind* the position at which it was made.
+    """
+    numbers = [each.floor.head for each in stored.floors]
+    numbers += [position.head for each in stored.floors for position in each.islands]
+    numbers += [max(each.since, each.until) for each in stored.subscriptions]
+    numbers += [each.since + 1 for each in stored.replays]
+    return max(numbers, default=0)

@@ -1,0 +1,224 @@
+"""Who takes events, and how far has everybody come? Subscribers: cursors into the log.
+
+A subscriber has subscriptions, each in versions that count for a range of positions, and a cursor that says which
+events have been looked at for it. There are three states:
+
+    live     it has a consumer and has come to the head of the log: new events are added as they are matched
+    behind   it has a consumer and has not: the pass over the log (`catching_up`) looks for it
+    far      it has no consumer: only its floor is known, and it takes no memory
+
+A replay of the past that was asked for at position `since` comes between the events up to `since` and those behind it:
+
+    cursor   events ≤ since, one after another │ the replay: events first … since, for its subscription │ events >
+    since position (n, n)                            │ (since + 1, n)                                        │ (n, n)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tamis.service.deliveries import Deliveries
+from tamis.service.positions import START, Position
+
+if TYPE_CHECKING:
+    from tamis.language.expressions import Expression
+    from tamis.service.messages import SubscriberSettings, Take
+
+
+@dataclass(slots=True)
+class Version:
+    """A subscription as it was written at one time: it counts for the events behind `since`, up to `until`."""
+
+    key: str
+    number: int
+    text: str
+    asked: Expression
+    """What its owner wrote."""
+    effective: Expression
+    """What of that the owner may receive; this is matched."""
+    since: int
+    until: int = 0
+    """0 while it is in force."""
+
+    def counts_for(self, event: int) -> bool:
+        """Is an event judged by this version?"""
+        return self.since < event and (not self.until or event <= self.until)
+
+
+@dataclass(slots=True)
+class Replay:
+    """Events of the past for subscriptions that were made together."""
+
+    versions: dict[str, int]
+    """The keys of the subscriptions, and the numbers of their versions."""
+    first: int
+    since: int
+    looked: int = 0
+    """The last event that was looked at."""
+
+    @property
+    def end(self) -> Position:
+        """The position of its last event, if that is delivered."""
+        return Position(self.since + 1, self.since)
+
+    def position(self, event: int) -> Position:
+        """Return where one of its events comes in the subscriber's order."""
+        return Position(self.since + 1, event)
+
+
+@dataclass(slots=True)
+class Consumer:
+    """A session that takes events of a subscriber."""
+
+    session: int
+    acknowledges: bool
+    credit: int
+    credit_bytes: int
+    used: int = 0
+    used_bytes: int = 0
+
+    @property
+    def has_credit(self) -> bool:
+        """May it be sent one more? However large that is, if nothing else is on its way."""
+        return self.used < self.credit and (self.used_bytes < self.credit_bytes or not self.used)
+
+    def use(self, size_bytes: int) -> None:
+        """Count a delivery that was sent."""
+        self.used += 1
+        self.used_bytes += size_bytes
+
+    def free(self, count: int, size_bytes: int) -> None:
+        """Count deliveries that are done, or written."""
+        self.used = max(0, self.used - count)
+        self.used_bytes = max(0, self.used_bytes - size_bytes)
+
+
+@dataclass(slots=True)
+class Poll:
+    """A long poll that waits for events."""
+
+    session: int
+    take: Take
+    ends_s: float
+
+
+@dataclass(slots=True)
+class Subscriber:
+    """A name with subscriptions, told of each event once.
+
+    Invariant: `replays` are sorted by `since`; those whose events have all been found are in `ending`.
+    """
+
+    name: str
+    owner: str
+    is_durable: bool
+    settings: SubscriberSettings
+    looked: int
+    """The last event that was looked at for it, unless it is live."""
+    deliveries: Deliveries = field(default_factory=Deliveries)
+    subscriptions: dict[str, Version] = field(default_factory=dict)
+    past: dict[tuple[str, int], Version] = field(default_factory=dict)
+    """Versions that were replaced, and that events which are not done are judged by."""
+    replays: list[Replay] = field(default_factory=list)
+    ending: list[Replay] = field(default_factory=list)
+    consumers: dict[int, Consumer] = field(default_factory=dict)
+    polls: list[Poll] = field(default_factory=list)
+    polled: Consumer | None = None
+    """What long polls have taken and not done."""
+    is_live: bool = False
+    is_catching_up: bool = False
+    """Whether it is to be told when it has come to the head of the log."""
+    made_by: int = 0
+    """The session that a passing subscriber ends with, if nobody consumes it."""
+    next_number: int = 1
+    """Of the next version of a subscription."""
+    seen_us: int = 0
+    saved: tuple[Position, int, int] = (START, 0, 0)
+    """The floor that was kept last, how many islands above it, and when the subscriber had been seen."""
+    dead_count: int = 0
+    passed: Position = START
+    """Everything up to here has been looked at, replays included."""
+
+    # -- The cursor
+
+    @property
+    def replay(self) -> Replay | None:
+        """The replay that is under way."""
+        return self.replays[0] if self.replays and self.replays[0].since <= self.looked else None
+
+    @property
+    def next_event(self) -> int:
+        """The event that is to be looked at next."""
+        replay = self.replay
+        return self.looked + 1 if replay is None else max(replay.looked + 1, replay.first)
+
+    def reads_until(self, head: int) -> int:
+        """Return up to which event it can go on before it turns to or from a replay."""
+        replay = self.replay
+        if replay is not None:
+            return replay.since
+        return min(head, self.replays[0].since) if self.replays else head
+
+    def advance(self, event: int) -> None:
+        """Everything up to an event has been looked at, in the present part of the order."""
+        replay = self.replay
+        if replay is None:
+            self.looked = max(self.looked, event)
+            self.passed = max(self.passed, Position.of(self.looked))
+        else:
+            replay.looked = max(replay.looked, event)
+            self.passed = max(self.passed, replay.position(min(replay.looked, replay.since)))
+            if replay.looked >= replay.since:
+                self.ending.append(self.replays.pop(0))
+
+    def settle(self, floor: Position) -> None:
+        """Set the cursor behind a floor; replays that are done are over."""
+        self.is_live = False
+        self.passed = floor
+        self.looked = floor.event if floor.head == floor.event else floor.head - 1
+        pending = sorted((*self.replays, *self.ending), key=lambda replay: replay.since)
+        self.replays = [replay for replay in pending if replay.end > floor]
+        self.ending = [replay for replay in pending if replay.end <= floor]
+        for replay in self.replays:
+            replay.looked = floor.event if floor.head == replay.since + 1 else replay.first - 1
+
+    # -- Floors
+
+    def floor(self, logged: int) -> Position:
+        """Return up to where everything is done, if the log is on disk up to a position."""
+        if not self.acknowledges:
+            return self.deliveries.least_floor
+        return self.deliveries.floor(max(self.passed, Position.of(logged)) if self.is_live else self.passed)
+
+    @property
+    def acknowledges(self) -> bool:
+        """Do its consumers say what they have done? If one of them does not, only what it says later counts."""
+        return all(consumer.acknowledges for consumer in self.consumers.values())
+
+    # -- Consumers
+
+    @property
+    def is_attended(self) -> bool:
+        """Is there anybody to deliver to, or who has something to acknowledge?"""
+        return bool(self.consumers or self.polls or (self.polled is not None and self.polled.used))
+
+    @property
+    def state(self) -> str:
+        """Where it is: `live`, `behind` or `far`."""
+        return "live" if self.is_live else "behind" if self.is_attended else "far"
+
+    def is_used_by(self, session: int) -> bool:
+        """Does anything here end with a session?"""
+        if session in self.consumers or any(poll.session == session for poll in self.polls):
+            return True
+        return not self.is_durable and not self.consumers and self.made_by == session
+
+    def consumer_with_credit(self) -> Consumer | None:
+        """Return who is to get the next delivery: of those who have credit the one that has used least of it."""
+        ready = [consumer for consumer in self.consumers.values() if consumer.has_credit]
+        return min(ready, key=lambda consumer: consumer.used / consumer.credit, default=None)
+
+    def consumer_of(self, session: int) -> Consumer | None:
+        """Return the consumer that a delivery was sent to; long polls are one consumer."""
+        return self.consumers.get(session) or self.polled
