@@ -1,0 +1,180 @@
+"""Who may do what? Roles whose permissions are filters.
+
+A role says which events it may publish (patterns of source and type, and a filter), which it may receive (a filter) and
+which subscribers it may use. What a principal may receive is decided when it subscribes, not when an event comes: its
+filter is *restricted* by conjunction, so that matching sees one filter and nothing else, or it is *required* to be
+covered by what is allowed, which `tamis.relations` proves. Several roles of one principal unite.
+
+What no role says is not allowed. Without any roles, principals are what the `Authenticator` says: on loopback, admins.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tamis.language.builder import any_of
+from tamis.language.expressions import And, Expression, Literal
+from tamis.language.meaning import holds
+from tamis.language.parser import parse
+from tamis.relations import covers, example
+from tamis.service.errors import ForbiddenError
+from tamis.service.settings import ADMIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tamis.language.schema import Schema
+    from tamis.service.messages import Principal, Wanted
+    from tamis.service.settings import Publishing, Role
+
+NOTHING = Literal(False)
+EVERYTHING = Literal(True)
+OWN = "tamis/"
+"""How the names of the broker's own subscribers begin; nobody else may use them."""
+
+
+class Permissions:
+    """What principals may do, by their roles. Filters were checked when the settings were read.
+
+    >>> from tamis.service.messages import Principal, Wanted
+    >>> from tamis.service.settings import Role
+    >>> permissions = Permissions({"shop": Role(receive="region = 'EU'")})
+    >>> ann = Principal("ann", ("shop",))
+    >>> print(permissions.effective(ann, Wanted("price < 20", parse("price < 20"))))
+    price < 20 AND region = 'EU'
+    >>> permissions.objection_to_publish(ann, {"source": "/x", "type": "order"})
+    'ann may not publish anything'
+    """
+
+    def __init__(self, roles: Mapping[str, Role], schema: Schema | None = None) -> None:
+        self._roles = dict(roles)
+        self._schema = schema
+        self._doors = {name: _Door(role.publish, schema) for name, role in roles.items() if role.publish is not None}
+        self._received = {name: parse(role.receive, schema) for name, role in roles.items() if role.receive is not None}
+        self._names = {name: _pattern(role.subscribers) for name, role in roles.items()}
+        self._union = lru_cache(maxsize=1_000)(self._union_of)
+
+    def is_admin(self, principal: Principal) -> bool:
+        """Whether it may do everything: by a role; where there are no roles at all, as the principal says.
+
+        So a connection of the time before a reload has no more rights than a new one.
+        """
+        if not self._roles:
+            return principal.is_admin
+        return any(name == ADMIN or (name in self._roles and self._roles[name].admin) for name in principal.roles)
+
+    def objection_to_publish(self, principal: Principal, record: Mapping[str, Any]) -> str | None:
+        """Return why a principal may not publish an event; None if it may."""
+        if self.is_admin(principal):
+            return None
+        doors = [self._doors[name] for name in principal.roles if name in self._doors]
+        if not doors:
+            return f"{principal.name} may not publish anything"
+        if any(door.is_open_for(record) for door in doors):
+            return None
+        source, type_ = record.get("source"), record.get("type")
+        filters = [str(door.where) for door in doors if door.where is not None and door.is_named(record)]
+        reason = f", unless it matches {' or '.join(filters)}" if filters else ""
+        return f"{principal.name} may not publish an event of source {source!r:.200} and type {type_!r:.200}{reason}"
+
+    def receive(self, principal: Principal) -> Expression | None:
+        """Return the filter of what a principal may see; None is for everything."""
+        allowed = EVERYTHING if self.is_admin(principal) else self._union(principal.roles)
+        return None if allowed == EVERYTHING else allowed
+
+    def effective(self, principal: Principal, wanted: Wanted) -> Expression:
+        """Return what is matched for a subscription: what is wanted, as far as it is allowed.
+
+        Raise a `ForbiddenError` if all roles that say what a principal may receive require that it asks for no more,
+        and it is not proven that it does not.
+        """
+        allowed = self.receive(principal)
+        if allowed is None:
+            return wanted.filter
+        if allowed == NOTHING:
+            raise ForbiddenError(f"{principal.name} may not receive anything", "a role with 'receive'")
+        modes = {self._roles[name].mode for name in principal.roles if name in self._received}
+        if "restrict" in modes:
+            return And((wanted.filter, allowed))
+        verdict = covers(allowed, wanted.filter, self._schema)
+        if verdict.holds and verdict.proven:
+            return wanted.filter
+        event = example([wanted.filter], [allowed], self._schema)
+        raise ForbiddenError(
+            f"{wanted.text:.1000} asks for more than {principal.name} may receive"
+            + (f", such as {_shown(event)}" if event is not None else ", or it is not proven that it does not"),
+            f"a filter that is true only where this is: {allowed}",
+        )
+
+    def may_see(self, principal: Principal, filters: Iterable[Expression]) -> bool:
+        """Whether everything that some filters match is proven to be allowed to a principal.
+
+        For a subscriber that somebody else owns: its subscriptions were restricted to what its owner may see.
+        """
+        allowed = self.receive(principal)
+        return allowed is None or all(self._is_within(filter_, allowed) for filter_ in filters)
+
+    def _is_within(self, filter_: Expression, allowed: Expression) -> bool:
+        if isinstance(filter_, And) and allowed in filter_.operands:
+            return True  # restricted to just this
+        verdict = covers(allowed, filter_, self._schema)
+        return verdict.holds and verdict.proven
+
+    def may_use(self, principal: Principal, subscriber: str, owner: str | None) -> bool:
+        """Whether a principal may use a subscriber, or make it if it has no owner yet.
+
+        Its own ones, those that bear its name (`ann`, `ann/phone`), and those whose names a role allows.
+        """
+        if subscriber.startswith(OWN):
+            return False
+        if self.is_admin(principal) or owner == principal.name:
+            return True
+        # With a slash in it, a name could be taken for one of the subscribers of somebody else.
+        is_named = subscriber == principal.name or (
+            "/" not in principal.name and subscriber.startswith(f"{principal.name}/")
+        )
+        if owner is None and is_named:
+            return True
+        return any(self._names[name].fullmatch(subscriber) for name in principal.roles if name in self._names)
+
+    def _union_of(self, roles: tuple[str, ...]) -> Expression:
+        filters = list(dict.fromkeys(self._received[name] for name in roles if name in self._received))
+        return EVERYTHING if EVERYTHING in filters else any_of(*filters)
+
+
+class _Door:
+    """What a role may publish: patterns first, which are cheap, then the filter."""
+
+    def __init__(self, publishing: Publishing, schema: Schema | None) -> None:
+        self._source = _pattern(publishing.source or ("*",))
+        self._type = _pattern(publishing.type or ("*",))
+        self.where = None if publishing.where is None else parse(publishing.where, schema)
+        self._schema = schema
+
+    def is_named(self, record: Mapping[str, Any]) -> bool:
+        """Whether source and type fit."""
+        source, type_ = record.get("source"), record.get("type")
+        return (
+            isinstance(source, str)
+            and isinstance(type_, str)
+            and self._source.fullmatch(source) is not None
+            and self._type.fullmatch(type_) is not None
+        )
+
+    def is_open_for(self, record: Mapping[str, Any]) -> bool:
+        """Whether the event may be published."""
+        return self.is_named(record) and (self.where is None or holds(self.where, record, self._schema))
+
+
+def _pattern(patterns: Iterable[str]) -> re.Pattern[str]:
+    """Return what any of some names fits, in which * stands for any characters; no patterns fit nothing."""
+    forms = [".*".join(map(re.escape, re.split(r"\*+", pattern))) for pattern in patterns]
+    return re.compile("|".join(forms) if forms else r"(?!)", re.DOTALL)
+
+
+def _shown(event: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(event, enc_hook=str).decode()[:1000]

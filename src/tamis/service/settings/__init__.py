@@ -1,0 +1,49 @@
+"""What does an operator decide? The settings of a broker.
+
+A file `tamis.toml`, variables of the environment and flags of the command, the later ones over the earlier (`layers`),
+checked against Structs (`shapes`, `quantities`, `reading`). `checking` says whether it is safe to start with them,
+`reloading` what can change while the broker runs, `writing` shows them as a file and as a page.
+"""
+
+from tamis.service.settings.checking import ADMIN, is_loopback
+from tamis.service.settings.quantities import Duration, Keep, Size, Sync
+from tamis.service.settings.reading import read_settings
+from tamis.service.settings.reloading import Differences, differences
+from tamis.service.settings.shapes import (
+    CatchUp,
+    JetStream,
+    LimitSettings,
+    Listener,
+    Logging,
+    LogSettings,
+    Publishing,
+    Role,
+    Settings,
+    Tls,
+)
+from tamis.service.settings.writing import example_file, settings_file, settings_page
+
+__all__ = [
+    "ADMIN",
+    "CatchUp",
+    "Differences",
+    "Duration",
+    "JetStream",
+    "Keep",
+    "LimitSettings",
+    "Listener",
+    "LogSettings",
+    "Logging",
+    "Publishing",
+    "Role",
+    "Settings",
+    "Size",
+    "Sync",
+    "Tls",
+    "differences",
+    "example_file",
+    "is_loopback",
+    "read_settings",
+    "settings_file",
+    "settings_page",
+]

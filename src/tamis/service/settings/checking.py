@@ -1,0 +1,127 @@
+"""Do the settings make sense together, and is it safe to start with them?
+
+*Start safe*: without roles everybody who reaches the broker may do everything, so it listens on loopback addresses
+only. Any other address needs encryption and roles, or an operator who says `insecure`.
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+from tamis.errors import LanguageError, SchemaError, did_you_mean
+from tamis.language.parser import parse
+from tamis.service.errors import SettingsError
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+    from tamis.service.settings.shapes import Listener, Settings
+
+ADMIN = "admin"
+"""The role that is always there and may do everything; the first token has it."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+def check(settings: Settings, source: str) -> None:
+    """Raise a `SettingsError` for settings with which no broker should start; `source` says where they come from."""
+    if not _NAME.fullmatch(settings.name):
+        raise SettingsError(
+            f"{source}: name: {settings.name!r:.80} is no name of a broker", "up to 63 letters, digits, _ . -"
+        )
+    if not settings.listeners:
+        raise SettingsError(
+            f"{source}: listeners: there is no address to listen on", "[[listeners]] with host and port"
+        )
+    _check_limits(settings, source)
+    schema = _checked_schema(settings, source)
+    _check_roles(settings, source, schema)
+    if not settings.insecure:
+        for number, listener in enumerate(settings.listeners):
+            _check_address(settings, number, listener, source)
+
+
+def _check_limits(settings: Settings, source: str) -> None:
+    """A limit that makes another one pointless is a mistake of whoever wrote it."""
+    limits = settings.limits
+    pairs = (
+        ("event_bytes", "batch_bytes"), ("batch_events", "inbox_events"), ("batch_bytes", "inbox_bytes"),
+        ("connections_each", "connections"), ("event_bytes", "ring_bytes"),
+    )  # fmt: skip
+    for small, large in pairs:
+        least, most = getattr(limits, small), getattr(limits, large)
+        if least > most:
+            raise SettingsError(
+                f"{source}: limits.{small} is {least}, more than limits.{large}, which is {most}",
+                f"limits.{small} of at most limits.{large}",
+            )
+    for name in ("event_bytes", "batch_bytes", "inbox_bytes", "group_bytes", "credit_bytes", "queue_bytes"):
+        if getattr(limits, name) == 0:
+            raise SettingsError(f"{source}: limits.{name} is 0, so nothing would pass", "at least 1 byte")
+
+
+def _checked_schema(settings: Settings, source: str) -> Schema | None:
+    try:
+        return settings.event_schema()
+    except SchemaError as error:
+        raise SettingsError(
+            f"{source}: schema: {error}", 'attributes and their types, as in price = "double"'
+        ) from error
+
+
+def _check_roles(settings: Settings, source: str, schema: Schema | None) -> None:
+    for name, role in settings.roles.items():
+        if name == ADMIN:
+            raise SettingsError(
+                f"{source}: roles.{ADMIN}: this role is always there, and may do everything",
+                "another name for the role",
+            )
+        where = None if role.publish is None else role.publish.where
+        for place, text in ((f"roles.{name}.receive", role.receive), (f"roles.{name}.publish.where", where)):
+            if text is not None:
+                try:
+                    parse(text, schema)
+                except LanguageError as error:
+                    raise SettingsError(f"{source}: {place}: {error}") from error
+    for principal, roles in settings.principals.items():
+        for role_name in roles:
+            if role_name != ADMIN and role_name not in settings.roles:
+                known = (ADMIN, *settings.roles)
+                hint = did_you_mean(role_name, known)
+                raise SettingsError(
+                    f"{source}: principals.{principal}: there is no role {role_name!r}",
+                    f"one of {', '.join(known)}{'. ' + hint if hint else ''}",
+                )
+
+
+def _check_address(settings: Settings, number: int, listener: Listener, source: str) -> None:
+    if is_loopback(listener.host):
+        return
+    missing = []
+    if listener.tls is None:
+        missing.append(f"no TLS (listeners.{number}.tls with certificate and key)")
+    if not settings.roles:
+        missing.append("no roles ([roles.NAME])")
+    if missing:
+        raise SettingsError(
+            f"{source}: listeners.{number}.host: others can reach {listener.host!r}, with {' and '.join(missing)}",
+            "both, or a loopback address such as 127.0.0.1, or insecure = true",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine only.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("::ffff:127.0.0.1")
+    (True, True, True, True)
+    >>> is_loopback("0.0.0.0"), is_loopback("::"), is_loopback(""), is_loopback("localhost.example.com")
+    (False, False, False, False)
+    """
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback

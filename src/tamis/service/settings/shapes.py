@@ -1,0 +1,236 @@
+"""What may an operator decide? The settings, with their defaults and what each is for.
+
+Each table of `tamis.toml` is a Struct. What a setting is for stands in its annotation, because `docs/settings.md` and
+the example file are written from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from tamis.language.schema import Schema
+from tamis.service.settings.quantities import Duration, Keep, Size, Sync
+
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+Rate: TypeAlias = Annotated[float, Meta(ge=0)]
+Names: TypeAlias = tuple[str, ...]
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of all tables."""
+
+
+class Tls(_Table, frozen=True, kw_only=True):
+    """The certificate of a listener, and which certificates clients may show."""
+
+    certificate: Annotated[str, Meta(description="the file of the certificate and those that it rests on (PEM)")]
+    key: Annotated[str, Meta(description="the file of its private key (PEM)")]
+    client_ca: Annotated[
+        str | None, Meta(description="the file of the authorities whose certificates clients may show (PEM)")
+    ] = None
+    clients: Annotated[
+        Literal["optional", "required"],
+        Meta(description="whether clients must show a certificate, if `client_ca` is given"),
+    ] = "optional"
+
+
+class Listener(_Table, frozen=True, kw_only=True):
+    """An address that the broker listens on."""
+
+    host: Annotated[str, Meta(description="the name or number of the address")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535, description="the port; 0 takes any that is free")] = 7410
+    tls: Annotated[Tls | None, Meta(description="how it is encrypted; without this table it is not")] = None
+
+
+class JetStream(_Table, frozen=True, kw_only=True):
+    """A stream of NATS JetStream, as the log in place of files in the data folder."""
+
+    url: Annotated[str, Meta(description="the server or servers, separated by commas: nats://host:4222")]
+    stream: Annotated[str, Meta(description="the name of the stream; it is made if it is not there")] = "tamis"
+    replicas: Annotated[Count, Meta(description="how many servers keep each event")] = 1
+
+
+class LogSettings(_Table, frozen=True, kw_only=True):
+    """The log of events: when it is on disk, and how long it stays."""
+
+    sync: Annotated[
+        Sync,
+        Meta(description="when events are forced to disk: always (before they are acknowledged), never, or every 0.2s"),
+    ] = Sync(0.0)
+    keep: Annotated[
+        Keep, Meta(description="how old and large the log may become: an age, a size, both, or forever")
+    ] = Keep(604_800.0, 20_000_000_000)
+    hold: Annotated[
+        Duration, Meta(description="how long events stay beyond `keep` that a durable subscriber still needs")
+    ] = Duration(30 * 86_400)
+    segment_bytes: Annotated[Size, Meta(description="how large a file of the log becomes before the next is begun")] = (
+        Size(64_000_000)
+    )
+    segment_age: Annotated[Duration, Meta(description="how old a file of the log becomes before the next is begun")] = (
+        Duration(3600)
+    )
+    check: Annotated[
+        Literal["last", "all"], Meta(description="whose checksums are verified at the start: the last file's, or all")
+    ] = "last"
+    jetstream: Annotated[
+        JetStream | None, Meta(description="a NATS stream in place of files; `sync` and `segment` do not count then")
+    ] = None
+
+
+class LimitSettings(_Table, frozen=True, kw_only=True):
+    """How much is too much."""
+
+    event_bytes: Annotated[Size, Meta(description="the size of an event")] = Size(256_000)
+    batch_events: Annotated[Count, Meta(description="events in one request or message")] = 1_000
+    batch_bytes: Annotated[Size, Meta(description="the size of one request or message")] = Size(4_000_000)
+    depth: Annotated[Count, Meta(description="how deeply the values of an event are nested")] = 32
+    attributes: Annotated[Count, Meta(description="attributes of an event, nested ones included")] = 256
+    subscriptions: Annotated[Count, Meta(description="subscriptions of one principal")] = 10_000
+    subscribers: Annotated[Count, Meta(description="durable subscribers of one principal")] = 1_000
+    texts: Annotated[Count, Meta(description="subscriptions in one request or message")] = 1_000
+    text_length: Annotated[Count, Meta(description="characters of a filter")] = 100_000
+    connections: Annotated[Count, Meta(description="connections at a time")] = 10_000
+    connections_each: Annotated[Count, Meta(description="connections of one principal at a time")] = 100
+    events_per_s: Annotated[Rate, Meta(description="events of one principal a second; 0 is without a limit")] = 50_000.0
+    bytes_per_s: Annotated[
+        Size, Meta(description="bytes of events of one principal a second; 0 is without a limit")
+    ] = Size(100_000_000)
+    subscriptions_per_s: Annotated[
+        Rate, Meta(description="subscriptions that one principal makes or ends a second; 0 is without a limit")
+    ] = 10_000.0
+    burst: Annotated[
+        Duration, Meta(description="for how long unused rates are saved up; always enough for one batch")
+    ] = Duration(2)
+    inbox_events: Annotated[
+        Count, Meta(description="events that wait for the core, before the broker says it is busy")
+    ] = 16_384
+    inbox_bytes: Annotated[
+        Size, Meta(description="bytes that wait for the core, before the broker says it is busy")
+    ] = Size(32_000_000)
+    group_events: Annotated[Count, Meta(description="events that the core takes at once")] = 512
+    group_bytes: Annotated[Size, Meta(description="bytes of events that the core takes at once")] = Size(1_000_000)
+    credit: Annotated[
+        Count, Meta(description="deliveries that a consumer may have without saying that they are done")
+    ] = 256
+    credit_bytes: Annotated[Size, Meta(description="the size of these deliveries")] = Size(1_000_000)
+    queue_bytes: Annotated[Size, Meta(description="bytes that wait for one connection to read them")] = Size(1_000_000)
+    passing_events: Annotated[
+        Count, Meta(description="events that wait for a passing subscriber, before it loses some")
+    ] = 1_000
+    passing_bytes: Annotated[Size, Meta(description="the size of these events")] = Size(1_000_000)
+    waiting_bytes: Annotated[
+        Size, Meta(description="memory for the positions that wait for subscribers who are behind, all together")
+    ] = Size(64_000_000)
+    ring_bytes: Annotated[
+        Size, Meta(description="memory for recent events, so that they need not be read from disk")
+    ] = Size(64_000_000)
+    keys: Annotated[Count, Meta(description="events by which a repeated one is recognised, at least")] = 200_000
+    keys_age: Annotated[Duration, Meta(description="for how long a repeated event is recognised, at least")] = Duration(
+        600
+    )
+    wait: Annotated[Duration, Meta(description="how long a long poll may wait")] = Duration(60)
+    idle: Annotated[Duration, Meta(description="how long a connection may be silent before it is asked or closed")] = (
+        Duration(75)
+    )
+    header: Annotated[Duration, Meta(description="how long a client may take for a request, and for a greeting")] = (
+        Duration(10)
+    )
+
+
+class Publishing(_Table, frozen=True, kw_only=True):
+    """What a role may publish: events that fit all three; an empty list fits everything."""
+
+    source: Annotated[Names, Meta(description="patterns of sources, in which * stands for anything")] = ()
+    type: Annotated[Names, Meta(description="patterns of types, in which * stands for anything")] = ()
+    where: Annotated[str | None, Meta(description="a filter that the event must match")] = None
+
+
+class Role(_Table, frozen=True, kw_only=True):
+    """What those who have this role may do. What is not said is not allowed."""
+
+    publish: Annotated[
+        Publishing | None, Meta(description="what it may publish; an empty table is everything, none is nothing")
+    ] = None
+    receive: Annotated[
+        str | None, Meta(description="a filter of the events that it may see; TRUE is all of them, none is nothing")
+    ] = None
+    mode: Annotated[
+        Literal["restrict", "require"],
+        Meta(description="whether subscriptions are restricted to `receive`, or refused if they ask for more"),
+    ] = "restrict"
+    subscribers: Annotated[
+        Names, Meta(description="patterns of the names of subscribers that it may use, besides its own")
+    ] = ()
+    admin: Annotated[bool, Meta(description="whether it may do everything")] = False
+
+
+class CatchUp(_Table, frozen=True, kw_only=True):
+    """How those are served who are far behind."""
+
+    share: Annotated[
+        float, Meta(gt=0, le=1, description="the share of the core that catching up takes while events come in")
+    ] = 0.2
+
+
+class Logging(_Table, frozen=True, kw_only=True):
+    """What the broker says of itself."""
+
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="from which level on; contents only at debug")
+    ] = "info"
+    form: Annotated[Literal["text", "json"], Meta(description="lines for people, or JSON lines")] = "text"
+
+
+class Settings(_Table, frozen=True, kw_only=True):
+    """Everything that an operator decides."""
+
+    name: Annotated[str, Meta(min_length=1, description="the name of the broker")] = "tamis"
+    data: Annotated[str, Meta(min_length=1, description="the folder for log, state and tokens")] = "tamis-data"
+    insecure: Annotated[
+        bool,
+        Meta(description="allows an address that others reach without TLS or without roles; said in red everywhere"),
+    ] = False
+    origins: Annotated[
+        Names,
+        Meta(description="origins of pages in browsers that may use the broker (CORS), besides its own; * is all"),
+    ] = ()
+    strategy: Annotated[
+        Literal["flooding", "simple", "identity", "covering", "merging", "imperfect merging"],
+        Meta(description="how filters are told to neighbours"),
+    ] = "identity"
+    schema: Annotated[
+        Mapping[str, Any] | None,
+        Meta(description="attributes of events and their types; events that do not fit are refused"),
+    ] = None
+    principals: Annotated[
+        Mapping[str, Names], Meta(description="roles of those who show a certificate, by the name in it")
+    ] = msgspec.field(default_factory=dict)
+    listeners: Annotated[tuple[Listener, ...], Meta(description="addresses; a table [[listeners]] for each")] = (
+        Listener(),
+    )
+    log: Annotated[LogSettings, Meta(description="the log")] = LogSettings()
+    limits: Annotated[LimitSettings, Meta(description="limits")] = LimitSettings()
+    catch_up: Annotated[CatchUp, Meta(description="catching up")] = CatchUp()
+    logging: Annotated[Logging, Meta(description="logging")] = Logging()
+    roles: Annotated[Mapping[str, Role], Meta(description="who may do what; a table [roles.NAME] for each")] = (
+        msgspec.field(default_factory=dict)
+    )
+
+    def event_schema(self) -> Schema | None:
+        """Return the schema of what filters see of an event: the declared attributes, and the context of CloudEvents.
+
+        >>> str(Settings(schema={"price": "double"}).event_schema().type_of(("data", "price")))
+        'double'
+        """
+        return None if self.schema is None else Schema({**self.schema, "data": dict(self.schema), **CONTEXT})
+
+
+CONTEXT = {
+    "specversion": "string", "id": "string", "source": "string", "type": "string", "subject": "string",
+    "datacontenttype": "string", "dataschema": "string", "time": "timestamp",
+}  # fmt: skip
+"""The attributes that every CloudEvent has, or may have; they win over attributes of the data with the same name."""
