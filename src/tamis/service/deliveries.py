@@ -122,7 +122,7 @@ class Deliveries:
             heappop(self._again_order)
         if self._again_order and self._again_order[0][0] <= now:
             return self._again[self._again_order[0][1]]
-        if not self._queue or self._queue[0].position.head > logged or now < self._blocked_until_s:
+        if not self._queue or self._queue[0].position.event > logged or now < self._blocked_until_s:
             return None
         return Sent(self._queue[0], 0, self._attempts.get(self._queue[0].position, 0), 0.0)
 

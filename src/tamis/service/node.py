@@ -335,11 +335,11 @@ class Node:
             subscriber.is_live = True
             self._live[name] = subscriber
             self._behind.pop(name, None)
-            if subscriber.is_catching_up:
-                subscriber.is_catching_up = False
-                outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.head))
         else:
             self._behind[name] = subscriber
+        if subscriber.is_live and subscriber.is_catching_up and not subscriber.deliveries.queue_count:
+            subscriber.is_catching_up = False
+            outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.head))
         return outputs
 
     def _leave_live(self, subscriber: Subscriber) -> None:

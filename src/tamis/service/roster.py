@@ -71,9 +71,9 @@ class Roster:
         return subscriber
 
     def _check_use(self, name: str, subscriber: Subscriber | None, principal: Principal) -> None:
-        if not 0 < len(name) <= LONGEST_NAME or "/" in name or not name.isprintable():
+        if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
             raise BadRequestError(
-                f"{name!r:.80} is no name of a subscriber", f"1 to {LONGEST_NAME} printable characters without a slash"
+                f"{name!r:.80} is no name of a subscriber", f"1 to {LONGEST_NAME} printable characters"
             )
         if not self.permissions.may_use(principal, name, None if subscriber is None else subscriber.owner):
             raise ForbiddenError(f"{principal.name!r} may not use the subscriber {name!r}", "one of its own")
