@@ -176,6 +176,11 @@ class Node:
         lowest += [replay.first for subscriber in self.roster for replay in subscriber.replays]
         return min(lowest, default=self.head + 1)
 
+    @property
+    def kept_all(self) -> bool:
+        """Is everything on disk that was to be kept?"""
+        return self.gate.kept >= self._kept_count
+
     # -- Requests
 
     def hear(self, request: Request, session: Session, now: float) -> list[Output]:

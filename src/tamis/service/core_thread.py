@@ -1,0 +1,477 @@
+"""How do sockets and disks meet one state machine? The core: one thread that owns the node.
+
+    loop ──requests──▶ core ──blocks──▶ log writer ──"on disk"──▶ core
+         ◀──answers───      ──changes─▶ state writer ──"kept"───▶ core
+                            ──ranges──▶ log reader ──blocks─────▶ core
+
+The core has two lanes: control (subscriptions, acknowledgements, what the disks say) comes first, then events. Of the
+events it takes all that wait, up to a limit, as one group: groups form by themselves under load, and a lone event waits for
+nobody. What is to be said is collected and handed to the loop once a round, so that a connection writes once for many
+events. When nothing else is to be done, those who are behind catch up; while events come in, they get a share of the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import threading
+import time
+from collections import deque
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from tamis.service.catching_up import WINDOW
+from tamis.service.errors import LogError, OverloadedError, ServiceError, StorageFullError
+from tamis.service.messages import (
+    Answer,
+    Append,
+    Close,
+    Deliveries,
+    Ended,
+    Keep,
+    Output,
+    Publish,
+    Read,
+    Refused,
+    Request,
+    Say,
+    Session,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tamis.service.changes import Buried
+    from tamis.service.figures import Figures
+    from tamis.service.log.base import Block, EventLog
+    from tamis.service.messages import Principal
+    from tamis.service.node import Node
+    from tamis.service.permissions import Permissions
+    from tamis.service.settings import LimitSettings
+    from tamis.service.state import State
+
+TICK_S = 0.05
+GAUGES_EVERY_S = 1.0
+MOST_CONTROL = 100_000
+"""Requests that are no events and wait for the core, before it says that it is busy."""
+_LOGGER = logging.getLogger("tamis.service")
+
+
+class Core:
+    """The node, its threads and its disks, as the loop sees them."""
+
+    def __init__(
+        self,
+        node: Node,
+        log: EventLog,
+        state: State,
+        figures: Figures,
+        limits: LimitSettings,
+        *,
+        catch_up_share: float = 0.2,
+        on_failure: Callable[[ServiceError], None] = lambda error: None,
+    ) -> None:
+        self.epoch = log.epoch
+        self.figures = figures
+        self.catch_up_share = catch_up_share
+        self.limits = limits
+        self._node, self._log, self._state = node, log, state
+        self._on_failure = on_failure
+        self._loop = asyncio.get_running_loop()
+        self._numbers = itertools.count(1)
+        self._listeners: dict[int, Callable[[list[Answer]], None]] = {}
+        self._awake = threading.Condition()
+        self._control: deque[Callable[[float], list[Output]]] = deque()
+        self._events: deque[tuple[Session, Publish, int]] = deque()
+        self._event_count = self._event_bytes = 0
+        self._blocks: SimpleQueue[Block | Callable[[], None] | None] = SimpleQueue()
+        self._changes: SimpleQueue[Keep | None] = SimpleQueue()
+        self._reads: SimpleQueue[Read | None] = SimpleQueue()
+        self._taken: deque[tuple[int, float]] = deque()
+        """When blocks that are not on disk were taken, by their last positions."""
+        self._is_stopping = False
+        self._catch_up_credit_s = 0.0
+        self._gauges_at = 0.0
+        self.failure: ServiceError | None = None
+        self.is_full = False
+        self._threads = [
+            threading.Thread(target=self._guarded, args=(work,), name=f"tamis {name}", daemon=True)
+            for name, work in (
+                ("core", self._run), ("log", self._write_log), ("state", self._write_state), ("reader", self._read_log)
+            )
+        ]  # fmt: skip
+        if log.is_shared:
+            self._threads.append(threading.Thread(target=self._guarded, args=(self._follow,), daemon=True))
+
+    # -- For the loop
+
+    def start(self) -> None:
+        """Start the threads."""
+        self._post(lambda now: self._node.start())
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def head(self) -> int:
+        """The position of the newest event that is on disk."""
+        return self._node.gate.logged
+
+    @property
+    def first(self) -> int:
+        """The position of the oldest event of the log."""
+        return self._log.first
+
+    @property
+    def is_ready(self) -> bool:
+        """Are events taken?"""
+        return not self.why_not_ready
+
+    @property
+    def why_not_ready(self) -> str:
+        """Why no events are taken; empty if they are."""
+        if self.failure is not None:
+            return str(self.failure)
+        if self._is_stopping:
+            return "the broker is stopping"
+        return "the disk is full" if self.is_full else ""
+
+    def open(self, principal: Principal, listener: Callable[[list[Answer]], None]) -> Session:
+        """Begin a session; its answers come to the listener, several at once, in the loop's thread."""
+        session = Session(next(self._numbers), principal)
+        self._listeners[session.number] = listener
+        return session
+
+    def hear(self, session: Session, request: Request) -> None:
+        """Hand a request over; raise an `OverloadedError` if too much waits already."""
+        if self.failure is not None:
+            raise self.failure
+        if self._is_stopping:
+            raise OverloadedError("the broker is stopping", "another try at the one that comes after it", 1.0)
+        if not isinstance(request, Publish):
+            if len(self._control) >= MOST_CONTROL:
+                raise OverloadedError("too many requests wait", "another try later", 1.0)
+            self._post(lambda now: self._node.hear(request, session, now))
+            return
+        size = sum(len(event.body) for event in request.events)
+        with self._awake:
+            if self._events and (
+                self._event_count + len(request.events) > self.limits.inbox_events
+                or self._event_bytes + size > self.limits.inbox_bytes
+            ):
+                raise OverloadedError(
+                    f"{self._event_count:,} events wait", "another try later (limits.inbox_events, inbox_bytes)", 1.0
+                )
+            self._events.append((session, request, size))
+            self._event_count += len(request.events)
+            self._event_bytes += size
+            self._awake.notify()
+
+    def close(self, session: Session) -> None:
+        """End a session; its listener is not called again."""
+        if self._listeners.pop(session.number, None) is not None:
+            self._post(lambda now: self._node.hear(Close(), session, now))
+
+    async def ask(self, principal: Principal, request: Request) -> Answer:
+        """Ask once, and wait for the answer; raise the error if the node refuses."""
+        answered: asyncio.Future[Answer] = self._loop.create_future()
+
+        def listen(answers: list[Answer]) -> None:
+            for answer in answers:
+                if not answered.done() and (
+                    getattr(answer, "request", None) == getattr(request, "request", 0) or isinstance(answer, Ended)
+                ):
+                    answered.set_result(answer)
+
+        session = self.open(principal, listen)
+        try:
+            self.hear(session, request)
+            answer = await answered
+        finally:
+            self.close(session)
+        if isinstance(answer, Refused):
+            raise answer.error
+        return answer
+
+    def position_at(self, time_us: int) -> int:
+        """Return the first position at or after a time; this reads the disk."""
+        return self._log.position_at(time_us)
+
+    def read(self, first: int, last: int) -> Iterator[Block]:
+        """Read blocks; this reads the disk."""
+        return self._log.read(first, last)
+
+    def dead(self, subscriber: str) -> list[Buried]:
+        """Return dead letters; this reads the disk."""
+        return self._state.dead(subscriber)
+
+    def permit(self, permissions: Permissions) -> None:
+        """Take other permissions."""
+        self._post(lambda now: self._node.permit(permissions, now))
+
+    def needed(self) -> int:
+        """Return the lowest position that a durable subscriber needs; 0 if it is not known in time. This blocks."""
+        answers: SimpleQueue[int] = SimpleQueue()
+
+        def answer(now: float) -> list[Output]:
+            answers.put(self._node.needed)
+            return []
+
+        self._post(answer)
+        return answers.get()
+
+    def drop(self, before: int) -> None:
+        """Drop what is old from the log, in the thread that writes it."""
+
+        def dropped() -> None:
+            first = self._log.drop(before)
+
+            def tell(now: float) -> list[Output]:
+                self._node.dropped(first)
+                return []
+
+            self._post(tell)
+
+        self._blocks.put(dropped)
+
+    async def stop(self) -> None:
+        """Take nothing more, finish what was taken, keep how far everybody has come, and end the threads."""
+        with self._awake:
+            self._is_stopping = True
+            self._awake.notify()
+        await asyncio.to_thread(self._join)
+
+    def _join(self) -> None:
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    # -- The core's thread
+
+    def _post(self, work: Callable[[float], list[Output]]) -> None:
+        with self._awake:
+            self._control.append(work)
+            self._awake.notify()
+
+    def _run(self) -> None:
+        ticked = 0.0
+        while self.failure is None:
+            with self._awake:
+                if not self._control and not self._events and not self._node.has_work:
+                    if self._is_stopping and not self._taken and self._node.kept_all:
+                        break
+                    self._awake.wait(TICK_S)
+                control, self._control = self._control, deque()
+                group = self._group()
+            said: list[Say] = []
+            for work in control:
+                self._carry(work(time.time()), said)
+            if group:
+                self._take(group, said)
+            begun = time.perf_counter()
+            if begun - ticked >= TICK_S:
+                ticked = begun
+                self._carry(self._node.tick(time.time()), said)
+                self._measure(begun)
+            if self._node.has_work and (not self._events or self._catch_up_credit_s > 0):
+                begun = time.perf_counter()
+                self._carry(self._node.work(time.time()), said)
+                self._catch_up_credit_s -= time.perf_counter() - begun
+            self._say(said)
+        self._finish()
+
+    def _finish(self) -> None:
+        if self.failure is None:
+            self._carry(self._node.stop(), [])
+        self._blocks.put(None)
+        self._changes.put(None)
+        self._reads.put(None)
+
+    def _group(self) -> list[tuple[Session, Publish, int]]:
+        """Return the publications that wait, as far as they make one group."""
+        group: list[tuple[Session, Publish, int]] = []
+        count = size = 0
+        while self._events and not (
+            group
+            and (
+                count + len(self._events[0][1].events) > self.limits.group_events
+                or size + self._events[0][2] > self.limits.group_bytes
+            )
+        ):
+            publication = self._events.popleft()
+            group.append(publication)
+            count += len(publication[1].events)
+            size += publication[2]
+        self._event_count -= count
+        self._event_bytes -= size
+        return group
+
+    def _take(self, group: Sequence[tuple[Session, Publish, int]], said: list[Say]) -> None:
+        begun = time.perf_counter()
+        self._carry(self._node.take([(session, request) for session, request, _ in group], time.time()), said)
+        took_s = time.perf_counter() - begun
+        self.figures.match_seconds.observe(took_s)
+        self.figures.group_events.observe(sum(len(request.events) for _, request, _ in group))
+        share = self.catch_up_share
+        self._catch_up_credit_s = min(1.0, max(self._catch_up_credit_s, 0.0) + took_s * share / max(1e-9, 1 - share))
+
+    def _carry(self, outputs: Sequence[Output], said: list[Say]) -> None:
+        """Hand what the node wants done to whoever does it."""
+        for output in outputs:
+            if isinstance(output, Say):
+                said.append(output)
+            elif isinstance(output, Append):
+                self._taken.append((output.block.last, time.perf_counter()))
+                self._blocks.put(output.block)
+            elif isinstance(output, Keep):
+                self._changes.put(output)
+            else:
+                self._reads.put(output)
+
+    def _say(self, said: Sequence[Say]) -> None:
+        """Hand answers to the loop, all of a session together."""
+        if not said:
+            return
+        by_session: dict[int, list[Answer]] = {}
+        for each in said:
+            by_session.setdefault(each.session, []).append(each.answer)
+            if isinstance(each.answer, Deliveries):
+                self.figures.deliveries["sent"] += len(each.answer.items)
+        self._loop.call_soon_threadsafe(self._spread, by_session)
+
+    def _spread(self, by_session: dict[int, list[Answer]]) -> None:
+        for number, answers in by_session.items():
+            listener = self._listeners.get(number)
+            if listener is not None:
+                listener(answers)
+
+    def _measure(self, now: float) -> None:
+        """Write down, now and then, what can only be counted."""
+        if now - self._gauges_at < GAUGES_EVERY_S:
+            return
+        self._gauges_at = now
+        figures, node = self.figures, self._node
+        states = {"live": 0, "behind": 0, "far": 0}
+        waiting = subscriptions = 0
+        for subscriber in node.roster:
+            states[subscriber.state] += 1
+            waiting += subscriber.deliveries.queue_count
+            subscriptions += len(subscriber.subscriptions)
+        figures.subscribers.update({state: count - figures.subscribers[state] for state, count in states.items()})
+        figures.behind_events, figures.subscriptions = waiting, subscriptions
+        figures.events_taken["all"] = node.counts["taken"]
+        figures.events_known = node.counts["known"]
+        figures.events_refused["all"] = node.counts["refused"]
+        for state in ("again", "done", "dead", "lost"):
+            figures.deliveries[state] = node.dispatcher.counts[state]
+        figures.log_first, figures.log_head, figures.ready = self.first, self.head, int(self.is_ready)
+
+    # -- The disks' threads
+
+    def _write_log(self) -> None:
+        while (item := self._blocks.get()) is not None:
+            blocks = []
+            while not callable(item):
+                assert item is not None
+                blocks.append(item)
+                if self._blocks.empty() or len(blocks) >= 64:
+                    item = None
+                    break
+                item = self._blocks.get()
+                if item is None:
+                    self._blocks.put(None)
+                    break
+            if blocks:
+                self._append(blocks)
+            if callable(item):
+                item()
+
+    def _append(self, blocks: Sequence[Block]) -> None:
+        begun = time.perf_counter()
+        try:
+            written = self._log.append(blocks)
+        except StorageFullError as full:
+            self.is_full = True
+            for block in blocks:
+                self._post(lambda now, block=block, full=full: self._not_written(block, full, now))  # type: ignore[misc]
+            return
+        self.is_full = False
+        self.figures.disk_seconds.observe(time.perf_counter() - begun)
+        if self._log.is_shared:
+            for block in written:
+                self._post(lambda now, block=block: self._appended(block))  # type: ignore[misc]
+        else:
+            last = written[-1].last
+            self._post(lambda now: self._on_disk(last, now))
+
+    def _on_disk(self, last: int, now: float) -> list[Output]:
+        outputs = self._node.on_disk(last, now)
+        while self._taken and self._taken[0][0] <= last:
+            _, taken = self._taken.popleft()
+            self.figures.publish_to_deliver_seconds.observe(time.perf_counter() - taken)
+        return outputs
+
+    def _appended(self, block: Block) -> list[Output]:
+        self._taken.popleft()
+        return self._node.appended(block)
+
+    def _not_written(self, block: Block, error: StorageFullError, now: float) -> list[Output]:
+        self._taken.remove(next(each for each in self._taken if each[0] == block.last))
+        return self._node.not_written(block, error, now)
+
+    def _write_state(self) -> None:
+        while (item := self._changes.get()) is not None:
+            keeps = [item]
+            while not self._changes.empty():
+                following = self._changes.get()
+                if following is None:
+                    self._changes.put(None)
+                    break
+                keeps.append(following)
+            changes = [change for keep in keeps for change in keep.changes]
+            while True:
+                try:
+                    self._state.write(changes, is_urgent=any(keep.is_urgent for keep in keeps))
+                    break
+                except StorageFullError:  # nothing may be forgotten: it waits for room
+                    self.is_full = True
+                    time.sleep(0.5)
+            last = keeps[-1].number
+            self._post(lambda now, last=last: self._node.kept(last))  # type: ignore[misc]
+
+    def _read_log(self) -> None:
+        while (read := self._reads.get()) is not None:
+            blocks: list[Block] = []
+            count, through = 0, read.last
+            for block in self._log.read(read.first, read.last):
+                blocks.append(block)
+                count += len(block.events)
+                if count >= WINDOW:
+                    through = block.last
+                    break
+            first = self._log.first
+            self._post(
+                lambda now, found=(blocks, through, first): self._node.was_read(*found, now)  # type: ignore[misc]
+            )
+
+    def _follow(self) -> None:
+        """Take what others write to a shared log."""
+        log: Any = self._log
+        while not self._is_stopping:
+            blocks = log.next_blocks(timeout_s=0.2)
+            if blocks:
+                self._post(lambda now, blocks=blocks: self._node.follow(blocks, now))  # type: ignore[misc]
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do a thread's work; what goes wrong there is the end of this process, and is said."""
+        try:
+            work()
+        except Exception as error:
+            _LOGGER.exception("the broker cannot go on")
+            failure = error if isinstance(error, ServiceError) else LogError(f"{type(error).__name__}: {error}")
+            self.failure = self.failure or failure
+            for queue in (self._blocks, self._changes, self._reads):
+                queue.put(None)
+            with self._awake:
+                self._awake.notify()
+            self._loop.call_soon_threadsafe(self._on_failure, failure)
