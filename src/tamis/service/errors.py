@@ -120,6 +120,12 @@ class LogError(ServiceError):
     title = "The log cannot be used"
 
 
+class FolderInUseError(LogError):
+    """Another process uses the folder of the log."""
+
+    title = "The folder is in use"
+
+
 class DamagedLogError(LogError):
     """A block of the log does not have the checksum that it was written with."""
 

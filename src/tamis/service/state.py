@@ -1,0 +1,320 @@
+"""What must survive a restart, besides events? The state: one SQLite database of small rows.
+
+The node names what changes (`changes`), one thread writes it here, many changes a transaction. Some of it somebody
+waits for (a subscription, a token): it is on disk when `write` returns. Floors are not: losing the newest of them costs
+deliveries that come again, nothing else, so their transactions do not wait for the disk. Both kinds go through one
+connection, and the write-ahead log keeps their order: an urgent transaction forces all before it too.
+
+    meta            format, epoch of the log, name of the broker
+    subscribers     who is remembered, and how each is served
+    floors          what is done
+    subscriptions   versions of subscriptions
+    replays         who wants the past
+    dead            dead letters
+    tokens          digests of tokens, never the tokens
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tamis.service.changes import (
+    Buried,
+    Exhumed,
+    FloorKept,
+    ReplayGone,
+    ReplayKept,
+    Stored,
+    SubscriberGone,
+    SubscriberKept,
+    SubscriptionGone,
+    SubscriptionKept,
+)  # fmt: skip
+from tamis.service.errors import LogError, StorageFullError
+from tamis.service.log.segments import is_full
+from tamis.service.positions import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tamis.service.changes import Change
+
+FORMAT = 1
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE subscribers (name TEXT PRIMARY KEY, owner TEXT NOT NULL, wait_s REAL NOT NULL, attempts INTEGER NOT NULL,
+    is_ordered INTEGER NOT NULL, forget_after_s REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE floors (name TEXT PRIMARY KEY, head INTEGER NOT NULL, event INTEGER NOT NULL, islands BLOB NOT NULL,
+    seen_us INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE subscriptions (subscriber TEXT, key TEXT, number INTEGER, text TEXT NOT NULL, effective TEXT NOT NULL,
+    since INTEGER NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (subscriber, key, number)) WITHOUT ROWID;
+CREATE TABLE replays (subscriber TEXT, key TEXT, number INTEGER, first INTEGER NOT NULL, since INTEGER NOT NULL,
+    PRIMARY KEY (subscriber, key, number)) WITHOUT ROWID;
+CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT NULL, body BLOB NOT NULL,
+    reason TEXT NOT NULL, attempts INTEGER NOT NULL, at_us INTEGER NOT NULL, PRIMARY KEY (subscriber, head, event));
+CREATE TABLE tokens (digest BLOB PRIMARY KEY, principal TEXT NOT NULL, roles BLOB NOT NULL, ends_us INTEGER NOT NULL,
+    created_us INTEGER NOT NULL) WITHOUT ROWID;
+"""
+MIGRATIONS: dict[int, str] = {}
+"""By the format before: the statements that make the next one of it."""
+
+
+class Token(NamedTuple):
+    """Who may come in with a token, as long as it is valid."""
+
+    digest: bytes
+    """SHA-256 of the token."""
+    principal: str
+    roles: tuple[str, ...]
+    ends_us: int
+    """When it stops to be valid, in microseconds since 1970; 0 is never."""
+    created_us: int
+
+
+class State:
+    """The small rows that a broker keeps; `:memory:` is a path too.
+
+    >>> state = State(":memory:", epoch="k3f9", name="north")
+    >>> state.write([SubscriberKept("ann", "ann", 30.0, 0, False, 0.0)], is_urgent=True)
+    >>> state.load().subscribers[0].name
+    'ann'
+    """
+
+    def __init__(self, path: str | Path, epoch: str = "", name: str = "") -> None:
+        """Open the state that belongs to the log named `epoch`; make it if it is not there.
+
+        Who only looks after tokens need not know the epoch. A state that has none yet takes the first that is named.
+        """
+        self._path = path
+        self._lock = RLock()
+        if str(path) != ":memory:":
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            self._open(epoch, name)
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise LogError(
+                f"{path} cannot be read: {error}", "the state of a broker; restore it from a backup"
+            ) from None
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _open(self, epoch: str, name: str) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        is_new = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if is_new:
+            with _Transaction(self._connection):
+                for statement in _TABLES.split(";"):
+                    self._connection.execute(statement)
+                rows = (("format", str(FORMAT)), ("epoch", epoch), ("name", name))
+                self._connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+        found = dict(self._connection.execute("SELECT name, value FROM meta"))
+        self._migrate(int(found.get("format", "0")))
+        if epoch and not found.get("epoch"):
+            with _Transaction(self._connection):
+                self._connection.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
+                self._connection.execute("UPDATE meta SET value = ? WHERE name = 'name'", (name,))
+            found |= {"epoch": epoch, "name": name}
+        if epoch and found.get("epoch") != epoch:
+            raise LogError(
+                f"{self._path} belongs to the log {found.get('epoch')}, and not to {epoch}",
+                "the state and the log of one broker; restore both from one backup",
+            )
+        self.name: str = found.get("name", "")
+        self.epoch: str = found.get("epoch", "")
+
+    def _migrate(self, found: int) -> None:
+        while found in MIGRATIONS and found < FORMAT:
+            with _Transaction(self._connection):
+                for statement in MIGRATIONS[found].split(";"):
+                    self._connection.execute(statement)
+                found += 1
+                self._connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(found),))
+        if found != FORMAT:
+            age = "a newer" if found > FORMAT else "an unknown older"
+            raise LogError(f"{self._path} was written by {age} version: format {found}", f"format {FORMAT}")
+
+    # -- What the node keeps
+
+    def load(self) -> Stored:
+        """Return everything that was kept; of dead letters, how many each subscriber has."""
+        with self._lock:
+            ask = self._connection.execute
+            return Stored(
+                subscribers=tuple(
+                    SubscriberKept(name, owner, wait_s, attempts, bool(is_ordered), forget_after_s)
+                    for name, owner, wait_s, attempts, is_ordered, forget_after_s in ask(
+                        "SELECT * FROM subscribers ORDER BY name"
+                    )
+                ),
+                floors=tuple(
+                    FloorKept(name, Position(head, event), _positions(islands), seen_us)
+                    for name, head, event, islands, seen_us in ask("SELECT * FROM floors ORDER BY name")
+                ),
+                subscriptions=tuple(
+                    SubscriptionKept(*row)
+                    for row in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
+                ),
+                replays=tuple(
+                    ReplayKept(*row) for row in ask("SELECT * FROM replays ORDER BY subscriber, key, number")
+                ),
+                dead_counts=tuple(ask("SELECT subscriber, count(*) FROM dead GROUP BY subscriber ORDER BY subscriber")),
+            )
+
+    def write(self, changes: Iterable[Change], is_urgent: bool) -> None:
+        """Apply changes, in their order, all of them or none. Urgent ones are on disk when this returns."""
+        with self._lock:
+            self._write(lambda: [_APPLY[type(change)](self._connection, change) for change in changes], is_urgent)
+
+    def dead(self, subscriber: str) -> list[Buried]:
+        """Return the dead letters of a subscriber, in the order of their positions."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT head, event, keys, body, reason, attempts, at_us FROM dead WHERE subscriber = ? "
+                "ORDER BY head, event",
+                (subscriber,),
+            )
+            return [
+                Buried(subscriber, Position(head, event), _texts(keys), body, reason, attempts, at_us)
+                for head, event, keys, body, reason, attempts, at_us in rows
+            ]
+
+    # -- Tokens
+
+    def add_token(self, token: Token) -> None:
+        """Keep a token's digest, on disk when this returns; one that is there is replaced."""
+        row = (token.digest, token.principal, _packed(token.roles), token.ends_us, token.created_us)
+        with self._lock:
+            self._write(lambda: self._connection.execute("REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", row), True)
+
+    def tokens(self) -> list[Token]:
+        """Return all tokens, the oldest first."""
+        with self._lock:
+            rows = self._connection.execute("SELECT * FROM tokens ORDER BY created_us, digest")
+            return [Token(digest, principal, _texts(roles), *times) for digest, principal, roles, *times in rows]
+
+    def remove_token(self, digest: bytes) -> bool:
+        """Forget a token; return whether it was there."""
+        with self._lock:
+            before = self._connection.total_changes
+            self._write(lambda: self._connection.execute("DELETE FROM tokens WHERE digest = ?", (digest,)), True)
+            return self._connection.total_changes > before
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _write(self, apply: Callable[[], object], is_urgent: bool) -> None:
+        # The setting counts for the commit at the end of the next transaction; between transactions it may change.
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_urgent else 'NORMAL'}")
+        try:
+            with _Transaction(self._connection):
+                apply()
+        except (sqlite3.Error, OSError) as error:
+            if is_full(error):
+                raise StorageFullError(f"there is no room for {self._path}", "free space on its disk") from None
+            raise LogError(f"{self._path} cannot be written to: {error}", "a disk that works") from error
+
+
+class _Transaction:
+    """All of what is done in it, or nothing."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        try:
+            if kind is None:
+                self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+
+# -- How each change is applied
+
+
+def _keep_subscriber(connection: sqlite3.Connection, change: SubscriberKept) -> None:
+    connection.execute("REPLACE INTO subscribers VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(change))
+
+
+def _forget_subscriber(connection: sqlite3.Connection, change: SubscriberGone) -> None:
+    for table, column in _OF_SUBSCRIBERS:
+        connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (change.name,))
+
+
+def _keep_floor(connection: sqlite3.Connection, change: FloorKept) -> None:
+    row = (change.name, *change.floor, _packed(change.islands), change.seen_us)
+    connection.execute("REPLACE INTO floors VALUES (?, ?, ?, ?, ?)", row)
+
+
+def _keep_subscription(connection: sqlite3.Connection, change: SubscriptionKept) -> None:
+    connection.execute("REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(change))
+
+
+def _forget_subscription(connection: sqlite3.Connection, change: SubscriptionGone) -> None:
+    connection.execute(
+        "DELETE FROM subscriptions WHERE subscriber = ? AND key = ? AND number = ?", msgspec.structs.astuple(change)
+    )
+
+
+def _keep_replay(connection: sqlite3.Connection, change: ReplayKept) -> None:
+    connection.execute("REPLACE INTO replays VALUES (?, ?, ?, ?, ?)", msgspec.structs.astuple(change))
+
+
+def _forget_replay(connection: sqlite3.Connection, change: ReplayGone) -> None:
+    connection.execute(
+        "DELETE FROM replays WHERE subscriber = ? AND key = ? AND number = ?", msgspec.structs.astuple(change)
+    )
+
+
+def _bury(connection: sqlite3.Connection, change: Buried) -> None:
+    row = (change.subscriber, *change.position, _packed(change.keys), *msgspec.structs.astuple(change)[3:])
+    connection.execute("REPLACE INTO dead VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _exhume(connection: sqlite3.Connection, change: Exhumed) -> None:
+    connection.execute(
+        "DELETE FROM dead WHERE subscriber = ? AND head = ? AND event = ?", (change.subscriber, *change.position)
+    )
+
+
+_OF_SUBSCRIBERS = (
+    ("subscribers", "name"), ("floors", "name"), ("subscriptions", "subscriber"), ("replays", "subscriber"),
+    ("dead", "subscriber"),
+)  # fmt: skip
+_APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
+    SubscriberKept: _keep_subscriber,
+    SubscriberGone: _forget_subscriber,
+    FloorKept: _keep_floor,
+    SubscriptionKept: _keep_subscription,
+    SubscriptionGone: _forget_subscription,
+    ReplayKept: _keep_replay,
+    ReplayGone: _forget_replay,
+    Buried: _bury,
+    Exhumed: _exhume,
+}
+
+
+def _packed(values: tuple[object, ...]) -> bytes:
+    return msgspec.msgpack.encode(values)
+
+
+def _positions(packed: bytes) -> tuple[Position, ...]:
+    return msgspec.msgpack.decode(packed, type=tuple[Position, ...])
+
+
+def _texts(packed: bytes) -> tuple[str, ...]:
+    return msgspec.msgpack.decode(packed, type=tuple[str, ...])
