@@ -52,7 +52,8 @@ CREATE TABLE subscribers (name TEXT PRIMARY KEY, owner TEXT NOT NULL, wait_s REA
 CREATE TABLE floors (name TEXT PRIMARY KEY, head INTEGER NOT NULL, event INTEGER NOT NULL, islands BLOB NOT NULL,
     seen_us INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE subscriptions (subscriber TEXT, key TEXT, number INTEGER, text TEXT NOT NULL, effective TEXT NOT NULL,
-    since INTEGER NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (subscriber, key, number)) WITHOUT ROWID;
+    since INTEGER NOT NULL, until INTEGER NOT NULL, made_by TEXT NOT NULL, roles BLOB NOT NULL,
+    is_admin INTEGER NOT NULL, PRIMARY KEY (subscriber, key, number)) WITHOUT ROWID;
 CREATE TABLE replays (subscriber TEXT, key TEXT, number INTEGER, first INTEGER NOT NULL, since INTEGER NOT NULL,
     PRIMARY KEY (subscriber, key, number)) WITHOUT ROWID;
 CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT NULL, body BLOB NOT NULL,
@@ -160,7 +161,7 @@ class State:
                     for name, head, event, islands, seen_us in ask("SELECT * FROM floors ORDER BY name")
                 ),
                 subscriptions=tuple(
-                    SubscriptionKept(*row)
+                    SubscriptionKept(*row[:8], _texts(row[8]), bool(row[9]))
                     for row in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
                 ),
                 replays=tuple(
@@ -261,7 +262,9 @@ def _keep_floor(connection: sqlite3.Connection, change: FloorKept) -> None:
 
 
 def _keep_subscription(connection: sqlite3.Connection, change: SubscriptionKept) -> None:
-    connection.execute("REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(change))
+    *texts, roles, is_admin = msgspec.structs.astuple(change)
+    row = (*texts, _packed(roles), is_admin)
+    connection.execute("REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _forget_subscription(connection: sqlite3.Connection, change: SubscriptionGone) -> None:

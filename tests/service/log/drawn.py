@@ -9,7 +9,7 @@ from tamis.service.log.base import Block
 CONTENTS = st.lists(
     st.tuples(
         st.integers(0, 3),  # how much later than the block before
-        st.lists(st.tuples(st.binary(max_size=12) | st.just(b"x" * 5000), st.integers(0, 255)), min_size=1, max_size=5),
+        st.lists(st.tuples(st.binary(max_size=12) | st.just(b"x" * 5000), st.integers(0, 127)), min_size=1, max_size=5),
     ),
     max_size=4,
 )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 FROM_CLIENT = 0
+VOID = 128
+"""A flag of a position that was given to no event. A log may write such blocks for itself; nobody reads them."""
 PLAIN = 1
 """A flag of an event that came as a plain JSON object, not as a CloudEvent."""
 

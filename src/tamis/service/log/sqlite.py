@@ -27,7 +27,7 @@ from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from tamis.service.errors import DamagedLogError, LogError, SettingsError, StorageFullError
-from tamis.service.log.base import Block, Extent, Gap
+from tamis.service.log.base import VOID, Block, Extent, Gap
 from tamis.service.log.blocks import Record, record_of
 from tamis.service.log.folder_lock import FolderLock
 from tamis.service.log.segments import (
@@ -145,7 +145,7 @@ class SqliteLog:
             end = min(last, segment.last)
             while position <= end:
                 blocks = segment.fetch(position, end)
-                yield from blocks
+                yield from (block for block in blocks if not block.flags[0] & VOID)
                 if not blocks:  # what is left is a gap, or was dropped
                     break
                 position = blocks[-1].last + 1
@@ -182,11 +182,15 @@ class SqliteLog:
             if self._failure is not None:
                 raise self._failure
             position, time_us = self.last + 1, self._last_time_us
+            tiles = []
             for block in blocks:
-                assert block.first == position, f"position {block.first} does not follow {position - 1}"
+                assert block.first >= position, f"position {block.first} does not follow {position - 1}"
                 assert block.time_us >= time_us, "time does not go backwards"
+                if block.first > position:  # nothing may be missing, so what is left out on purpose is said
+                    tiles.append(_void(position, block.first - position, block.time_us))
+                tiles.append(block)
                 position, time_us = block.last + 1, block.time_us
-            records = [record_of(block) for block in blocks]
+            records = [record_of(block) for block in tiles]
             try:
                 self._prepare(blocks)
                 if len(records) == 1:
@@ -352,3 +356,8 @@ class SqliteLog:
                     self._failure = LogError(f"the disk of {self._folder} does not take events: {error}")
                 finally:
                     os.close(descriptor)
+
+
+def _void(first: int, count: int, time_us: int) -> Block:
+    """Return a block that fills positions which were given to no event."""
+    return Block(first, time_us, (b"",) * count, bytes((VOID,)) * count)
