@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tamis.errors import EventError
+from tamis.service import event_keys
 from tamis.service.catching_up import WINDOW, Window, lowest_event, skipped
 from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import ForbiddenError, MisfitError, ServiceError, StorageFullError
@@ -86,6 +87,10 @@ class NodeLimits(msgspec.Struct, frozen=True):
     queue_bytes: int = 1_000_000
     recent_bytes: int = 64_000_000
     """Of the latest events, kept in memory."""
+    keys: int = event_keys.MOST
+    """Events by which a repeated one is recognised, at least."""
+    keys_s: float = event_keys.LEAST_S
+    """For how long it is, at least."""
 
 
 class LogFacts(msgspec.Struct, frozen=True):
@@ -120,7 +125,7 @@ class Node:
         """The highest position that was given to an event, or that the state speaks of."""
         self.first = log.first
         self.gate = Gate(logged=log.last)
-        self.keys = EventKeys()
+        self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
         self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
@@ -166,6 +171,11 @@ class Node:
             else:
                 new[key] = position
         self.keys.remember(new.items(), block.time_us)
+
+    def warm(self) -> None:
+        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled."""
+        for size in (1, 64, 512):
+            self._interest.hits([{"id": str(number)} for number in range(size)], set())
 
     @property
     def needed(self) -> int:

@@ -1,0 +1,238 @@
+"""How is a broker started, changed while it runs, and stopped? The service: everything put together.
+
+Start: settings, log, state, node, kernels warmed, threads, sockets; then it is ready. A reload takes roles, limits and
+certificates without touching a connection. Stop: no new connections, a goodbye on those that last, everything that was
+taken on disk, how far everybody has come kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tamis.routing import Broker
+from tamis.service.cloud_events import record_of
+from tamis.service.core_thread import Core
+from tamis.service.errors import ServiceError
+from tamis.service.figures import Figures
+from tamis.service.http.server import HttpServer
+from tamis.service.log.memory import MemoryLog
+from tamis.service.log.retention import Retention
+from tamis.service.log.sqlite import SqliteLog
+from tamis.service.node import LogFacts, Node, NodeLimits
+from tamis.service.permissions import Permissions
+from tamis.service.principals import Authenticator
+from tamis.service.quotas import Quotas
+from tamis.service.settings import differences
+from tamis.service.state import State
+from tamis.service.tls import TlsDoor
+from tamis.service.tokens import Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.service.log.base import EventLog
+    from tamis.service.settings import Differences, LimitSettings, Settings
+
+IN_MEMORY = ":memory:"
+"""The data folder of a broker that forgets everything at its end."""
+FAILED = 70
+"""The exit code of a broker whose disk has failed (EX_SOFTWARE)."""
+RETENTION_EVERY_S = 60.0
+LAG_EVERY_S = 0.5
+_LOGGER = logging.getLogger("tamis.service")
+
+
+class Service:
+    """A broker on real sockets.
+
+    `read_settings` is asked again at a reload.
+    """
+
+    def __init__(self, settings: Settings, read_settings: Callable[[], Settings] | None = None) -> None:
+        self.settings = settings
+        self._read_settings = read_settings or (lambda: self.settings)
+        self.figures = Figures()
+        self.first_token: str | None = None
+        """The token of an admin, at the first start with roles; nobody can see it again."""
+        self.failure: ServiceError | None = None
+        self.failed = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where the broker listens."""
+        return self.http.addresses
+
+    # -- Start
+
+    async def start(self) -> None:
+        """Start everything; the broker is ready when this returns."""
+        settings = self.settings
+        with contextlib.ExitStack() as undo:
+            self.log = await asyncio.to_thread(_opened_log, settings)
+            undo.callback(self.log.close)
+            folder = Path(settings.data)
+            in_memory = settings.data == IN_MEMORY
+            self.state = State(IN_MEMORY if in_memory else folder / "state.db", self.log.epoch, settings.name)
+            undo.callback(self.state.close)
+            self.tokens = Tokens(IN_MEMORY if in_memory else folder / "tokens.db")
+            undo.callback(self.tokens.close)
+            if settings.roles:
+                self.first_token = self.tokens.create_first()
+            self.permissions = Permissions(settings.roles, settings.event_schema())
+            node = await asyncio.to_thread(self._made_node)
+            self.core = Core(
+                node, self.log, self.state, self.figures, settings.limits,
+                catch_up_share=settings.catch_up.share, on_failure=self._fail,
+            )  # fmt: skip
+            self.authenticator = Authenticator(settings, self.tokens)
+            self.quotas = Quotas(settings.limits)
+            self._doors = [None if each.tls is None else TlsDoor(each.tls) for each in settings.listeners]
+            self.http = HttpServer(
+                self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload
+            )
+            self.core.start()
+            await self.http.start([None if door is None else door.context for door in self._doors])
+            undo.pop_all()
+        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag())]
+        gc.collect()
+        gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
+        gc.set_threshold(50_000, 20, 1_000)
+
+    def _made_node(self) -> Node:
+        settings, log = self.settings, self.log
+        schema = settings.event_schema()
+        broker = Broker(settings.name, settings.strategy, schema=schema)
+        facts = LogFacts(log.first, log.last, log.last_time_us, log.is_shared, not settings.log.sync, log.gaps())
+        node = Node(
+            broker, self.permissions, record_of, self.state.load(), facts,
+            now=time.time(), schema=schema, limits=_node_limits(settings.limits),
+        )  # fmt: skip
+        node.remember(log.read(max(log.first, log.last - settings.limits.keys), log.last))
+        node.warm()
+        return node
+
+    # -- While it runs
+
+    async def reload(self) -> Differences:
+        """Read the settings again and take what can change; return what has changed, and what waits for a start."""
+        settings = await asyncio.to_thread(self._read_settings)
+        changed = differences(self.settings, settings)
+        permissions = Permissions(settings.roles, self.settings.event_schema())
+        for door, listener in zip(self._doors, settings.listeners, strict=False):
+            if door is not None and listener.tls is not None:
+                door.reload(listener.tls)
+        self.settings, self.permissions = settings, permissions
+        self.authenticator.reload(settings)
+        self.quotas.change(settings.limits)
+        self.http.front.renew(settings, permissions)
+        self.core.limits, self.core.catch_up_share = settings.limits, settings.catch_up.share
+        self.core.permit(permissions)
+        logging.getLogger("tamis").setLevel(settings.logging.level.upper())
+        if changed.at_start:
+            _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))
+        return changed
+
+    async def _retain(self) -> None:
+        """Drop what is old, now and then."""
+        while True:
+            await asyncio.sleep(RETENTION_EVERY_S)
+            await asyncio.to_thread(self._drop_old)
+
+    def _drop_old(self) -> None:
+        keep = self.settings.log.keep
+        retention = Retention(keep.age_s, keep.size_bytes, float(self.settings.log.hold))
+        before = retention.drop_before(self.log.extents(), time.time_ns() // 1_000, self.core.needed())
+        if before > self.log.first:
+            self.core.drop(before)
+
+    async def _measure_lag(self) -> None:
+        while True:
+            begun = time.perf_counter()
+            await asyncio.sleep(LAG_EVERY_S)
+            self.figures.loop_lag_seconds.observe(max(0.0, time.perf_counter() - begun - LAG_EVERY_S))
+
+    def _fail(self, error: ServiceError) -> None:
+        self.failure = self.failure or error
+        self.failed.set()
+
+    # -- Stop
+
+    async def stop(self) -> None:
+        """Stop; nothing that was acknowledged is lost, and nothing that was taken is left unwritten."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.http.stop()
+        await self.core.stop()
+        self.log.close()
+        self.state.close()
+        self.tokens.close()
+
+
+def _opened_log(settings: Settings) -> EventLog:
+    log = settings.log
+    if settings.data == IN_MEMORY:
+        return MemoryLog()
+    if log.jetstream is not None:
+        from tamis.service.log.jetstream import JetStreamLog  # whose library is in an extra
+
+        return JetStreamLog(log.jetstream.url, log.jetstream.stream, replicas=log.jetstream.replicas)
+    return SqliteLog(
+        Path(settings.data) / "log", sync_s=float(log.sync), segment_bytes=log.segment_bytes,
+        segment_s=float(log.segment_age), check=log.check,
+    )  # fmt: skip
+
+
+def _node_limits(limits: LimitSettings) -> NodeLimits:
+    return NodeLimits(
+        subscriptions=limits.subscriptions, queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
+        recent_bytes=limits.ring_bytes, keys=limits.keys, keys_s=float(limits.keys_age),
+    )  # fmt: skip
+
+
+async def serve(
+    settings: Settings,
+    read_settings: Callable[[], Settings] | None = None,
+    on_ready: Callable[[Service], None] = lambda service: None,
+) -> int:
+    """Run a broker until it is told to stop (SIGINT, SIGTERM) or fails; return the exit code. SIGHUP is a reload."""
+    service = Service(settings, read_settings)
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    await service.start()
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        task = asyncio.create_task(_reloaded(service))
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, reload)
+    on_ready(service)
+    ends = [asyncio.create_task(event.wait()) for event in (stopping, service.failed)]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    for end in ends:
+        end.cancel()
+    await service.stop()
+    if service.failure is not None:
+        _LOGGER.error("the broker has stopped: %s", service.failure)
+        return FAILED
+    return 0
+
+
+async def _reloaded(service: Service) -> None:
+    try:
+        changed = await service.reload()
+        _LOGGER.info("reloaded: %s", ", ".join(changed.at_once) or "nothing has changed")
+    except ServiceError as error:
+        _LOGGER.error("not reloaded, everything stays as it was: %s", error)
