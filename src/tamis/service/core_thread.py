@@ -5,9 +5,10 @@
                             ──ranges──▶ log reader ──blocks─────▶ core
 
 The core has two lanes: control (subscriptions, acknowledgements, what the disks say) comes first, then events. Of the
-events it takes all that wait, up to a limit, as one group: groups form by themselves under load, and a lone event waits for
-nobody. What is to be said is collected and handed to the loop once a round, so that a connection writes once for many
-events. When nothing else is to be done, those who are behind catch up; while events come in, they get a share of the time.
+events it takes all that wait, up to a limit, as one group: groups form by themselves under load, and a lone event waits
+for nobody. What is to be said is collected and handed to the loop once a round, so that a connection writes once for
+many events. When nothing else is to be done, those who are behind catch up; while events come in, they get a share of
+the time.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class Core:
         self._numbers = itertools.count(1)
         self._listeners: dict[int, Callable[[list[Answer]], None]] = {}
         self._awake = threading.Condition()
-        self._control: deque[Callable[[float], list[Output]]] = deque()
+        self._control: deque[tuple[Callable[..., Sequence[Output]], tuple[Any, ...]]] = deque()
+        """What the node is to do: a function, and its arguments before the time."""
         self._events: deque[tuple[Session, Publish, int]] = deque()
         self._event_count = self._event_bytes = 0
         self._blocks: SimpleQueue[Block | Callable[[], None] | None] = SimpleQueue()
@@ -151,7 +153,7 @@ class Core:
         if not isinstance(request, Publish):
             if len(self._control) >= MOST_CONTROL:
                 raise OverloadedError("too many requests wait", "another try later", 1.0)
-            self._post(lambda now: self._node.hear(request, session, now))
+            self._post(self._node.hear, request, session)
             return
         size = sum(len(event.body) for event in request.events)
         with self._awake:
@@ -170,7 +172,7 @@ class Core:
     def close(self, session: Session) -> None:
         """End a session; its listener is not called again."""
         if self._listeners.pop(session.number, None) is not None:
-            self._post(lambda now: self._node.hear(Close(), session, now))
+            self._post(self._node.hear, Close(), session)
 
     async def ask(self, principal: Principal, request: Request) -> Answer:
         """Ask once, and wait for the answer; raise the error if the node refuses."""
@@ -207,7 +209,7 @@ class Core:
 
     def permit(self, permissions: Permissions) -> None:
         """Take other permissions."""
-        self._post(lambda now: self._node.permit(permissions, now))
+        self._post(self._node.permit, permissions)
 
     def needed(self) -> int:
         """Return the lowest position that a durable subscriber needs; 0 if it is not known in time. This blocks."""
@@ -222,17 +224,11 @@ class Core:
 
     def drop(self, before: int) -> None:
         """Drop what is old from the log, in the thread that writes it."""
+        self._blocks.put(lambda: self._post(self._dropped, self._log.drop(before)))
 
-        def dropped() -> None:
-            first = self._log.drop(before)
-
-            def tell(now: float) -> list[Output]:
-                self._node.dropped(first)
-                return []
-
-            self._post(tell)
-
-        self._blocks.put(dropped)
+    def _dropped(self, first: int, now: float) -> list[Output]:
+        self._node.dropped(first)
+        return []
 
     async def stop(self) -> None:
         """Take nothing more, finish what was taken, keep how far everybody has come, and end the threads."""
@@ -248,9 +244,10 @@ class Core:
 
     # -- The core's thread
 
-    def _post(self, work: Callable[[float], list[Output]]) -> None:
+    def _post(self, work: Callable[..., Sequence[Output]], *arguments: Any) -> None:
+        """Let the core do something with these arguments and the time."""
         with self._awake:
-            self._control.append(work)
+            self._control.append((work, arguments))
             self._awake.notify()
 
     def _run(self) -> None:
@@ -264,8 +261,8 @@ class Core:
                 control, self._control = self._control, deque()
                 group = self._group()
             said: list[Say] = []
-            for work in control:
-                self._carry(work(time.time()), said)
+            for work, arguments in control:
+                self._carry(work(*arguments, time.time()), said)
             if group:
                 self._take(group, said)
             begun = time.perf_counter()
@@ -393,16 +390,15 @@ class Core:
         except StorageFullError as full:
             self.is_full = True
             for block in blocks:
-                self._post(lambda now, block=block, full=full: self._not_written(block, full, now))  # type: ignore[misc]
+                self._post(self._not_written, block, full)
             return
         self.is_full = False
         self.figures.disk_seconds.observe(time.perf_counter() - begun)
         if self._log.is_shared:
             for block in written:
-                self._post(lambda now, block=block: self._appended(block))  # type: ignore[misc]
+                self._post(self._appended, block)
         else:
-            last = written[-1].last
-            self._post(lambda now: self._on_disk(last, now))
+            self._post(self._on_disk, written[-1].last)
 
     def _on_disk(self, last: int, now: float) -> list[Output]:
         outputs = self._node.on_disk(last, now)
@@ -411,7 +407,7 @@ class Core:
             self.figures.publish_to_deliver_seconds.observe(time.perf_counter() - taken)
         return outputs
 
-    def _appended(self, block: Block) -> list[Output]:
+    def _appended(self, block: Block, now: float) -> list[Output]:
         self._taken.popleft()
         return self._node.appended(block)
 
@@ -436,8 +432,10 @@ class Core:
                 except StorageFullError:  # nothing may be forgotten: it waits for room
                     self.is_full = True
                     time.sleep(0.5)
-            last = keeps[-1].number
-            self._post(lambda now, last=last: self._node.kept(last))  # type: ignore[misc]
+            self._post(self._kept, keeps[-1].number)
+
+    def _kept(self, number: int, now: float) -> list[Output]:
+        return self._node.kept(number)
 
     def _read_log(self) -> None:
         while (read := self._reads.get()) is not None:
@@ -449,10 +447,7 @@ class Core:
                 if count >= WINDOW:
                     through = block.last
                     break
-            first = self._log.first
-            self._post(
-                lambda now, found=(blocks, through, first): self._node.was_read(*found, now)  # type: ignore[misc]
-            )
+            self._post(self._node.was_read, blocks, through, self._log.first)
 
     def _follow(self) -> None:
         """Take what others write to a shared log."""
@@ -460,7 +455,7 @@ class Core:
         while not self._is_stopping:
             blocks = log.next_blocks(timeout_s=0.2)
             if blocks:
-                self._post(lambda now, blocks=blocks: self._node.follow(blocks, now))  # type: ignore[misc]
+                self._post(self._node.follow, blocks)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a thread's work; what goes wrong there is the end of this process, and is said."""

@@ -95,9 +95,7 @@ class Service:
             self.authenticator = Authenticator(settings, self.tokens)
             self.quotas = Quotas(settings.limits)
             self._doors = [None if each.tls is None else TlsDoor(each.tls) for each in settings.listeners]
-            self.http = HttpServer(
-                self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload
-            )
+            self.http = HttpServer(self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload)
             self.core.start()
             await self.http.start([None if door is None else door.context for door in self._doors])
             undo.pop_all()

@@ -161,8 +161,8 @@ class State:
                     for name, head, event, islands, seen_us in ask("SELECT * FROM floors ORDER BY name")
                 ),
                 subscriptions=tuple(
-                    SubscriptionKept(*row[:8], _texts(row[8]), bool(row[9]))
-                    for row in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
+                    SubscriptionKept(*texts, roles=_texts(roles), is_admin=bool(is_admin))
+                    for *texts, roles, is_admin in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
                 ),
                 replays=tuple(
                     ReplayKept(*row) for row in ask("SELECT * FROM replays ORDER BY subscriber, key, number")
