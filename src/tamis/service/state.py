@@ -161,8 +161,7 @@ class State:
                     for name, head, event, islands, seen_us in ask("SELECT * FROM floors ORDER BY name")
                 ),
                 subscriptions=tuple(
-                    SubscriptionKept(*texts, roles=_texts(roles), is_admin=bool(is_admin))
-                    for *texts, roles, is_admin in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
+                    _subscription(*row) for row in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
                 ),
                 replays=tuple(
                     ReplayKept(*row) for row in ask("SELECT * FROM replays ORDER BY subscriber, key, number")
@@ -309,6 +308,11 @@ _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     Buried: _bury,
     Exhumed: _exhume,
 }
+
+
+def _subscription(*row: Any) -> SubscriptionKept:
+    *texts, roles, is_admin = row
+    return SubscriptionKept(*texts, _texts(roles), bool(is_admin))
 
 
 def _packed(values: tuple[object, ...]) -> bytes:
