@@ -282,7 +282,7 @@ class SqliteLog:
         """Return the segments of the folder, all whole; make the first one if there is none."""
         for path in self._folder.glob("*.db.repaired"):
             raise LogError(f"a repair of {path.stem} was interrupted", "'tamis repair' to finish it")
-        for path in self._folder.glob("*.db.new"):
+        for path in self._folder.glob("*.new"):
             discard(path)
         firsts = firsts_in(self._folder)
         if not firsts:
