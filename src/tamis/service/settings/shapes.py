@@ -16,7 +16,7 @@ from tamis.language.schema import Schema
 from tamis.service.settings.quantities import Duration, Keep, Size, Sync
 
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
-Rate: TypeAlias = Annotated[float, Meta(ge=0)]
+Rate: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Names: TypeAlias = tuple[str, ...]
 
 
