@@ -11,7 +11,7 @@ from tamis import Schema, holds, parse
 from tamis.language.expressions import And
 from tamis.service.errors import ForbiddenError
 from tamis.service.messages import Principal, Wanted
-from tamis.service.permissions import NOTHING, Permissions
+from tamis.service.permissions import EFFECTIVE_LIMITS, NOTHING, Permissions
 from tamis.service.settings import Publishing, Role
 from tests.strategies import conditions, events
 
@@ -58,6 +58,15 @@ def test_who_may_see_all_of_a_filter_may_see_each_event_of_it(roles, expression,
         assert allowed is None or holds(allowed, event)
     if allowed is not None:
         assert permissions.may_see(principal, [And((expression, allowed))])
+
+
+def test_the_largest_filters_can_be_kept_as_a_text_after_they_were_restricted():
+    deep = "NOT " * 240 + "(" * 9 + "sold" + ")" * 9
+    long = " OR ".join(f"x = {number}" for number in range(5_000))
+    for text in (deep, long):
+        permissions = Permissions({"shop": Role(receive=text), "more": Role(receive="y = 1")})
+        effective = permissions.effective(Principal("ann", ("shop", "more")), wanted(text))
+        assert parse(str(effective), limits=EFFECTIVE_LIMITS) == effective
 
 
 def test_a_refusal_shows_an_event_that_may_not_be_seen():

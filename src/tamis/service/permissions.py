@@ -17,6 +17,7 @@ import msgspec
 
 from tamis.language.builder import any_of
 from tamis.language.expressions import And, Expression, Literal
+from tamis.language.limits import Limits
 from tamis.language.meaning import holds
 from tamis.language.parser import parse
 from tamis.relations import covers, example
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 NOTHING = Literal(False)
 EVERYTHING = Literal(True)
+EFFECTIVE_LIMITS = Limits(text_length=10_000_000, depth=1_000, nodes=1_000_000, list_length=10_000_000)
+"""For reading what `effective` returned and somebody kept as a text; both parts were within their limits before."""
 OWN = "tamis/"
 """How the names of the broker's own subscribers begin; nobody else may use them."""
 

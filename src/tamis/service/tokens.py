@@ -73,6 +73,12 @@ class Tokens:
         self._version = -1
         self._tokens: dict[str, Token] = {}
 
+    @classmethod
+    def in_folder(cls, folder: Path | str) -> Tokens:
+        """Return the tokens in the data folder of a broker, which is made if it is not there."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return cls(Path(folder) / "tokens.db")
+
     def create(self, principal: str, roles: tuple[str, ...] = (), ends: float | None = None) -> str:
         """Make a token and return it: this is the only time that anybody sees it."""
         if not _PRINCIPAL.fullmatch(principal):
