@@ -128,7 +128,7 @@ class _Ticket(NamedTuple):
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names in a certificate: its alternative names; the common name only if there is none (RFC 6125, 6.4.4)."""
+    """Yield the names in a certificate: alternative names; the common name only without them (RFC 6125, 6.4.4)."""
     alternatives = [name for kind, name in certificate.get("subjectAltName", ()) if kind in ("DNS", "URI", "email")]
     if alternatives:
         yield from alternatives
