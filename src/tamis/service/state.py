@@ -312,7 +312,7 @@ _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
 
 def _subscription(*row: Any) -> SubscriptionKept:
     *texts, roles, is_admin = row
-    return SubscriptionKept(*texts, _texts(roles), bool(is_admin))
+    return SubscriptionKept(*(*texts, _texts(roles), bool(is_admin)))
 
 
 def _packed(values: tuple[object, ...]) -> bytes:
