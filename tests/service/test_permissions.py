@@ -228,3 +228,5 @@ def test_a_name_with_a_slash_has_no_subscribers_below_it():
     certificate = Principal("spiffe://a", ("shop",))
     assert EUROPE.may_use(certificate, "spiffe://a", None)
     assert not EUROPE.may_use(certificate, "spiffe://a/b", None)
+    assert EUROPE.may_use(certificate, "spiffe://a/passing-7", None), "a connection may listen"
+    assert not EUROPE.may_use(certificate, "spiffe://a/passing-7", "spiffe://b")

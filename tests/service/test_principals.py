@@ -213,6 +213,13 @@ def test_other_roles_count_after_a_reload(authenticator, tokens):
     assert authenticator.principal(None, certificate("ann.example"), HERE).roles == ()
 
 
+def test_a_reload_does_not_let_everybody_in(tokens):
+    alone = Authenticator(Settings(), tokens)
+    alone.reload(Settings(insecure=True))
+    with pytest.raises(UnauthenticatedError):
+        alone.principal(None, None, ELSEWHERE)
+
+
 def test_a_ticket_is_good_once_and_for_a_minute(authenticator, clock):
     ann = Principal("ann", ("shop",))
     ticket, late = authenticator.ticket(ann), authenticator.ticket(ann)

@@ -12,7 +12,7 @@ import uvloop
 from tamis.service.errors import SettingsError, UnauthenticatedError
 from tamis.service.principals import Authenticator
 from tamis.service.settings import Role, Settings, Tls
-from tamis.service.tls import TlsDoor
+from tamis.service.tls import TlsDoor, reload_doors
 from tamis.service.tokens import Tokens
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
@@ -154,7 +154,7 @@ def test_a_new_certificate_counts_for_new_connections_and_open_ones_go_on(run, f
             files.serve(authorities[1])
             same = await door.connect(client(authorities[0]))
             assert same.serial == before.serial, "nothing changes before the reload"
-            door.door.reload(files.tls())
+            reload_doors([(door.door, files.tls())])
             after = await door.connect(client(authorities[1]))
             assert await after.ask() == "nobody" and after.serial != before.serial
             without_name = await door.connect(client(authorities[1]), name="127.0.0.1")
@@ -174,16 +174,38 @@ def test_a_certificate_that_cannot_be_used_leaves_everything_as_it_was(run, file
             for path, content in ((files.certificate, "nonsense"), (files.certificate, ""), (files.key, "nonsense")):
                 (files.folder / path).write_text(content)
                 with pytest.raises(SettingsError, match="cannot be used"):
-                    door.door.reload(files.tls())
+                    reload_doors([(door.door, files.tls())])
             authorities[0].issue_cert("localhost").private_key_pem.write_to_path(files.key)
             with pytest.raises(SettingsError, match="cannot be used"):
-                door.door.reload(files.tls())
+                reload_doors([(door.door, files.tls())])
             (files.folder / files.certificate).unlink()
             with pytest.raises(SettingsError, match="No such file"):
-                door.door.reload(files.tls())
+                reload_doors([(door.door, files.tls())])
             after = await door.connect(client(authorities[0]))
             assert after.serial == before.serial
             assert await after.ask() == "nobody"
+
+    run(talk())
+
+
+def test_certificates_of_several_doors_change_together_or_not_at_all(run, tmp_path, authorities):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    first, second = (Files(folder, authorities[0]) for folder in folders)
+
+    async def talk():
+        async with Door(first.tls()) as one, Door(second.tls()) as two:
+            before = await one.connect(client(authorities[0]))
+            first.serve(authorities[1])
+            (folders[1] / "a.pem").write_text("nonsense")
+            with pytest.raises(SettingsError, match="cannot be used"):
+                reload_doors([(one.door, first.tls()), (two.door, second.tls())])
+            assert (await one.connect(client(authorities[0]))).serial == before.serial
+            second.serve(authorities[1])
+            reload_doors([(one.door, first.tls()), (two.door, second.tls())])
+            for door in (one, two):
+                assert await door.answer(client(authorities[1])) == "nobody"
 
     run(talk())
 
@@ -214,7 +236,7 @@ def test_an_authority_that_was_taken_away_lets_nobody_in_any_more(run, files, au
             before = await door.connect(leaving)
             assert await before.ask() == "ann.example"
             files.trust(other)
-            door.door.reload(files.tls(clients))
+            reload_doors([(door.door, files.tls(clients))])
             assert await door.answer(coming) == "ann.example"
             with pytest.raises((ssl.SSLError, ConnectionError)):
                 await door.answer(leaving)
@@ -255,7 +277,7 @@ def test_whether_clients_are_asked_does_not_change_by_a_reload(files):
     door = TlsDoor(files.tls())
     for clients in ("optional", "required"):
         with pytest.raises(SettingsError, match="changes at a start only"):
-            door.reload(files.tls(clients))
+            reload_doors([(door, files.tls(clients))])
     with pytest.raises(SettingsError, match=r"client_ca .* cannot be used"):
         TlsDoor(Tls(certificate=files.certificate, key=files.key, client_ca=files.key))
 

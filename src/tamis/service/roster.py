@@ -28,6 +28,7 @@ from tamis.service.deliveries import Deliveries
 from tamis.service.errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError, TooLargeError
 from tamis.service.interest import PastVersions
 from tamis.service.messages import Principal, SubscriberFacts, SubscriberSettings, SubscriptionFacts, Wanted
+from tamis.service.permissions import EFFECTIVE_LIMITS
 from tamis.service.positions import Position
 from tamis.service.subscribers import Replay, Subscriber, Version
 
@@ -299,7 +300,7 @@ class Roster:
         for row in stored.subscriptions:
             subscriber = self.subscribers[row.subscriber]
             asked = parse(row.text)
-            effective = asked if row.effective == row.text else parse(row.effective)
+            effective = asked if row.effective == row.text else parse(row.effective, limits=EFFECTIVE_LIMITS)
             version = Version(row.key, row.number, row.text, asked, effective, row.since, row.until)
             subscriber.next_number = max(subscriber.next_number, row.number + 1)
             if row.until:

@@ -31,7 +31,7 @@ from tamis.service.principals import Authenticator
 from tamis.service.quotas import Quotas
 from tamis.service.settings import differences
 from tamis.service.state import State
-from tamis.service.tls import TlsDoor
+from tamis.service.tls import TlsDoor, reload_doors
 from tamis.service.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -124,9 +124,8 @@ class Service:
         settings = await asyncio.to_thread(self._read_settings)
         changed = differences(self.settings, settings)
         permissions = Permissions(settings.roles, self.settings.event_schema())
-        for door, listener in zip(self._doors, settings.listeners, strict=False):
-            if door is not None and listener.tls is not None:
-                door.reload(listener.tls)
+        pairs = zip(self._doors, settings.listeners, strict=False)
+        reload_doors((door, each.tls) for door, each in pairs if door is not None and each.tls is not None)
         self.settings, self.permissions = settings, permissions
         self.authenticator.reload(settings)
         self.quotas.change(settings.limits)
