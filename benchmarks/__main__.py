@@ -32,6 +32,7 @@ from benchmarks.changes import changes
 from benchmarks.destinations import destinations
 from benchmarks.imperfection import routing_imperfection
 from benchmarks.living import replaced_rules, sighted, updates_left
+from benchmarks.logging_events import logging_events
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
@@ -83,6 +84,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "routing_costs": routing_costs,
     "routing_events": routing_events,
     "routing_imperfection": routing_imperfection,
+    "logging_events": logging_events,
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,

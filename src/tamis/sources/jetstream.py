@@ -91,6 +91,11 @@ class JetStream:
 
     def __exit__(self, *error: object) -> None:
         self._drop()
+        left = asyncio.all_tasks(self._loop)  # what the client has cancelled, but what has not run since
+        for task in left:
+            task.cancel()
+        if left:
+            self._run(asyncio.wait(left, timeout=2))
         self._loop.close()
 
     def state(self) -> StreamState:

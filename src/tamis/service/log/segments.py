@@ -166,7 +166,7 @@ def writing(path: Path, is_forced: bool) -> sqlite3.Connection:
     Without force a commit does not wait for the disk. Folding the write-ahead log in waits in any case, so a power
     failure may cost the newest blocks, and never the others.
     """
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=0.1, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -357,16 +357,20 @@ class Segment:
         while self._idle:
             self._idle.pop().close()
 
-    def finish(self, connection: sqlite3.Connection) -> None:
-        """Fold everything into the database and close it for writing, while nobody reads."""
+    def finish(self, connection: sqlite3.Connection) -> bool:
+        """Fold everything into the database and close it for writing; return whether that was possible.
+
+        It is not while another program reads the file. Then the segment stays as it is.
+        """
         with self._lock:
             self.close_readers()
             connection.execute("INSERT OR IGNORE INTO seals VALUES (?)", (self.last,))
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
-                raise sqlite3.OperationalError("another program reads the segment, so it cannot be closed")
+                return False
             connection.close()
             self.is_closed = True
+            return True
 
     def _fetched(self, first: int, last: int) -> list[Block]:
         blocks: list[Block] = []
