@@ -37,7 +37,8 @@ def place(since: str | datetime | timedelta | None) -> str:
     if since is None:
         return ""
     if isinstance(since, timedelta):
-        return f"-{abs(since).total_seconds():g}s"
+        seconds = f"{abs(since).total_seconds():.6f}"
+        return f"-{seconds.rstrip('0').rstrip('.')}s"
     if isinstance(since, datetime):
         moment = since.astimezone(UTC)  # a time without a zone is meant where the program runs
         return moment.isoformat().replace("+00:00", "Z")

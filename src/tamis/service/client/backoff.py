@@ -1,6 +1,6 @@
-"""When is a broken connection tried again? Exponential backoff with full jitter.
+"""When is a broken connection tried again? Exponential backoff with jitter.
 
-After each failure the wait may be twice as long, up to a bound, and chance decides how much of it is waited: clients
+After each failure the wait may be twice as long, up to a bound, and chance decides about half of it: clients
 that lost one broker at one moment do not come back at one moment.
 """
 
@@ -17,7 +17,7 @@ class Backoff:
 
     >>> waits = Backoff(Random(1))
     >>> [round(waits.next_s(), 2) for _ in range(3)]
-    [0.06, 0.19, 0.35]
+    [0.06, 0.18, 0.35]
     >>> waits.reset()
     >>> waits.next_s(at_least_s=2.0) >= 2.0
     True

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tamis import errors as language_errors
-from tamis.errors import LanguageError, TamisError
+from tamis.errors import LanguageError, LimitError, TamisError
 from tamis.service import errors as service_errors
 from tamis.service.errors import ServiceError, TooManyError
 
@@ -55,7 +55,12 @@ def rebuilt(problem: Mapping[str, Any], retry_s: float = 1.0, text: str | None =
     return kind(detail, expected)
 
 
+_ABOUT_TEXTS = {"The filter has no meaning": LanguageError, "The filter is too large": LimitError}
+
+
 def _language_kind(problem: Mapping[str, Any]) -> type[LanguageError] | None:
+    if (named := _ABOUT_TEXTS.get(str(problem.get("title", "")))) and "error" not in problem:
+        return named
     kind = getattr(language_errors, str(problem.get("error", "")), None)
     return kind if isinstance(kind, type) and issubclass(kind, LanguageError) else None
 
