@@ -236,7 +236,10 @@ class FakeBroker:
             subscriber.under_way.add(number)
             subscriber.sent[number] += 1
             delivered = wire.Delivered(
-                self._at(number), subscriber.pairs[number], subscriber.sent[number] > 1, msgspec.Raw(self.log[number - 1])
+                self._at(number),
+                subscriber.pairs[number],
+                subscriber.sent[number] > 1,
+                msgspec.Raw(self.log[number - 1]),
             )
             await self._say(socket, events=[delivered])
             if self.drops["deliver"]:
@@ -245,9 +248,7 @@ class FakeBroker:
 
     async def say_again(self, subscriber: Subscriber, number: int) -> None:
         """Deliver an event once more, as a broker does whose patience with *done* is over."""
-        delivered = wire.Delivered(
-            self._at(number), subscriber.pairs[number], True, msgspec.Raw(self.log[number - 1])
-        )
+        delivered = wire.Delivered(self._at(number), subscriber.pairs[number], True, msgspec.Raw(self.log[number - 1]))
         await self._say(subscriber.consumer, events=[delivered])
 
     # -- Requests

@@ -70,7 +70,7 @@ def _of_language(problem: Mapping[str, Any], where: Mapping[str, Any], text: str
     kind = _language_kind(problem) or LanguageError
     written = problem.get("text", where.get("text", text))
     written = written if isinstance(written, str) else None
-    expected = problem.get("expected") or ()
+    expected = problem.get("expected")
     error = kind.__new__(kind)
     LanguageError.__init__(
         error,
@@ -78,7 +78,7 @@ def _of_language(problem: Mapping[str, Any], where: Mapping[str, Any], text: str
         text=written,
         position=_offset(written, where) if written is not None else None,
         hint=str(problem["hint"]) if problem.get("hint") else None,
-        expected=(expected,) if isinstance(expected, str) else tuple(map(str, expected)),
+        expected=tuple(map(str, expected)) if isinstance(expected, list) else (str(expected),) if expected else (),
     )
     return error
 

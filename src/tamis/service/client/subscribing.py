@@ -97,6 +97,7 @@ class Subscription(Conversation):
         self._on_gap = on_gap or _tell_of_gap
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._number = 0
+        self._is_asked = False
         self._epoch = ""
         self._last: tuple[str, int] | None = None
         self._waiting: OrderedDict[str, wire.Delivered] = OrderedDict()
@@ -176,6 +177,9 @@ class Subscription(Conversation):
         if self._epoch and welcome.epoch != self._epoch:
             self._on_gap(Gap({"reason": "another log", "was": self._epoch, "is": welcome.epoch}))
             self._last = None
+            self._is_asked = False  # a position of the other log means nothing here, anything else does
+            if self._asked_from.startswith(f"{self._epoch}-"):
+                self._asked_from = ""
             self._forget()
         if self._is_durable:
             self._waiting.clear()
@@ -204,10 +208,20 @@ class Subscription(Conversation):
 
     def _subscribe(self) -> None:
         self._number += 1
-        since = self._asked_from
-        if self._ready.done():
-            since = "" if self._is_durable or self._last is None else f"{self._last[0]}-{self._last[1] + 1}"
-        self.say(wire.FromClient(subscribe=self._subscriptions, since=since, id=self._number))
+        self.say(wire.FromClient(subscribe=self._subscriptions, since=self._place(), id=self._number))
+
+    def _place(self) -> str:
+        """Return from where on to ask for events: once what the program said, then what is missing."""
+        if not self._is_asked:
+            return self._asked_from
+        if self._is_durable:
+            return ""  # the broker knows
+        if self._last is not None:
+            return f"{self._last[0]}-{self._last[1] + 1}"
+        if self._asked_from:
+            return self._asked_from
+        epoch, number = _event_of(self.since)
+        return f"{epoch}-{number + 1}"
 
     def hear(self, message: wire.FromBroker) -> None:
         """Take deliveries and answers in."""
@@ -215,9 +229,11 @@ class Subscription(Conversation):
             for delivered in message.events:
                 self._deliver(delivered)
         elif isinstance(message.ok, int):
-            if message.ok == self._number and not self._ready.done():
+            if message.ok == self._number and not self._is_asked:
                 self.since = message.since
-                self._ready.set_result(None)
+                self._is_asked = True
+                if not self._ready.done():
+                    self._ready.set_result(None)
         elif isinstance(message.gap, dict):
             self._on_gap(Gap(message.gap))
         elif message.caught_up is not msgspec.UNSET:
@@ -228,10 +244,10 @@ class Subscription(Conversation):
     def _refused(self, error: TamisError) -> None:
         if isinstance(error, TooManyError):
             raise Broken(str(error), error.retry_s)
-        if isinstance(error, GoneError) and self._ready.done():
+        if isinstance(error, GoneError) and self._is_asked:
             # Retention has passed the place where a passing subscriber was: it goes on from now.
             self._on_gap(Gap({"reason": str(error)}))
-            self._last = None
+            self._last, self._asked_from, self._is_asked = None, "", False
             self._subscribe()
             return
         raise error
