@@ -242,6 +242,9 @@ class FakeBroker:
                 msgspec.Raw(self.log[number - 1]),
             )
             await self._say(socket, events=[delivered])
+            if not subscriber.is_durable:
+                subscriber.under_way.discard(number)
+                subscriber.done.add(number)
             if self.drops["deliver"]:
                 await asyncio.sleep(0.05)  # so that it arrives before the connection breaks
                 self._drop(socket, "deliver")
@@ -290,7 +293,7 @@ class FakeBroker:
         return web.json_response({"matches": matches})
 
     async def _check(self, request: web.Request) -> web.Response:
-        text = (await request.json())["where"]
+        text = await request.json()
         try:
             return web.json_response({"canonical": str(tamis.parse(text))})
         except LanguageError as error:

@@ -155,7 +155,7 @@ async def test_patience_ends():
     broker = await FakeBroker().start()
     await broker.stop()
     async with AsyncClient(broker.url, patience_s=0.3) as client:
-        with pytest.raises(UnreachableError, match="tried for 0.3 s"):
+        with pytest.raises(UnreachableError, match=r"tried for 0.3 s"):
             await client.publish({"n": 1})
 
 

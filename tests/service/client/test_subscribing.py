@@ -198,6 +198,17 @@ async def test_a_listener_needs_no_acknowledgement():
         listening = await client.subscribe("TRUE", credit=2).ready()
         await client.publish_many({"n": n} for n in range(20))
         assert numbers(await taken(listening, 20)) == list(range(20))
+        assert not any(isinstance(message.done, list) for message in broker.heard)
+
+
+@in_a_loop
+async def test_a_listener_that_takes_nothing_reads_no_more_than_a_few_frames():
+    async with FakeBroker() as broker, AsyncClient(broker.url) as client:
+        listening = await client.subscribe("TRUE", credit=2).ready()
+        await client.publish_many({"n": n} for n in range(500))
+        await until(lambda: not listening._has_room.is_set())
+        assert len(listening._waiting) == 8
+        assert numbers(await taken(listening, 500)) == list(range(500))
 
 
 @in_a_loop

@@ -131,7 +131,7 @@ def test_an_address_that_is_none_is_refused_and_no_password_is_repeated(url):
 
 def test_files_that_are_no_certificates_are_an_error(tmp_path):
     (tmp_path / "ca.pem").write_text("nothing")
-    with pytest.raises(SettingsError, match="ca.pem"):
+    with pytest.raises(SettingsError, match=r"ca.pem"):
         tamis.Client("https://localhost", ca=tmp_path / "ca.pem")
 
 

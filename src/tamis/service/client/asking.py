@@ -7,14 +7,13 @@ event that was read: positions do not change.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tamis.service import wire
 from tamis.service.client.backoff import Backoff
 from tamis.service.client.events import Event, encoded
 from tamis.service.errors import ServiceError, TooManyError, UnreachableError
@@ -24,8 +23,20 @@ if TYPE_CHECKING:
 
     from tamis.service.client.dialling import Dialler
 
-_LINE = msgspec.json.Decoder(wire.Delivered)
 _LONGEST_LINE = 64 * 2**20
+_MOST = 1_000_000
+"""So many events are asked for at once; a broker gives fewer to who says nothing."""
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A line of history: an event, or what is missing."""
+
+    at: str = ""
+    event: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+    gap: dict[str, Any] | None = None
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
 
 
 def place(since: str | datetime | timedelta | None) -> str:
@@ -46,33 +57,47 @@ def place(since: str | datetime | timedelta | None) -> str:
 
 
 async def history(
-    dialler: Dialler, where: str | None, since: str, until: str, most: int | None
+    dialler: Dialler,
+    where: str | None,
+    since: str,
+    until: str,
+    most: int | None,
+    on_gap: Callable[[dict[str, Any]], None],
 ) -> AsyncIterator[Event]:
     """Yield the events of a part of the log."""
-    backoff, lost_at_s, count = Backoff(), monotonic(), 0
-    since = since or "first"
-    while most is None or count < most:
-        asked = {"from": since, "until": until, "where": where or "", "most": str(most - count) if most else ""}
-        parameters = {name: value for name, value in asked.items() if value}
+    backoff, lost_at_s, left = Backoff(), monotonic(), most
+    since, is_begun = since or "first", False
+    while left is None or left > 0:
+        asked = min(left or _MOST, _MOST)
+        parameters = {"from": since, "until": until, "where": where or "", "most": str(asked)}
+        parameters = {name: value for name, value in parameters.items() if value}
         retry_s = 0.0
         failure: ServiceError
         try:
             async with dialler.request("GET", "/events", parameters, text=where or "") as response:
+                is_begun = True
                 async for line in _lines(response):
-                    delivered = _LINE.decode(line)
-                    epoch, _, numbers = delivered.at.partition("-")
+                    said = _decode_line(line)
+                    if said.gap is not None:
+                        on_gap(said.gap)
+                    if not said.at:
+                        continue
+                    epoch, _, numbers = said.at.partition("-")
                     since = f"{epoch}-{int(numbers.rpartition('.')[2]) + 1}"
-                    count += 1
+                    asked -= 1
+                    left = None if left is None else left - 1
                     backoff.reset()
                     lost_at_s = monotonic()
-                    yield Event(delivered.at, bytes(delivered.event))
-            return
+                    yield Event(said.at, bytes(said.event))
+            if asked > 0:
+                return
+            continue
         except msgspec.MsgspecError as error:
             raise ServiceError(f"the broker answered with a line that is no event: {error}") from None
         except TooManyError as error:
             retry_s, failure = error.retry_s, error
         except UnreachableError as error:
-            if count == 0 and dialler.patience_s is None:
+            if not is_begun and dialler.patience_s is None:
                 raise
             failure = error
         wait_s = backoff.next_s(retry_s)
@@ -109,7 +134,7 @@ async def match(dialler: Dialler, events: Any, source: str) -> Any:
 
 async def check(dialler: Dialler, text: str) -> dict[str, Any]:
     """Ask what a text comes to."""
-    async with dialler.request("POST", "/check", body={"where": text}, text=text) as response:
+    async with dialler.request("POST", "/check", body=text, text=text) as response:
         return await _document(response)
 
 

@@ -21,7 +21,7 @@ from tamis.service.client.dialling import Dialler
 from tamis.service.client.endpoints import DEFAULT_URL, Certificate
 from tamis.service.client.events import DEFAULT_SOURCE, Event, encoded
 from tamis.service.client.publishing import Publisher
-from tamis.service.client.subscribing import DEFAULT_KEY, Gap, Subscription
+from tamis.service.client.subscribing import DEFAULT_KEY, Gap, Subscription, tell_of_gap
 from tamis.service.errors import ClosedError
 
 if TYPE_CHECKING:
@@ -155,11 +155,22 @@ class AsyncClient:
     # -- Asking
 
     def read(
-        self, where: str | None = None, since: Since = None, until: Since = None, most: int | None = None
+        self,
+        where: str | None = None,
+        since: Since = None,
+        until: Since = None,
+        most: int | None = None,
+        on_gap: Callable[[Gap], None] | None = None,
     ) -> AsyncIterator[Event]:
-        """Yield events of the past that a text wants, from one place of the log to another."""
+        """Yield events of the past that a text wants, from one place of the log up to another, which is not included.
+
+        `on_gap` is told of what was there and is gone; otherwise a warning is logged.
+        """
         self._require_open()
-        return asking.history(self._dialler, where, asking.place(since), asking.place(until), most)
+        tell = on_gap or tell_of_gap
+        return asking.history(
+            self._dialler, where, asking.place(since), asking.place(until), most, lambda facts: tell(Gap(facts))
+        )
 
     async def match(self, events: Any) -> Any:
         """Return which subscriptions want an event, or each of a list of events; nothing is published."""
@@ -167,7 +178,7 @@ class AsyncClient:
         return await asking.match(self._dialler, events, self._source)
 
     async def check(self, text: str) -> dict[str, Any]:
-        """Return what a text comes to: its canonical form and its measures; raise what is wrong with it."""
+        """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
         self._require_open()
         return await asking.check(self._dialler, text)
 

@@ -92,6 +92,10 @@ class Conversation(ABC):
     def before_writing(self) -> None:
         """Say what was collected, as one message."""
 
+    async def has_room(self) -> None:
+        """Wait until more may be read."""
+        return
+
     # -- Its life
 
     @property
@@ -191,6 +195,7 @@ class Conversation(ABC):
             writer = asyncio.create_task(self._write(socket))
             try:
                 while True:
+                    await self.has_room()
                     self._hear_all(await self._read(socket))
             finally:
                 writer.cancel()

@@ -1,8 +1,8 @@
 """How does a program receive, and say what became of it? A subscription that goes on after a break.
 
-Deliveries wait in a queue that is bounded by the credit: the broker sends no more than so many that are not done. A
-program says of each delivery *done*, *again* or *never*; these verdicts are collected and sent once per turn of the
-loop, and again on the next connection if there is none.
+Deliveries to a durable subscriber wait in a queue that is bounded by the credit: the broker sends no more than so many
+that are not done. A program says of each delivery *done*, *again* or *never*; these verdicts are collected and sent
+once per turn of the loop, and again on the next connection if there is none.
 
 After a break the broker delivers again whatever is not done. Of that the program sees only what it has not yet seen:
 
@@ -10,7 +10,9 @@ After a break the broker delivers again whatever is not done. Of that the progra
     handed out, no verdict yet        swallowed once: the program still has it in its hands
     done, but that has not arrived    swallowed once, and said again
 
-A passing subscriber is nobody's once its connection is gone. It subscribes anew from behind the last event that it has.
+A passing subscriber acknowledges nothing: what the broker has written counts as done. If the program is slow, no more
+is read and the broker waits. Once its connection is gone, nobody knows it any more; it subscribes anew, from behind the
+last event that it has.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ class Subscription(Conversation):
         self._asked_from = since
         self._is_durable = is_durable
         self._credit = credit
-        self._on_gap = on_gap or _tell_of_gap
+        self._on_gap = on_gap or tell_of_gap
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._number = 0
         self._is_asked = False
@@ -109,8 +111,9 @@ class Subscription(Conversation):
         # What may come again because the connection broke, and has been seen: its own, once each.
         self._held_at_break: set[str] = set()
         self._done_at_break: set[str] = set()
-        self._orphans: set[str] = set()
-        self._previous: Delivery | None = None
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._most_waiting = 4 * credit
 
     # -- For who receives
 
@@ -134,10 +137,6 @@ class Subscription(Conversation):
 
     async def __anext__(self) -> Delivery:
         self.start()
-        if not self._is_durable and self._previous is not None:
-            # Nobody acknowledges to a passing subscriber; asking for the next says that this one is done.
-            self.judge(self._previous.at)
-            self._previous = None
         while not self._waiting:
             if isinstance(self.failure, ClosedError):
                 raise StopAsyncIteration
@@ -146,17 +145,17 @@ class Subscription(Conversation):
             self._has_news.clear()
             await self._has_news.wait()
         at, delivered = self._waiting.popitem(last=False)
-        self._in_hand.add(at)
-        delivery = Delivery(self, delivered)
-        if not self._is_durable:
-            self._previous = delivery
-        return delivery
+        if self._is_durable:
+            self._in_hand.add(at)
+        if len(self._waiting) <= self._most_waiting // 2:
+            self._has_room.set()
+        return Delivery(self, delivered)
 
     def judge(self, at: str, verdict: wire.FromClient | None = None) -> None:
         """Take what the program says of a delivery; without a verdict, that it is done."""
         self._in_hand.discard(at)
-        if not at.startswith(f"{self._epoch}-") or at in self._orphans:
-            return  # the broker does not know it any more: another log, or a passing subscriber that has gone
+        if not self._is_durable or not at.startswith(f"{self._epoch}-"):
+            return  # nobody asks, or the broker does not know it any more: it has another log
         if verdict is None:
             self._done[at] = None
             while len(self._done) > _REMEMBERED:
@@ -183,9 +182,6 @@ class Subscription(Conversation):
             self._forget()
         if self._is_durable:
             self._waiting.clear()
-        else:
-            self._orphans = {*self._waiting, *self._in_hand}
-            self._forget()
         self._epoch = welcome.epoch
         self._held_at_break = set(self._in_hand)
         self._done_at_break = set(self._done)
@@ -223,6 +219,13 @@ class Subscription(Conversation):
         epoch, number = _event_of(self.since)
         return f"{epoch}-{number + 1}"
 
+    async def has_room(self) -> None:
+        """Wait until the program has taken enough of what waits.
+
+        If that takes long, the broker may give the connection up: then it is made again, and nothing is missing.
+        """
+        await self._has_room.wait()
+
     def hear(self, message: wire.FromBroker) -> None:
         """Take deliveries and answers in."""
         if isinstance(message.events, list):
@@ -257,9 +260,8 @@ class Subscription(Conversation):
         if at in self._waiting:
             return  # the program is slow, and the broker has lost patience; it is here already
         if not self._is_durable and not self._is_news(at):
-            self._unsaid_done.append(at)
-            self.wake()
-        elif at in self._held_at_break:
+            return
+        if at in self._held_at_break:
             self._held_at_break.discard(at)
         elif at in self._done_at_break:
             self._done_at_break.discard(at)
@@ -268,6 +270,8 @@ class Subscription(Conversation):
         else:
             self._waiting[at] = delivered
             self._has_news.set()
+            if len(self._waiting) >= self._most_waiting:
+                self._has_room.clear()
 
     def _is_news(self, at: str) -> bool:
         """Whether a passing subscriber has not had an event; it gets them in the order of the log."""
@@ -299,5 +303,6 @@ def _event_of(at: str) -> tuple[str, int]:
     return epoch, int(numbers.rpartition(".")[2])
 
 
-def _tell_of_gap(gap: Gap) -> None:
+def tell_of_gap(gap: Gap) -> None:
+    """Log a warning: what a program is told that has not asked to be."""
     logger.warning("events were lost to this subscriber: %s", gap.facts)

@@ -222,10 +222,15 @@ class Client:
         return self.subscribe(wanted, since=since, durable=False, credit=credit)
 
     def read(
-        self, where: str | None = None, since: Since = None, until: Since = None, most: int | None = None
+        self,
+        where: str | None = None,
+        since: Since = None,
+        until: Since = None,
+        most: int | None = None,
+        on_gap: Callable[[Gap], None] | None = None,
     ) -> Iterator[Event]:
-        """Yield events of the past that a text wants, from one place of the log to another."""
-        events = self._loop.call(lambda: self._client.read(where, since, until, most))
+        """Yield events of the past that a text wants. See `AsyncClient.read`."""
+        events = self._loop.call(lambda: self._client.read(where, since, until, most, on_gap))
         while portion := self._loop.wait_for(_some(events)):
             yield from portion
 
@@ -234,7 +239,7 @@ class Client:
         return self._loop.wait_for(self._client.match(events))
 
     def check(self, text: str) -> dict[str, Any]:
-        """Return what a text comes to: its canonical form and its measures; raise what is wrong with it."""
+        """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
         return self._loop.wait_for(self._client.check(text))
 
 
