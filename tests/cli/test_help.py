@@ -10,7 +10,25 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from tamis.cli import app, check, demo, doctor, explain, lab, language, match, pipeline, run, stream, workload
+from tamis.cli import (
+    app,
+    check,
+    demo,
+    doctor,
+    explain,
+    lab,
+    language,
+    match,
+    pipeline,
+    publish,
+    repair,
+    run,
+    serve,
+    stream,
+    subscribe,
+    token,
+    workload,
+)
 from tests.cli.conftest import environment, tamis
 
 if TYPE_CHECKING:
@@ -31,6 +49,11 @@ EXAMPLES = {
     ("pipeline",): pipeline.EXAMPLES,
     ("workload",): workload.EXAMPLES,
     ("lab",): lab.EXAMPLES,
+    ("serve",): serve.EXAMPLES,
+    ("publish",): publish.EXAMPLES,
+    ("subscribe",): subscribe.EXAMPLES,
+    ("token",): token.EXAMPLES,
+    ("repair",): repair.EXAMPLES,
 }
 ON_SPARK = [("match",), ("stream",), ("pipeline",)]
 """Each example of these starts a Java machine of its own."""
