@@ -40,6 +40,7 @@ from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, p
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
 from benchmarks.routing import routing_costs, routing_events, routing_tables
+from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
@@ -88,6 +89,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
+    "service": service,
     "spark": spark,
     "spark_forests": spark_forests,
     "spark_growth": spark_growth,

@@ -73,7 +73,7 @@ def logging_events(
         yield from rows
 
 
-def _measured(logs: dict[str, tuple[Log, _Server | None]], blocks: list[Block]) -> Iterator[dict[str, Any]]:
+def _measured(logs: dict[str, tuple[Log, NatsServer | None]], blocks: list[Block]) -> Iterator[dict[str, Any]]:
     times_s: dict[str, list[float]] = defaultdict(list)
     cpu_s: dict[str, float] = defaultdict(float)
     before = {name: server.cpu_s() if server else 0.0 for name, (_, server) in logs.items()}
@@ -149,7 +149,7 @@ class BareFile:
         os.close(self._descriptor)
 
 
-class _Server:
+class NatsServer:
     """A NATS server of its own, on a free port of this machine."""
 
     def __init__(self, folder: Path, sync: str) -> None:
@@ -202,10 +202,10 @@ def _sqlite(stack: ExitStack, sync_s: float = 0.0) -> tuple[Log, None]:
     return log, None
 
 
-def _jetstream(stack: ExitStack, sync: str) -> tuple[Log, _Server]:
+def _jetstream(stack: ExitStack, sync: str) -> tuple[Log, NatsServer]:
     from tamis.service.log.jetstream import JetStreamLog
 
-    server = _Server(_folder(stack), sync)
+    server = NatsServer(_folder(stack), sync)
     stack.callback(server.stop)
     log = JetStreamLog(f"nats://127.0.0.1:{server.port}/EVENTS")
     stack.callback(log.close)
@@ -213,7 +213,7 @@ def _jetstream(stack: ExitStack, sync: str) -> tuple[Log, _Server]:
 
 
 _HAS_NATS = find_spec("nats") is not None and Path(_server_path()).exists() and Path("/proc/self/stat").exists()
-MAKERS: dict[str, Callable[[ExitStack], tuple[Log, _Server | None]]] = {
+MAKERS: dict[str, Callable[[ExitStack], tuple[Log, NatsServer | None]]] = {
     "bare file": _bare_file,
     "sqlite": _sqlite,
     "sqlite, never": lambda stack: _sqlite(stack, math.inf),
