@@ -75,6 +75,13 @@ class TooLargeError(ServiceError):
     title = "Larger than the limit"
 
 
+class MediaTypeError(ServiceError):
+    """A body of a media type that is not taken here."""
+
+    status = 415
+    title = "Not a media type for this"
+
+
 class MisfitError(ServiceError, ValueError):
     """An event that does not fit the schema of the broker."""
 
