@@ -91,13 +91,11 @@ def test_the_stored_body_is_a_cloud_event_with_the_same_content(event):
 def test_any_bytes_are_an_event_or_a_service_error(body):
     try:
         cloud_event(read_json(body), LARGEST)
-    except ServiceError as error:
-        assert error.detail
+    except ServiceError:
+        return
 
 
-@given(
-    st.fixed_dictionaries({}, optional={name: values for name in (*CloudEvent.__struct_fields__, "Extension", "ext")})
-)
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys((*CloudEvent.__struct_fields__, "Extension", "ext"), values)))
 def test_members_of_any_type_are_an_event_or_a_service_error(extra):
     try:
         incoming = cloud_event(OFFER | extra, LARGEST)
@@ -149,7 +147,8 @@ def test_what_is_no_object_is_no_event(what):
         (Sizes(event_bytes=80), OFFER | {"data": "x" * 40}, "event_bytes, 80"),
         (Sizes(depth=2), OFFER | {"data": {"a": {"b": {}}}}, "depth, 2"),
         (Sizes(depth=2), OFFER | {"data": [[[]]]}, "depth, 2"),
-        (Sizes(attributes=6), OFFER | {"data": {"a": 1, "b": 2}}, "attributes, 6"),
+        (Sizes(attributes=5), OFFER | {"data": {"a": 1, "b": 2}}, "attributes, 5"),
+        (Sizes(attributes=5), OFFER | {"data": [{"a": 1}, {"b": 2}]}, "attributes, 5"),
     ],
 )
 def test_a_limit_is_named_when_an_event_exceeds_it(limits, event, limit):

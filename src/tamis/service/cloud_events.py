@@ -138,13 +138,15 @@ def cloud_event(members: Any, limits: EventLimits, flags: int = FROM_CLIENT, pla
                 f"{place}the attribute {name:.60} has a character that attributes may not have",
                 "a text without control characters",
             )
-    if _deeper_than(limits.depth, present.get("data")):
+    depth, members_count = _extent(present.get("data"), limits.depth)
+    if depth > limits.depth:
         raise TooLargeError(f"{place}data is nested too deeply", f"at most the limit depth, {limits.depth} levels")
-    record = _record(present, event.time)
-    if len(record) > limits.attributes:
+    count = len(present) - ("data" in present) + members_count
+    if count > limits.attributes:
         raise TooLargeError(
-            f"{place}the event has {len(record)} attributes", f"at most the limit attributes, {limits.attributes}"
+            f"{place}the event has {count} attributes", f"at most the limit attributes, {limits.attributes}"
         )
+    record = _record(present, event.time)
     body = _encode(present)
     if len(body) > limits.event_bytes:
         raise TooLargeError(
@@ -184,19 +186,24 @@ def _check_extension(name: str, value: Any, place: str) -> None:
         )
 
 
-def _deeper_than(depth: int, data: Any) -> bool:
-    """Are there more than `depth` containers inside each other?"""
+def _extent(data: Any, most: int) -> tuple[int, int]:
+    """Return how many containers are inside each other, and how many members all objects have together.
+
+    A text that could be read is never deep enough to overflow the stack, but a walk without recursion is no longer.
+    It ends one level beyond `most`.
+    """
     level = [data] if isinstance(data, dict | list) else []
-    for _ in range(depth):
+    depth = members = 0
+    while level and depth <= most:
+        depth += 1
+        members += sum(len(container) for container in level if type(container) is dict)
         level = [
             inner
             for container in level
             for inner in (container.values() if type(container) is dict else container)
             if isinstance(inner, dict | list)
         ]
-        if not level:
-            return False
-    return bool(level)
+    return depth, members
 
 
 def _kind(value: Any) -> str:
