@@ -1,8 +1,8 @@
 """How does a broker fare? Figures: integers on an object, written as text when somebody asks.
 
 Whoever does the work adds to a counter or a histogram with fixed bounds, which costs a fraction of a microsecond;
-nobody formats anything until `/metrics` is read. Each figure has one thread that changes it, so there are no locks; a reader
-may see one figure newer than another.
+nobody formats anything until `/metrics` is read. Each figure has one thread that changes it, so there are no locks; a
+reader may see one figure newer than another.
 
 >>> figures = Figures()
 >>> figures.events_taken["http"] += 2

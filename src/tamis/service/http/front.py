@@ -1,0 +1,207 @@
+"""What do all requests need? The front of the broker: the core, the settings, and who may ask for how much.
+
+A handler gets a request and the `Front`, asks the core, and answers. What is the same for all of them is here: who asks,
+how much of a body is read and for how long, filters from bodies, starting points, and waiting instead of refusing
+where somebody has a connection of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from tamis.language.limits import Limits
+from tamis.service.errors import BadRequestError, GoneError, TooLargeError, TooManyError
+from tamis.service.filters import all_wanted
+from tamis.service.quotas import Connections
+from tamis.service.starting_points import Moment, starting_point
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+    from tamis.language.schema import Schema
+    from tamis.service.changes import Buried
+    from tamis.service.figures import Figures
+    from tamis.service.log.base import Block
+    from tamis.service.messages import Answer, Principal, Request, Session, Wanted
+    from tamis.service.permissions import Permissions
+    from tamis.service.principals import Authenticator
+    from tamis.service.quotas import Quotas
+    from tamis.service.settings import Settings
+
+_Kind = TypeVar("_Kind")
+
+SLOWEST_BYTES_PER_S = 50_000
+"""Whoever sends a body more slowly than this holds a connection for nothing."""
+PARSED_AT_ONCE = 2_000
+"""Characters of filters that are parsed in the loop; more are parsed in a thread, so that others do not wait."""
+
+
+class Core(Protocol):
+    """What the sockets need of the core; `core_thread.Core` is it."""
+
+    epoch: str
+    figures: Figures
+
+    @property
+    def head(self) -> int: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def is_ready(self) -> bool: ...
+    @property
+    def why_not_ready(self) -> str: ...
+
+    def open(self, principal: Principal, listener: Callable[[list[Answer]], None]) -> Session: ...
+    def hear(self, session: Session, request: Request) -> None: ...
+    def close(self, session: Session) -> None: ...
+    async def ask(self, principal: Principal, request: Request) -> Answer: ...
+    def position_at(self, time_us: int) -> int: ...
+    def read(self, first: int, last: int) -> Iterator[Block]: ...
+    def dead(self, subscriber: str) -> list[Buried]: ...
+
+
+class Front:
+    """What handlers share. What a reload may change is replaced by `renew`."""
+
+    def __init__(
+        self,
+        core: Core,
+        settings: Settings,
+        authenticator: Authenticator,
+        quotas: Quotas,
+        permissions: Permissions,
+        reload: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self.core = core
+        self.authenticator = authenticator
+        self.quotas = quotas
+        self.reload = reload
+        self.connections = Connections(settings.limits)
+        self.closing = asyncio.Event()
+        """Set when the broker stops: whoever holds a connection says goodbye and ends it."""
+        self.renew(settings, permissions)
+
+    def renew(self, settings: Settings, permissions: Permissions) -> None:
+        """Go on with other settings and permissions."""
+        self.settings = settings
+        self.permissions = permissions
+        self.connections.limits = settings.limits
+        self.schema: Schema | None = settings.event_schema()
+        self.filter_limits = Limits(text_length=settings.limits.text_length)
+
+    # -- Who
+
+    def principal_of(self, request: web.Request) -> Principal:
+        """Return who asks: by a ticket in the address, a token in the header, or a certificate."""
+        ticket = request.query.get("ticket")
+        if ticket is not None:
+            return self.authenticator.of_ticket(ticket)
+        return self.principal(request, request.headers.get("Authorization"))
+
+    def principal(self, request: web.Request, authorization: str | None) -> Principal:
+        """Return who shows this header, over the connection of this request."""
+        transport = request.transport
+        certificate = None if transport is None else transport.get_extra_info("peercert")
+        return self.authenticator.principal(authorization, certificate, request.remote or "")
+
+    @contextmanager
+    def connected(self, principal: Principal) -> Iterator[None]:
+        """Count a connection that lasts, for as long as it does."""
+        self.connections.enter(principal)
+        try:
+            yield
+        finally:
+            self.connections.leave(principal)
+
+    def passing_name(self, principal: Principal) -> str:
+        """Return a name for a subscriber that lasts as long as its connection."""
+        return f"{principal.name}/passing-{secrets.token_hex(8)}"
+
+    # -- What
+
+    async def body(self, request: web.Request, most_bytes: int = 0) -> bytes:
+        """Return the body of a request, if it is small enough and comes in time."""
+        limits = self.settings.limits
+        limit = "batch_bytes" if not most_bytes else "the size of this request"
+        most_bytes = most_bytes or limits.batch_bytes
+        too_large = TooLargeError(f"the request has more than {most_bytes} bytes", f"at most the limit {limit}, {most_bytes}")
+        if (request.content_length or 0) > most_bytes:
+            raise too_large
+        chunks, size = [], 0
+        try:
+            async with asyncio.timeout(limits.header + most_bytes / SLOWEST_BYTES_PER_S):
+                # What was compressed is unpacked piece by piece, so that a small body that becomes large is noticed.
+                async for chunk in request.content.iter_chunked(65_536):
+                    size += len(chunk)
+                    if size > most_bytes:
+                        raise too_large
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise BadRequestError("the request did not come in time", "the whole body without a pause") from None
+        except (web.RequestPayloadError, ValueError) as error:
+            raise BadRequestError(f"the body cannot be read: {error!s:.200}", "a complete body") from None
+        return b"".join(chunks)
+
+    async def struct(self, request: web.Request, kind: type[_Kind]) -> _Kind:
+        """Return the body of a request as a Struct; an empty body is an empty object."""
+        body = await self.body(request)
+        try:
+            return msgspec.json.decode(body or b"{}", type=kind)
+        except RecursionError:
+            raise TooLargeError("the JSON is nested too deeply to be read", "less") from None
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise BadRequestError(f"the body: {error}", f"JSON as {kind.__name__} in /openapi.json") from None
+
+    async def wanted(self, principal: Principal, given: Mapping[str, Any]) -> dict[str, Wanted]:
+        """Return what subscriptions say, by key, within what the principal may still make."""
+        limit = self.settings.limits.texts
+        if len(given) > limit:
+            raise TooLargeError(f"these are {len(given)} subscriptions", f"at most the limit texts, {limit}, at once")
+        self.quotas.take(principal, subscriptions=len(given), now=time.monotonic())
+        return await self.parsed(given)
+
+    async def parsed(self, given: Mapping[str, Any]) -> dict[str, Wanted]:
+        """Return what filters say; in a thread, if that takes a while."""
+        length = sum(len(form) if type(form) is str else PARSED_AT_ONCE for form in given.values())
+        if length < PARSED_AT_ONCE:
+            return all_wanted(given, self.schema, self.filter_limits)
+        return await asyncio.to_thread(all_wanted, given, self.schema, self.filter_limits)
+
+    async def start(self, text: str) -> int:
+        """Return the position that a text such as `-1h` says to begin with; 0 is for nothing of the past."""
+        point = starting_point(text, self.core.epoch, time.time_ns() // 1_000)
+        if isinstance(point, Moment):
+            return max(1, await asyncio.to_thread(self.core.position_at, point.time_us))
+        if point.position > self.core.head + 1:
+            raise GoneError(f"the position {text:.60} has not come yet", f"at most {self.core.epoch}-{self.core.head}")
+        return point.position
+
+    # -- Waiting
+
+    async def hear(self, session: Session, request: Request) -> None:
+        """Hand a request of a connection to the core; wait while the core is busy, and read nothing meanwhile."""
+        while True:
+            try:
+                self.core.hear(session, request)
+                return
+            except TooManyError as error:
+                await asyncio.sleep(min(error.retry_s, 1.0))
+
+    async def take(self, principal: Principal, events: int, size_bytes: int) -> None:
+        """Take from the quota of a principal; wait for it, if it is used up."""
+        while True:
+            try:
+                self.quotas.take(principal, events=events, size_bytes=size_bytes, now=time.monotonic())
+                return
+            except TooManyError as error:
+                await asyncio.sleep(min(error.retry_s, 1.0))
+
+
+FRONT: web.AppKey[Front] = web.AppKey("front", Front)
