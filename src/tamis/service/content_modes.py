@@ -26,7 +26,7 @@ from __future__ import annotations
 import base64
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from tamis.service.cloud_events import LARGEST, EventLimits, cloud_event, read_json
 from tamis.service.errors import BadRequestError, MediaTypeError, TooLargeError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from tamis.service.messages import Incoming
 
-__all__ = ["DEFAULT_TYPE", "LARGEST", "Request", "events_in", "events_of"]
+__all__ = ["DEFAULT_TYPE", "LARGEST", "Request", "events_in", "events_of", "source_of"]
 
 DEFAULT_TYPE = "tamis.event"
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -95,6 +95,15 @@ def events_in(content: Any, limits: EventLimits, new_id: str, source: str) -> tu
     return tuple(
         _either(event, limits, f"{new_id}.{index}", source, f"event {index}: ") for index, event in enumerate(content)
     )
+
+
+def source_of(principal: str) -> str:
+    """Return the source of plain objects that a principal publishes: a URI reference of its name.
+
+    >>> source_of("ann smith")
+    '/ann%20smith'
+    """
+    return "/" + quote(principal, safe="@:")
 
 
 def _from_lines(request: Request, limits: EventLimits) -> Iterator[Incoming]:

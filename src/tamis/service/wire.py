@@ -41,7 +41,11 @@ class FromClient(msgspec.Struct, frozen=True, omit_defaults=True):
     """Texts of the language, or their JSON form, by key."""
     since: str = field(default="", name="from")
     """From where on events of the past are wanted too: `-1h`, a time, a position, `first`."""
+    unsubscribe: list[str] | UnsetType = UNSET
+    """Keys of subscriptions that end."""
     publish: list[Raw] | UnsetType = UNSET
+    wanted: bool = False
+    """Whether the answer to `publish` is to say how many subscribers want each event."""
     done: list[str] | UnsetType = UNSET
     done_through: str = ""
     again: list[str] | UnsetType = UNSET
@@ -81,6 +85,13 @@ class FromBroker(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the last event that was published."""
     positions: list[str] | UnsetType = UNSET
     """Of each event that was published, in order."""
+    known: int | UnsetType = UNSET
+    """How many of the published events had been taken before."""
+    durable: bool | UnsetType = UNSET
+    """Whether the published events are on disk."""
+    wanted: list[int] | UnsetType = UNSET
+    effective: dict[str, str] | UnsetType = UNSET
+    """What is matched, by key: the text, restricted to what may be received."""
     events: list[Delivered] | UnsetType = UNSET
     gap: dict[str, Any] | UnsetType = UNSET
     """Events that a subscriber will not get, and why."""

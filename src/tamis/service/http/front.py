@@ -1,7 +1,7 @@
 """What do all requests need? The front of the broker: the core, the settings, and who may ask for how much.
 
-A handler gets a request and the `Front`, asks the core, and answers. What is the same for all of them is here: who asks,
-how much of a body is read and for how long, filters from bodies, starting points, and waiting instead of refusing
+A handler gets a request and the `Front`, asks the core, and answers. What is the same for all of them is here: who
+asks, how much of a body is read and for how long, filters from bodies, starting points, and waiting instead of refusing
 where somebody has a connection of its own.
 """
 
@@ -131,7 +131,9 @@ class Front:
         limits = self.settings.limits
         limit = "batch_bytes" if not most_bytes else "the size of this request"
         most_bytes = most_bytes or limits.batch_bytes
-        too_large = TooLargeError(f"the request has more than {most_bytes} bytes", f"at most the limit {limit}, {most_bytes}")
+        too_large = TooLargeError(
+            f"the request has more than {most_bytes} bytes", f"at most the limit {limit}, {most_bytes}"
+        )
         if (request.content_length or 0) > most_bytes:
             raise too_large
         chunks, size = [], 0

@@ -111,7 +111,9 @@ def check_origin(request: web.Request, front: Front) -> str:
     is_own = urlsplit(origin).netloc.lower() == request.headers.get("Host", "").lower() and origin != "null"
     if is_own or origin in allowed or "*" in allowed:
         return origin
-    raise ForbiddenError(f"pages of {origin!r:.100} may not use this broker", "an origin that the setting origins lists")
+    raise ForbiddenError(
+        f"pages of {origin!r:.100} may not use this broker", "an origin that the setting origins lists"
+    )
 
 
 async def add_safe_headers(request: web.Request, response: web.StreamResponse) -> None:

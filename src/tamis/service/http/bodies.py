@@ -1,0 +1,85 @@
+"""What do requests say in JSON? The Structs that decode them, and of which `/openapi.json` is made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+Seconds = Annotated[float, Meta(ge=0, le=31_536_000)]
+
+
+class SubscriberBody(msgspec.Struct, forbid_unknown_fields=True):
+    """How deliveries to a durable subscriber are repeated."""
+
+    wait_s: Annotated[Seconds, Meta(description="so long after a delivery that is not done it comes again")] = 30.0
+    attempts: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000, description="deliveries of an event before it is a dead letter; 0: for ever"),
+    ] = 0
+    ordered: Annotated[bool, Meta(description="whether what follows a delivery that comes again does, too")] = (
+        False
+    )
+    forget_after_s: Annotated[
+        Seconds, Meta(description="so long after its last connection a subscriber is forgotten; 0: never")
+    ] = 0.0
+
+
+class TakeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A long poll."""
+
+    most: Annotated[int, Meta(ge=1, le=10_000, description="at most so many events")] = 100
+    wait_s: Annotated[Seconds, Meta(description="how long to wait if there is none")] = 0.0
+
+
+class DoneBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What a consumer says of deliveries, by their positions."""
+
+    done: Annotated[list[str], Meta(description="these are done")] = []
+    done_through: Annotated[str, Meta(description="everything delivered up to here is done")] = ""
+    again: Annotated[list[str], Meta(description="these are to come again")] = []
+    in_s: Annotated[Seconds, Meta(description="after how long those of `again` come again")] = 0.0
+    never: Annotated[list[str], Meta(description="these become dead letters")] = []
+    reason: Annotated[str, Meta(max_length=1_000, description="why, for those of `never`")] = ""
+
+
+class AgainBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Which dead letters are to be delivered once more."""
+
+    at: Annotated[list[str] | None, Meta(description="their positions; all of them, if this is left out")] = None
+
+
+class PublishedBody(msgspec.Struct, omit_defaults=True):
+    """The events are taken."""
+
+    position: Annotated[str, Meta(description="of the last event")]
+    positions: Annotated[list[str], Meta(description="of each event")]
+    events: int
+    known: Annotated[int, Meta(description="how many of them had been taken before")]
+    durable: Annotated[bool, Meta(description="whether they are on disk")]
+    wanted: Annotated[list[int] | None, Meta(description="how many subscribers want each, if that was asked")] = None
+
+
+class SubscribedBody(msgspec.Struct):
+    """The subscriptions are in force."""
+
+    since: Annotated[str, Meta(description="for every event behind this position")]
+    settled: bool
+    effective: Annotated[dict[str, str], Meta(description="what is matched, by key")]
+
+
+class CheckedBody(msgspec.Struct):
+    """The filter has a meaning."""
+
+    text: Annotated[str, Meta(description="its canonical form")]
+    effective: Annotated[str, Meta(description="what would be matched: restricted to what you may receive")]
+    json: Annotated[Any, Meta(description="its JSON form")]
+
+
+class MatchedBody(msgspec.Struct):
+    """Who wants the events."""
+
+    matches: Annotated[
+        list[Any], Meta(description="pairs of subscriber and key; for a list of events, a list of such lists")
+    ]

@@ -1,0 +1,155 @@
+"""What may be asked of events? Publishing, reading what has happened, and listening.
+
+| | |
+|---|---|
+| `POST /events` | take events, all of them or none |
+| `GET /events` | what has happened, as JSON lines; with server-sent events it goes on live |
+| `GET /listen` | what happens, for as long as the connection lasts |
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from tamis.service.content_modes import Request, events_of, source_of
+from tamis.service.errors import BadRequestError, ServiceError, TooManyError
+from tamis.service.history import Range, conjoined, read_events
+from tamis.service.http.answers import answer
+from tamis.service.http.consuming import Mailbox
+from tamis.service.http.event_stream import EventStream, begun, form_of, stream
+from tamis.service.http.front import FRONT, Front
+from tamis.service.http.guarding import PRINCIPAL
+from tamis.service.messages import Attach, Publish, Published, Subscribe
+from tamis.service.positions import Position, read_position
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+MOST_READ = 1_000
+"""So many events are read at once, if nobody asks for another number."""
+
+
+async def publish(request: web.Request) -> web.Response:
+    """Take the events of a request; answer when they are on disk."""
+    front, principal = request.app[FRONT], request[PRINCIPAL]
+    figures, epoch = front.core.figures, front.core.epoch
+    try:
+        sent = Request(
+            request.headers.get("Content-Type", ""),
+            request.headers,
+            await front.body(request),
+            request.headers.get("Idempotency-Key", "")[:200] or secrets.token_hex(12),
+            source_of(principal.name),
+        )
+        events = events_of(sent, front.settings.limits)
+        if not events:
+            at = Position.of(front.core.head).text(epoch)
+            return answer({"position": at, "positions": [], "events": 0, "known": 0, "durable": True})
+        size_bytes = sum(len(event.body) for event in events)
+        front.quotas.take(principal, events=len(events), size_bytes=size_bytes, now=time.monotonic())
+        asks_wanted = flag(request, "wanted")
+        published = await front.core.ask(principal, Publish(1, events, asks_wanted))
+    except ServiceError as error:
+        figures.events_refused["quota" if isinstance(error, TooManyError) else type(error).__name__] += 1
+        raise
+    assert isinstance(published, Published)
+    figures.events_taken["http"] += len(published.positions) - published.known_count
+    figures.events_known += published.known_count
+    content = {
+        "position": Position.of(published.last).text(epoch),
+        "positions": [Position.of(position).text(epoch) for position in published.positions],
+        "events": len(published.positions),
+        "known": published.known_count,
+        "durable": published.is_durable,
+    }
+    if published.wanted is not None:
+        content["wanted"] = published.wanted
+    return answer(content)
+
+
+async def read(request: web.Request) -> web.StreamResponse:
+    """Answer with what has happened: `from`, `until` (not included), `where`, `most`."""
+    front, principal = request.app[FRONT], request[PRINCIPAL]
+    form = form_of(request)
+    if isinstance(form, EventStream) and "until" not in request.query:
+        return await listen(request)
+    where = request.query.get("where")
+    wanted = None if where is None else (await front.parsed({"where": where}))["where"].filter
+    first = await front.start(request.query.get("from", "first"))
+    until = await front.start(request.query["until"]) if "until" in request.query else 0
+    head = front.core.head
+    first = first or head + 1
+    left = whole(request, "most", MOST_READ, 1, 10_000_000)
+    begins = max(first, front.core.first)
+    positions = Range(begins, min(until or head + 1, head + 1))
+    epoch = front.core.epoch
+    with front.connected(principal):
+        response = await begun(request, form)
+        if begins > first > 1:
+            gap = {"first": _at(first, epoch), "last": _at(begins - 1, epoch), "reason": "retention"}
+            await response.write(form.note("gap", gap))
+        expression = conjoined(wanted, front.permissions.receive(principal))
+        async for events in read_events(front.core, positions, expression, front.schema):
+            lines = [
+                form.delivery(at, b'{"at":"%b","event":%b}' % (at.encode(), body))
+                for number, body in events[:left]
+                for at in (_at(number, epoch),)
+            ]
+            await response.write(b"".join(lines))
+            left -= len(lines)
+            if not left or front.closing.is_set():
+                break
+        await response.write_eof()
+    return response
+
+
+async def listen(request: web.Request) -> web.StreamResponse:
+    """Answer with events as they come: `where`, `from` for some of the past, and `most` to end after so many."""
+    front, principal = request.app[FRONT], request[PRINCIPAL]
+    where = request.query.get("where", "TRUE")
+    wanted = await front.wanted(principal, {"listen": where})
+    start = await front.start(request.query.get("from") or _last_seen(request, front))
+    most = whole(request, "most", 0, 0, 10_000_000)
+    name = front.passing_name(principal)
+    limits = front.settings.limits
+    with front.connected(principal), Mailbox(front, principal) as mailbox:
+        attach = Attach(1, name, False, limits.credit, limits.credit_bytes, False)
+        subscribe = Subscribe(2, name, wanted, False, start)
+        _, waiting = await mailbox.answers_to([attach, subscribe])
+        form = form_of(request)
+        response = await begun(request, form)
+        await stream(front, mailbox, response, form, waiting, most)
+        await response.write_eof()
+    return response
+
+
+def _last_seen(request: web.Request, front: Front) -> str:
+    """Return where a browser that lost its connection goes on: behind the last event that it has seen."""
+    seen = request.headers.get("Last-Event-ID", "")
+    if not seen:
+        return "now"
+    return Position.of(read_position(seen, front.core.epoch).event + 1).text(front.core.epoch)
+
+
+def _at(number: int, epoch: str) -> str:
+    return Position.of(number).text(epoch)
+
+
+def flag(request: web.Request, name: str) -> bool:
+    """Return an option of the address that is on or off."""
+    value = request.query.get(name, "false").lower()
+    if value not in ("true", "false", "1", "0", ""):
+        raise BadRequestError(f"{name} is {value!r:.40}", "true or false")
+    return value in ("true", "1", "")
+
+
+def whole(request: web.Request, name: str, otherwise: int, least: int, most: int) -> int:
+    """Return an option of the address that is a whole number within bounds."""
+    text = request.query.get(name)
+    if text is None:
+        return otherwise
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
+        raise BadRequestError(f"{name} is {text!r:.40}", f"a whole number from {least} to {most}")
+    return int(text)

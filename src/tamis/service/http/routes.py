@@ -1,0 +1,60 @@
+"""What may be asked? The table of routes."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from tamis.service import wire
+from tamis.service.errors import BadRequestError, UnauthenticatedError
+from tamis.service.http import event_routes, operation_routes, question_routes, subscriber_routes
+from tamis.service.http.front import FRONT
+from tamis.service.http.web_socket import WebSocket
+
+
+async def web_socket(request: web.Request) -> web.StreamResponse:
+    """Talk over a WebSocket. Who it is may be said in the header, or in the first message."""
+    front = request.app[FRONT]
+    if request.headers.get("Upgrade", "").lower() != "websocket":
+        raise BadRequestError("this path is for WebSockets", "the header Upgrade: websocket")
+    try:
+        principal = front.principal_of(request)
+    except UnauthenticatedError:
+        if "Authorization" in request.headers or "ticket" in request.query:
+            raise
+        principal = None
+    return await WebSocket(front, request, principal).run()
+
+
+SUBSCRIBER = "/subscribers/{subscriber}"
+SUBSCRIPTION = SUBSCRIBER + "/subscriptions/{key}"
+
+ROUTES = (
+    web.get("/", operation_routes.greet),
+    web.post("/events", event_routes.publish),
+    web.get("/events", event_routes.read, allow_head=False),
+    web.get("/listen", event_routes.listen, allow_head=False),
+    web.get(wire.PATH, web_socket, allow_head=False),
+    web.get("/subscribers", subscriber_routes.list_subscribers),
+    web.put(SUBSCRIBER, subscriber_routes.configure),
+    web.get(SUBSCRIBER, subscriber_routes.describe),
+    web.delete(SUBSCRIBER, subscriber_routes.forget),
+    web.put(f"{SUBSCRIBER}/subscriptions", subscriber_routes.subscribe_many),
+    web.post(f"{SUBSCRIBER}/subscriptions", subscriber_routes.subscribe_many),
+    web.put(SUBSCRIPTION, subscriber_routes.subscribe),
+    web.get(SUBSCRIPTION, subscriber_routes.describe_subscription),
+    web.delete(SUBSCRIPTION, subscriber_routes.unsubscribe),
+    web.get(f"{SUBSCRIBER}/events", subscriber_routes.consume, allow_head=False),
+    web.post(f"{SUBSCRIBER}/take", subscriber_routes.take),
+    web.post(f"{SUBSCRIBER}/done", subscriber_routes.acknowledge),
+    web.get(f"{SUBSCRIBER}/dead", subscriber_routes.dead_letters),
+    web.post(f"{SUBSCRIBER}/dead/again", subscriber_routes.revive),
+    web.post("/check", question_routes.check),
+    web.post("/match", question_routes.match),
+    web.post("/tickets", operation_routes.ticket),
+    web.post("/reload", operation_routes.reload),
+    web.get("/live", operation_routes.live),
+    web.get("/ready", operation_routes.ready),
+    web.get("/metrics", operation_routes.metrics),
+    web.get("/openapi.json", operation_routes.describe_http),
+    web.get("/asyncapi.json", operation_routes.describe_web_socket),
+)

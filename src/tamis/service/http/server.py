@@ -1,0 +1,134 @@
+"""Where does the broker listen? The HTTP server: listeners, time-outs and limits of connections.
+
+aiohttp reads requests, but waits for them for ever: a client that sends a header a byte a minute (*slow loris*) would
+hold its connection. So each connection gets a timer when it is accepted, and is cut off unless its first request has
+come by then; between requests the idle time-out of aiohttp counts. TLS handshakes have the same time, and beyond the
+limit of connections a new one is answered 503 and closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from aiohttp import web
+
+from tamis.service.http.answers import PROBLEM
+from tamis.service.http.front import FRONT, Front
+from tamis.service.http.guarding import add_safe_headers, guard
+from tamis.service.http.routes import ROUTES
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from tamis.service.http.front import Core
+    from tamis.service.permissions import Permissions
+    from tamis.service.principals import Authenticator
+    from tamis.service.quotas import Quotas
+    from tamis.service.settings import Settings
+
+HEADER_BYTES = 16_384
+"""The longest line of a request: an address with a filter in it, or a header."""
+BACKLOG = 1_024
+_BUSY = b'{"title":"The broker is busy","status":503,"detail":"there are too many connections"}'
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: %b\r\nRetry-After: 5\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (PROBLEM.encode(), len(_BUSY), _BUSY)
+)
+
+
+class HttpServer:
+    """The sockets of a broker. `start` opens them, `stop` closes them and lets everybody finish."""
+
+    def __init__(
+        self,
+        core: Core,
+        settings: Settings,
+        authenticator: Authenticator,
+        quotas: Quotas,
+        permissions: Permissions,
+        reload: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self.front = Front(core, settings, authenticator, quotas, permissions, reload)
+        application = web.Application(middlewares=[self._seen, guard])
+        application[FRONT] = self.front
+        application.add_routes(ROUTES)
+        application.on_response_prepare.append(add_safe_headers)
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            handle_signals=False,
+            handler_cancellation=True,
+            keepalive_timeout=settings.limits.idle,
+            max_line_size=HEADER_BYTES,
+            max_field_size=HEADER_BYTES,
+            shutdown_timeout=5.0,
+        )
+        self._servers: list[asyncio.Server] = []
+        self._have_asked: WeakSet[asyncio.Protocol] = WeakSet()
+        self.addresses: list[str] = []
+
+    async def start(self, contexts: Sequence[ssl.SSLContext | None] = ()) -> None:
+        """Listen on all addresses of the settings; `contexts` are how they are encrypted, in the same order."""
+        await self._runner.setup()
+        loop = asyncio.get_running_loop()
+        listeners = self.front.settings.listeners
+        for listener, context in zip(listeners, contexts or [None] * len(listeners), strict=True):
+            server = await loop.create_server(
+                self._connection,
+                listener.host,
+                listener.port,
+                ssl=context,
+                backlog=BACKLOG,
+                ssl_handshake_timeout=None if context is None else self.front.settings.limits.header,
+            )
+            self._servers.append(server)
+            scheme = "http" if context is None else "https"
+            for socket in server.sockets:
+                host, port = socket.getsockname()[:2]
+                self.addresses.append(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+
+    async def stop(self) -> None:
+        """Take no more connections, say goodbye on those that last, and wait for requests to be answered."""
+        for server in self._servers:
+            server.close()
+        self.front.closing.set()
+        await self._runner.cleanup()
+        self._servers, self.addresses = [], []
+
+    # -- Connections
+
+    def _connection(self) -> asyncio.Protocol:
+        """Return who reads a new connection."""
+        manager = self._runner.server
+        assert manager is not None
+        limits = self.front.settings.limits
+        if len(manager.connections) >= limits.connections:
+            return _Refusal()
+        protocol: asyncio.Protocol = manager()
+        asyncio.get_running_loop().call_later(limits.header, self._cut_off, protocol)
+        return protocol
+
+    def _cut_off(self, protocol: asyncio.Protocol) -> None:
+        transport = getattr(protocol, "transport", None)
+        if protocol not in self._have_asked and transport is not None:
+            transport.abort()
+
+    @web.middleware
+    async def _seen(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Remember that a connection has asked something."""
+        self._have_asked.add(request.protocol)
+        return await handler(request)
+
+
+class _Refusal(asyncio.Protocol):
+    """Answers that there are too many connections, and closes."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.write(_FULL)
+        transport.close()
