@@ -18,9 +18,7 @@ class SubscriberBody(msgspec.Struct, forbid_unknown_fields=True):
         int,
         Meta(ge=0, le=1_000_000, description="deliveries of an event before it is a dead letter; 0: for ever"),
     ] = 0
-    ordered: Annotated[bool, Meta(description="whether what follows a delivery that comes again does, too")] = (
-        False
-    )
+    ordered: Annotated[bool, Meta(description="whether what follows a delivery that comes again does, too")] = False
     forget_after_s: Annotated[
         Seconds, Meta(description="so long after its last connection a subscriber is forgotten; 0: never")
     ] = 0.0
