@@ -17,7 +17,7 @@ import msgspec
 from aiohttp import web
 
 from tamis.language.limits import Limits
-from tamis.service.errors import BadRequestError, GoneError, TooLargeError, TooManyError
+from tamis.service.errors import BadRequestError, GoneError, ServiceError, TooLargeError, TooManyError
 from tamis.service.filters import all_wanted
 from tamis.service.quotas import Connections
 from tamis.service.starting_points import Moment, starting_point
@@ -124,6 +124,15 @@ class Front:
         """Return a name for a subscriber that lasts as long as its connection."""
         return f"{principal.name}/passing-{secrets.token_hex(8)}"
 
+    @contextmanager
+    def counted_refusals(self) -> Iterator[None]:
+        """Count what is refused before the core has seen it, by the kind of error."""
+        try:
+            yield
+        except ServiceError as error:
+            self.core.figures.events_refused[type(error).__name__.removesuffix("Error")] += 1
+            raise
+
     # -- What
 
     async def body(self, request: web.Request, most_bytes: int = 0) -> bytes:
@@ -194,6 +203,8 @@ class Front:
                 self.core.hear(session, request)
                 return
             except TooManyError as error:
+                if self.closing.is_set():
+                    raise
                 await asyncio.sleep(min(error.retry_s, 1.0))
 
     async def take(self, principal: Principal, events: int, size_bytes: int) -> None:

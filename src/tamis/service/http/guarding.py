@@ -84,7 +84,7 @@ async def _answered(request: web.Request, handler: Handler, front: Front) -> web
         response = refusal(NotAllowedError(f"{request.method:.20} is no method of this path", methods))
         response.headers["Allow"] = methods
         return response
-    except web.HTTPException:
+    except (web.HTTPException, ConnectionError):
         raise
     except TamisError as error:
         return refusal(error)

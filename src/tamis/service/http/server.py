@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from aiohttp import web
 
@@ -67,7 +66,8 @@ class HttpServer:
             shutdown_timeout=5.0,
         )
         self._servers: list[asyncio.Server] = []
-        self._have_asked: WeakSet[asyncio.Protocol] = WeakSet()
+        self._silent: dict[asyncio.BaseProtocol, asyncio.TimerHandle] = {}
+        """Connections that have not asked anything yet, and when they are cut off."""
         self.addresses: list[str] = []
 
     async def start(self, contexts: Sequence[ssl.SSLContext | None] = ()) -> None:
@@ -108,12 +108,14 @@ class HttpServer:
         if len(manager.connections) >= limits.connections:
             return _Refusal()
         protocol: asyncio.Protocol = manager()
-        asyncio.get_running_loop().call_later(limits.header, self._cut_off, protocol)
+        timer = asyncio.get_running_loop().call_later(limits.header, self._cut_off, protocol)
+        self._silent[protocol] = timer
         return protocol
 
     def _cut_off(self, protocol: asyncio.Protocol) -> None:
+        del self._silent[protocol]
         transport = getattr(protocol, "transport", None)
-        if protocol not in self._have_asked and transport is not None:
+        if transport is not None:
             transport.abort()
 
     @web.middleware
@@ -121,7 +123,9 @@ class HttpServer:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         """Remember that a connection has asked something."""
-        self._have_asked.add(request.protocol)
+        timer = self._silent.pop(request.protocol, None)
+        if timer is not None:
+            timer.cancel()
         return await handler(request)
 
 

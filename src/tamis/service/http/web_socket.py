@@ -213,10 +213,11 @@ class WebSocket:
     async def _publish(self, raw: list[msgspec.Raw], asks_wanted: bool, request_id: int | None) -> None:
         assert self._principal is not None
         limits = self._front.settings.limits
-        contents = [read_json(bytes(event), f"event {index}: ") for index, event in enumerate(raw)]
-        events = events_in(contents, limits, secrets.token_hex(12), source_of(self._principal.name))
-        if not events:
-            raise BadRequestError("there are no events", "at least one")
+        with self._front.counted_refusals():
+            contents = [read_json(bytes(event), f"event {index}: ") for index, event in enumerate(raw)]
+            events = events_in(contents, limits, secrets.token_hex(12), source_of(self._principal.name))
+            if not events:
+                raise BadRequestError("there are no events", "at least one")
         await self._front.take(self._principal, len(events), sum(len(event.body) for event in events))
         await self._mailbox.hear(Publish(self._number(request_id), events, asks_wanted))
 
@@ -295,8 +296,6 @@ class WebSocket:
                 self._ids.pop(number, None)
                 return self._welcome(at) if self._is_greeted else None
             case Published(number, last, positions, known, is_durable, wanted):
-                self._front.core.figures.events_taken["web_socket"] += len(positions) - known
-                self._front.core.figures.events_known += known
                 content = {"position": Position.of(last).text(epoch), "known": known, "durable": is_durable}
                 content["positions"] = [Position.of(position).text(epoch) for position in positions]
                 if wanted is not None:
