@@ -47,7 +47,7 @@ class FakeBroker:
         self.port = 0
         self.batch_events = 1000
         self.drops: Counter = Counter()
-        """How often a connection breaks at a place: `publish` (before it is taken), `taken` (before it is
+        """How often a connection breaks at a place: `hello`, `publish` (before it is taken), `taken` (before it is
         acknowledged), `subscribed`, `deliver` (after an event was sent), `done` (before it counts), `history`."""
         self.refusals: list[dict[str, Any]] = []
         """What the next publications are refused with."""
@@ -155,6 +155,7 @@ class FakeBroker:
             await self._deliver(subscriber)
 
     async def _hello(self, socket: web.WebSocketResponse, hello: wire.Hello) -> None:
+        self._drop(socket, "hello")
         if self.token and hello.token != self.token:
             problem = {"status": 401, "title": "Say who you are", "detail": "the token is unknown"}
             await self._say(socket, error=problem)

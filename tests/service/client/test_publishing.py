@@ -151,6 +151,18 @@ async def test_a_broker_that_was_never_there_is_an_error_that_says_the_address_a
 
 
 @in_a_loop
+async def test_who_never_says_welcome_is_no_broker_but_one_that_did_is_waited_for():
+    async with FakeBroker() as broker, AsyncClient(broker.url) as client:
+        broker.drops["hello"] = 1
+        with pytest.raises(UnreachableError, match="the connection"):
+            await client.publish({"n": 1})
+        assert await client.publish({"n": 1}) == "k3f9-1"
+        await broker.restart()
+        broker.drops["hello"] = 2
+        assert await client.publish({"n": 2}) == "k3f9-2"
+
+
+@in_a_loop
 async def test_patience_ends():
     broker = await FakeBroker().start()
     await broker.stop()

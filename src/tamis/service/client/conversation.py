@@ -140,18 +140,17 @@ class Conversation(ABC):
     async def _live(self) -> None:
         lost_at_s = monotonic()
         while True:
-            retry_s = 0.0
+            retry_s, is_there = 0.0, self._was_open
+            failure: UnreachableError
             try:
                 await self._connection()
             except Broken as broken:
-                reason, retry_s = str(broken), broken.retry_s
-            except TooManyError as error:
-                reason, retry_s = str(error), error.retry_s
+                failure, retry_s = UnreachableError(str(broken), "a broker; `tamis serve` starts one"), broken.retry_s
             except UnreachableError as error:
-                reason = str(error)
-                if not self._was_open and self._dialler.patience_s is None:
-                    self._end(error)
-                    return
+                failure = error
+            except TooManyError as error:
+                failure, retry_s = UnreachableError(str(error)), error.retry_s
+                is_there = True
             except TamisError as error:
                 self._end(error)
                 return
@@ -159,14 +158,17 @@ class Conversation(ABC):
                 logger.exception("a conversation with %s failed", self._dialler.url)
                 self._end(ServiceError(f"the client failed: {type(error).__name__}: {error}"))
                 return
+            patience_s = self._dialler.patience_s
+            if patience_s is None and not (is_there or self._was_open):
+                self._end(failure)
+                return
             if self._was_connected_now:
                 lost_at_s = monotonic()
             wait_s = self._backoff.next_s(retry_s)
-            patience_s = self._dialler.patience_s
             if patience_s is not None and monotonic() + wait_s - lost_at_s > patience_s:
-                self._end(UnreachableError(f"{reason}; tried for {patience_s:g} s", "a broker: tamis serve"))
+                self._end(UnreachableError(f"{failure.detail}; tried for {patience_s:g} s", failure.expected))
                 return
-            logger.info("%s; trying %s again in %.1f s", reason, self._dialler.url, wait_s)
+            logger.info("%s; trying %s again in %.1f s", failure.detail, self._dialler.url, wait_s)
             await asyncio.sleep(wait_s)
 
     async def _connection(self) -> None:
