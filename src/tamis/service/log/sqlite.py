@@ -46,6 +46,7 @@ from tamis.service.log.segments import (
     is_full,
     path_of,
     recover,
+    reserve,
     side_files,
     writing,
 )  # fmt: skip
@@ -320,8 +321,10 @@ class SqliteLog:
     def _write_to(self, segment: Segment) -> None:
         segment.is_closed = False
         segment.close_readers()
-        self._writer = writing(segment.path, self._is_forced)
         self._open_bytes = segment.size_bytes if segment.last >= segment.first else 0
+        self._writer = writing(segment.path, self._is_forced)
+        if self._is_forced:
+            reserve(segment.path, min(_FOLDED_BYTES + (1 << 20), self._segment_bytes))
         self._unfolded_bytes = 0
         self._is_unforced = False
         begin = next(iter(segment.fetch(segment.first, segment.first)), None)
