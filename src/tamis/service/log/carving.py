@@ -1,9 +1,9 @@
 """What is left of a damaged SQLite file? Rows, carved out of its pages one by one.
 
 SQLite finds rows by way of a tree. If a page high in the tree is damaged, everything below it is lost to SQLite,
-although it is there. Here no tree is followed: every page, in the database and in the write-ahead log, is looked at
-as if it were a leaf, and each entry that has the form of a row is read, with the pages that continue it. Most of what
-such a look yields may be nonsense; the checksum that every row of ours carries tells.
+although it is there. Here no tree is followed: every page that may be a leaf, in the database and in the write-ahead
+log, is looked at, and each entry that has the form of a row is read, with the pages that continue it. Some of what such
+a look yields may be nonsense; the checksum that every row of ours carries tells.
 
 Source: the SQLite documentation, "Database File Format", sections 1.6 (B-tree Pages) and 2.1 (Record Format).
 """
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_LOCAL = PAGE_BYTES - 35
 _LEAST_LOCAL = (PAGE_BYTES - 12) * 32 // 255 - 23
+_LEAF = 0x0D
+"""The first byte of a leaf of a table."""
 _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
 """By the serial type of a column."""
 
@@ -79,6 +81,8 @@ def carve(path: Path) -> Carved:
 
 def _rows_in(page: bytes, pages: dict[int, bytes]) -> Iterator[tuple[Any, ...]]:
     """Yield the key and the columns of each entry of a page that has the form of a row."""
+    if (page[0] ^ _LEAF).bit_count() > 1:  # not even one with a flipped bit
+        return
     lowest = len(page)
     for place in range(8, len(page) - 1, 2):
         start = int.from_bytes(page[place : place + 2], "big")
