@@ -8,7 +8,6 @@ Source: OpenAPI 3.1.0, AsyncAPI 3.0.0.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, NamedTuple
 

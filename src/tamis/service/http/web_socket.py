@@ -11,6 +11,7 @@ A message that cannot be read is answered with `error`, and the connection goes 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,14 @@ from tamis.errors import TamisError
 from tamis.service import wire
 from tamis.service.cloud_events import read_json
 from tamis.service.content_modes import events_in, source_of
-from tamis.service.errors import BadRequestError, ConflictError, ForbiddenError, TooLargeError, UnauthenticatedError
+from tamis.service.errors import (
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    ServiceError,
+    TooLargeError,
+    UnauthenticatedError,
+)
 from tamis.service.http.answers import deliveries_json, problem_of
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.event_stream import noted
@@ -49,6 +57,8 @@ if TYPE_CHECKING:
 
     from tamis.service.http.front import Front
     from tamis.service.messages import Principal
+
+_logger = logging.getLogger("tamis.service.http")
 
 WAITING_MOST = 512
 """So many answers may wait to be written, and so many requests to be answered, before no more are read."""
@@ -98,7 +108,7 @@ class WebSocket:
         with self._front.connected(self._principal), Mailbox(self._front, self._principal) as self._mailbox:
             closing = asyncio.ensure_future(self._front.closing.wait())
             closing.add_done_callback(lambda _: self._mailbox.put(None))
-            writer = asyncio.ensure_future(self._write())
+            writer = asyncio.ensure_future(self._written())
             try:
                 await self._hear_all(messages)
                 await self._read()
@@ -253,6 +263,16 @@ class WebSocket:
     def _refuse(self, error: TamisError, request_id: int | None) -> None:
         self._mailbox.put(_refusal(error, request_id))
 
+    async def _written(self) -> None:
+        """Write until it is over; if that fails, nobody is left in the dark with an open connection."""
+        try:
+            await self._write()
+        except (ConnectionError, ServiceError):
+            await self.response.close()
+        except Exception:
+            _logger.exception("a connection of %s failed", self._principal)
+            await self.response.close(code=WSCloseCode.INTERNAL_ERROR)
+
     async def _write(self) -> None:
         """Send everything that waits, again and again, as few frames as possible."""
         while True:
@@ -315,7 +335,8 @@ class WebSocket:
     def _welcome(self, at: int) -> bytes:
         limits, core = self._front.settings.limits, self._front.core
         told = {
-            name: getattr(limits, name) for name in ("event_bytes", "batch_events", "batch_bytes", "credit", "texts")
+            name: int(getattr(limits, name))
+            for name in ("event_bytes", "batch_events", "batch_bytes", "credit", "texts")
         }
         welcome = wire.Welcome(self._front.settings.name, core.epoch, Position.of(at).text(core.epoch), told)
         return wire.encode({"welcome": welcome})
