@@ -138,3 +138,8 @@ async def test_every_example_request_works_and_is_answered_as_described(tmp_path
                         jsonschema.validate(
                             json.loads(content), {"$ref": f"#/components/schemas/{operation.answers}", **schemas}
                         )
+
+
+def test_the_description_of_http_is_valid_to_a_validator_of_openapi():
+    validator = pytest.importorskip("openapi_spec_validator")
+    assert list(validator.OpenAPIV31SpecValidator(json.loads(json.dumps(openapi()))).iter_errors()) == []

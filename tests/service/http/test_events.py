@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -147,3 +148,32 @@ async def test_the_log_survives_and_positions_stay(tmp_path):
     async with running(tmp_path) as broker:
         _, body = await broker.ask("GET", "/events", status=200)
         assert json.loads(body)["at"] == published["position"]
+
+
+@eventually
+async def test_a_listener_that_does_not_read_loses_events_and_is_told_which(tmp_path):
+    async with running(tmp_path) as broker:
+        host, port = broker.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=2**16)
+        writer.write(b"GET /listen?where=n%3E=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        async with broker.session.get(f"{broker.url}/listen?where=last&most=1") as other:
+            for batch in range(12):  # 24 MB: more than the sockets and the queue hold
+                await broker.publish(*({"n": batch * 1_000 + number, "text": "x" * 2_000} for number in range(1_000)))
+            await broker.publish({"n": 12_000, "last": True})
+            assert (await anext(lines(other)))["event"]["data"]["n"] == 12_000, "others get theirs meanwhile"
+        numbers, gaps = [], []
+        while not numbers or numbers[-1] != 12_000:
+            size = int(await reader.readline(), 16)
+            for line in (await reader.readexactly(size + 2)).splitlines():
+                if line.strip():
+                    message = json.loads(line)
+                    gaps += [message["gap"]] if "gap" in message else []
+                    numbers += [message["event"]["data"]["n"]] if "event" in message else []
+        writer.close()
+        assert numbers == sorted(set(numbers))
+        assert gaps
+        assert {gap["reason"] for gap in gaps} == {"slow"}
+        positions = [range(int(gap["first"].split("-")[1]), int(gap["last"].split("-")[1]) + 1) for gap in gaps]
+        missing = set(range(12_001)) - set(numbers)
+        assert all(any(number + 1 in lost for lost in positions) for number in missing), "whatever is missing was told"

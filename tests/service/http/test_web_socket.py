@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tamis.service.descriptions import FROM_CLIENT
-from tamis.service.settings import LimitSettings, Publishing, Role, Size
+from tamis.service.settings import Duration, LimitSettings, Publishing, Role, Size
 
 from .brokers import Talk, eventually, running
 
@@ -241,3 +241,16 @@ async def test_goodbye_is_said_when_the_broker_stops(tmp_path):
         assert "retry_s" in await talk.hear_until("bye")
         assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
         await stopping
+
+
+@eventually
+async def test_a_quota_that_is_used_up_slows_a_connection_down_and_refuses_nothing(tmp_path):
+    limits = LimitSettings(events_per_s=100.0, batch_events=10, burst=Duration(0.1))
+    async with running(tmp_path, limits=limits) as broker, broker.connect() as socket:
+        talk = Talk(socket)
+        for number in range(5):
+            await talk.say({"publish": [{"n": number}] * 10, "id": number})
+        for number in range(5):
+            message = await talk.hear()
+            assert message["ok"] == number, message
+        assert broker.core.head == 50

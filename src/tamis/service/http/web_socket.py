@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -225,7 +224,7 @@ class WebSocket:
         limits = self._front.settings.limits
         with self._front.counted_refusals():
             contents = [read_json(bytes(event), f"event {index}: ") for index, event in enumerate(raw)]
-            events = events_in(contents, limits, secrets.token_hex(12), source_of(self._principal.name))
+            events = events_in(contents, limits, self._front.new_id(), source_of(self._principal.name))
             if not events:
                 raise BadRequestError("there are no events", "at least one")
         await self._front.take(self._principal, len(events), sum(len(event.body) for event in events))
