@@ -173,9 +173,7 @@ async def test_a_body_that_stops_coming_is_given_up(tmp_path, monkeypatch):
         writer.close()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+BROKEN = [
         b"\x00" * 1_000, b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"a" * 100_000, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 10_000 + b"\r\n",
         b"POST /events HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
         b"POST /events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -183,19 +181,17 @@ async def test_a_body_that_stops_coming_is_given_up(tmp_path, monkeypatch):
         b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n",
         b"GET /%ff%00/../.. HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /events?from=%00&most=%ff HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    ],
-    ids=lambda data: repr(data[:40]),
-)  # fmt: skip
-def test_broken_requests_harm_nobody(tmp_path, data):
-    @eventually
-    async def check():
-        async with running(tmp_path) as broker:
+    ]  # fmt: skip
+
+
+@eventually
+async def test_broken_requests_harm_nobody(tmp_path):
+    async with running(tmp_path) as broker:
+        for data in BROKEN:
             answered = await raw(broker, data)
-            assert b" 200 " not in answered.split(b"\r\n")[0]
+            assert b" 200 " not in answered.split(b"\r\n")[0], data[:50]
             assert b"Traceback" not in answered
             await broker.publish({"n": 1})
-
-    check()
 
 
 @eventually
