@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import msgspec
 
-from tamis import __version__
 from tamis.service import wire
 from tamis.service.cloud_events import CloudEvent
 from tamis.service.http.answers import PROBLEM, Problem
@@ -169,7 +169,7 @@ def openapi() -> dict[str, Any]:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Tamis", "version": __version__, "summary": ABOUT, "license": {"name": "Apache-2.0"}},
+        "info": {"title": "Tamis", "version": version("tamis"), "summary": ABOUT, "license": {"name": "Apache-2.0"}},
         "paths": paths,
         "components": {
             "schemas": _schemas(STRUCTS),
@@ -204,9 +204,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "content": {PROBLEM: {"schema": _reference("Problem")}},
     }
     described: dict[str, Any] = {
-        "operationId": f"{operation.method.lower()}{operation.path}".translate(str.maketrans("/{}.", "____")).strip(
-            "_"
-        ),
+        "operationId": re.sub(r"\W+", "_", f"{operation.method.lower()}{operation.path}").strip("_"),
         "summary": operation.summary,
         "responses": responses,
     }
@@ -267,7 +265,7 @@ def asyncapi() -> dict[str, Any]:
 
     return {
         "asyncapi": "3.0.0",
-        "info": {"title": "Tamis", "version": __version__, "description": ABOUT},
+        "info": {"title": "Tamis", "version": version("tamis"), "description": ABOUT},
         "defaultContentType": "application/json",
         "channels": {
             "ws": {

@@ -1,30 +1,19 @@
-"""A whole broker for the tests of the wire: the real core, log and state, on a free port of loopback."""
+"""A whole broker for the tests of the wire, on a free port of loopback."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import json
-import time
 from contextlib import asynccontextmanager
 
 import aiohttp
 
-from tamis.routing import Broker
-from tamis.service.cloud_events import record_of
-from tamis.service.core_thread import Core
-from tamis.service.figures import Figures
-from tamis.service.http.server import HttpServer
-from tamis.service.log.sqlite import SqliteLog
-from tamis.service.node import LogFacts, Node
-from tamis.service.permissions import Permissions
-from tamis.service.principals import Authenticator
-from tamis.service.quotas import Quotas
-from tamis.service.settings import LimitSettings, Listener, Settings
-from tamis.service.state import State
-from tamis.service.tokens import Tokens
+from tamis.service.serving import Service
+from tamis.service.settings import Listener, Settings
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 """A test that hangs ends after this; none asserts how long anything takes."""
 
 
@@ -41,9 +30,10 @@ def eventually(test):
 class Running:
     """A broker that runs, and a client of it."""
 
-    def __init__(self, core, server, tokens, session, log):
-        self.core, self.server, self.tokens, self.session, self.log = core, server, tokens, session, log
-        self.url = server.addresses[0]
+    def __init__(self, service, session):
+        self.service, self.session = service, session
+        self.core, self.server, self.tokens = service.core, service.http, service.tokens
+        self.url = service.addresses[0]
 
     async def ask(self, method, path, content=None, status=None, **options):
         """Send a request; return status and content."""
@@ -67,28 +57,14 @@ class Running:
 @asynccontextmanager
 async def running(folder, **settings):
     """Start a broker with the data of a folder; stop it at the end."""
-    limits = settings.pop("limits", LimitSettings())
-    settings = Settings(data=str(folder), listeners=(Listener(port=0),), limits=limits, **settings)
-    schema = settings.event_schema()
-    log = SqliteLog(folder / "log")
-    state = State(folder / "state.db", log.epoch)
-    tokens = Tokens(folder / "tokens.db")
-    permissions = Permissions(settings.roles, schema)
-    facts = LogFacts(log.first, log.last, log.last_time_us, gaps=log.gaps())
-    broker = Broker(settings.name, settings.strategy, schema=schema)
-    node = Node(broker, permissions, record_of, state.load(), facts, now=time.time(), schema=schema)
-    core = Core(node, log, state, Figures(), limits)
-    core.start()
-    server = HttpServer(core, settings, Authenticator(settings, tokens), Quotas(limits), permissions)
-    await server.start()
-    async with aiohttp.ClientSession() as session:
-        try:
-            yield Running(core, server, tokens, session, log)
-        finally:
-            await server.stop()
-            await core.stop()
-            state.close()
-            log.close()
+    service = Service(Settings(data=str(folder), listeners=(Listener(port=0),), **settings))
+    await service.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield Running(service, session)
+    finally:
+        await service.stop()
+        gc.unfreeze()  # a process has one broker, but these tests have many
 
 
 async def said(socket):

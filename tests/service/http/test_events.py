@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-
-import pytest
 
 from .brokers import eventually, running
 
@@ -115,29 +114,27 @@ async def test_server_sent_events_resume_behind_the_last_one_that_was_seen(tmp_p
         assert b"id: " + data[-1]["at"].encode() in body
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "member"),
-    [
-        ("/listen?where=price <", 400, "caret"),
-        ("/listen?where=price<20&from=yesterday", 400, "expected"),
-        ("/listen?from=a7x2-5", 410, "expected"),
-        ("/events?most=0", 400, "expected"),
-        ("/events?until=nonsense", 400, "expected"),
-        ("/events?where=foo(", 400, "caret"),
-        ("/nothing", 404, "expected"),
-    ],
-)
-def test_wrong_questions_are_answered_with_a_problem(tmp_path, path, status, member):
-    @eventually
-    async def check():
-        async with running(tmp_path) as broker, broker.session.get(broker.url + path) as response:
-            assert response.status == status
-            assert response.content_type == "application/problem+json"
-            problem = await response.json(content_type=None)
-            assert problem["status"] == status
-            assert problem[member]
+WRONG = [
+    ("/listen?where=price <", 400, "caret"),
+    ("/listen?where=price<20&from=yesterday", 400, "expected"),
+    ("/listen?from=a7x2-5", 410, "expected"),
+    ("/events?most=0", 400, "expected"),
+    ("/events?until=nonsense", 400, "expected"),
+    ("/events?where=foo(", 400, "caret"),
+    ("/nothing", 404, "expected"),
+]
 
-    check()
+
+@eventually
+async def test_wrong_questions_are_answered_with_a_problem(tmp_path):
+    async with running(tmp_path) as broker:
+        for path, status, member in WRONG:
+            async with broker.session.get(broker.url + path) as response:
+                assert response.status == status, path
+                assert response.content_type == "application/problem+json"
+                problem = await response.json(content_type=None)
+                assert problem["status"] == status
+                assert problem[member]
 
 
 @eventually
@@ -147,3 +144,32 @@ async def test_the_log_survives_and_positions_stay(tmp_path):
     async with running(tmp_path) as broker:
         _, body = await broker.ask("GET", "/events", status=200)
         assert json.loads(body)["at"] == published["position"]
+
+
+@eventually
+async def test_a_listener_that_does_not_read_loses_events_and_is_told_which(tmp_path):
+    async with running(tmp_path) as broker:
+        host, port = broker.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=2**16)
+        writer.write(b"GET /listen?where=n%3E=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        async with broker.session.get(f"{broker.url}/listen?where=last&most=1") as other:
+            for batch in range(12):  # 24 MB: more than the sockets and the queue hold
+                await broker.publish(*({"n": batch * 1_000 + number, "text": "x" * 2_000} for number in range(1_000)))
+            await broker.publish({"n": 12_000, "last": True})
+            assert (await anext(lines(other)))["event"]["data"]["n"] == 12_000, "others get theirs meanwhile"
+        numbers, gaps = [], []
+        while not numbers or numbers[-1] != 12_000:
+            size = int(await reader.readline(), 16)
+            for line in (await reader.readexactly(size + 2)).splitlines():
+                if line.strip():
+                    message = json.loads(line)
+                    gaps += [message["gap"]] if "gap" in message else []
+                    numbers += [message["event"]["data"]["n"]] if "event" in message else []
+        writer.close()
+        assert numbers == sorted(set(numbers))
+        assert gaps
+        assert {gap["reason"] for gap in gaps} == {"slow"}
+        positions = [range(int(gap["first"].split("-")[1]), int(gap["last"].split("-")[1]) + 1) for gap in gaps]
+        missing = set(range(12_001)) - set(numbers)
+        assert all(any(number + 1 in lost for lost in positions) for number in missing), "whatever is missing was told"

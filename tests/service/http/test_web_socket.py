@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tamis.service.descriptions import FROM_CLIENT
-from tamis.service.settings import LimitSettings, Publishing, Role, Size
+from tamis.service.settings import Duration, LimitSettings, Publishing, Role, Size
 
 from .brokers import Talk, eventually, running
 
@@ -65,7 +65,9 @@ async def test_who_comes_back_gets_what_it_has_not_done_marked_again(tmp_path):
             await talk.say({"done": [events[0]["at"]], "id": 2})
             await talk.hear_until("ok")
         async with broker.connect("/subscribers/ann/events") as socket:
-            [event] = await Talk(socket).events(1) if not await Talk(socket).say({"hello": {}}) else []
+            talk = Talk(socket)
+            await talk.say({"hello": {}})
+            [event] = await talk.events(1)
             assert event["event"]["data"] == {"n": 2}
             assert event["again"] is True
 
@@ -125,33 +127,30 @@ async def test_every_example_of_the_description_is_understood(tmp_path):
             expected.discard(message.get("ok"))
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
+WRONG_FRAMES = [
         "", "nonsense", "{", "[]", "[[]]", "7", "null", '"hello"', "{}", '[{}, {"publish": 7}]', '{"publish": []}', '{"publish": [7]}',
         '{"publish": [{"specversion": "1.0"}]}', '{"subscribe": {"a": "price <"}, "id": 1}', '{"subscribe": {"a": 7}}',
         '{"done": ["nonsense"]}', '{"done": [7]}', '{"again": ["a7x2-1"]}', '{"unsubscribe": ["x"]}', '{"hello": {"credit": "x"}}',
         '{"hello": {"durable": true}}', '{"subscribe": {"a": "TRUE"}, "from": "yesterday"}', '{"id": 99999999999999999999999999}',
         "[" * 100_000, '{"publish": [' + "[" * 50_000, '{"in_s": 1e999}', '{"publish": [{"a": NaN}]}', '{"publish": ["\\ud800"]}',
-    ],
-    ids=lambda frame: frame[:30],
-)  # fmt: skip
-def test_a_frame_that_is_wrong_is_answered_and_the_connection_goes_on(tmp_path, frame):
-    @eventually
-    async def check():
-        async with running(tmp_path) as broker, broker.connect() as socket:
-            talk = Talk(socket)
-            await socket.send_str(frame)
-            await talk.say({"publish": [{"price": 1}], "id": 77})
-            errors = 0
-            while (message := await talk.hear()).get("ok") != 77:
-                errors += "error" in message
-                if "error" in message:
-                    assert message["error"]["status"] in (400, 403, 404, 409, 410, 413)
-                    assert message["error"]["detail"]
-            assert errors or frame == "[]"
+    ]  # fmt: skip
 
-    check()
+
+@eventually
+async def test_a_frame_that_is_wrong_is_answered_and_the_connection_goes_on(tmp_path):
+    async with running(tmp_path) as broker:
+        for frame in WRONG_FRAMES:
+            async with broker.connect() as socket:
+                talk = Talk(socket)
+                await socket.send_str(frame)
+                await talk.say({"publish": [{"price": 1}], "id": 77})
+                errors = 0
+                while (message := await talk.hear()).get("ok") != 77:
+                    errors += "error" in message
+                    if "error" in message:
+                        assert message["error"]["status"] in (400, 403, 404, 409, 410, 413)
+                        assert message["error"]["detail"]
+                assert errors or frame == "[]", frame[:50]
 
 
 @eventually
@@ -241,3 +240,16 @@ async def test_goodbye_is_said_when_the_broker_stops(tmp_path):
         assert "retry_s" in await talk.hear_until("bye")
         assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
         await stopping
+
+
+@eventually
+async def test_a_quota_that_is_used_up_slows_a_connection_down_and_refuses_nothing(tmp_path):
+    limits = LimitSettings(events_per_s=100.0, batch_events=10, burst=Duration(0.1))
+    async with running(tmp_path, limits=limits) as broker, broker.connect() as socket:
+        talk = Talk(socket)
+        for number in range(5):
+            await talk.say({"publish": [{"n": number}] * 10, "id": number})
+        for number in range(5):
+            message = await talk.hear()
+            assert message["ok"] == number, message
+        assert broker.core.head == 50

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ async def publish(request: web.Request) -> web.Response:
             request.headers.get("Content-Type", ""),
             request.headers,
             await front.body(request),
-            request.headers.get("Idempotency-Key", "")[:200] or secrets.token_hex(12),
+            request.headers.get("Idempotency-Key", "")[:200] or front.new_id(),
             source_of(principal.name),
         )
         events = events_of(sent, front.settings.limits)

@@ -8,6 +8,7 @@ where somebody has a connection of its own.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import secrets
 import time
 from contextlib import contextmanager
@@ -86,6 +87,7 @@ class Front:
         self.connections = Connections(settings.limits)
         self.closing = asyncio.Event()
         """Set when the broker stops: whoever holds a connection says goodbye and ends it."""
+        self._process, self._ids = secrets.token_hex(8), itertools.count(1)
         self.renew(settings, permissions)
 
     def renew(self, settings: Settings, permissions: Permissions) -> None:
@@ -132,6 +134,14 @@ class Front:
         except ServiceError as error:
             self.core.figures.events_refused[type(error).__name__.removesuffix("Error")] += 1
             raise
+
+    def new_id(self) -> str:
+        """Return an id that no other event has: of this process, and a number.
+
+        Not random bytes each time: asking the system for them lets go of the interpreter's lock, and a loop that is
+        in a hurry would wait milliseconds behind the core to get it back.
+        """
+        return f"{self._process}-{next(self._ids):x}"
 
     # -- What
 

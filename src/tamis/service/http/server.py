@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 HEADER_BYTES = 16_384
 """The longest line of a request: an address with a filter in it, or a header."""
 BACKLOG = 1_024
+REFUSAL_S = 1.0
+"""So long may a client take to read that it is refused."""
 _BUSY = b'{"title":"The broker is busy","status":503,"detail":"there are too many connections"}'
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: %b\r\nRetry-After: 5\r\nConnection: close\r\n"
@@ -130,9 +132,14 @@ class HttpServer:
 
 
 class _Refusal(asyncio.Protocol):
-    """Answers that there are too many connections, and closes."""
+    """Answers that there are too many connections, and closes.
+
+    What was sent meanwhile is read first: closing with bytes that nobody read resets a connection, answer and all.
+    """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
+        assert isinstance(transport, asyncio.Transport)
         transport.write(_FULL)
-        transport.close()
+        if transport.can_write_eof():
+            transport.write_eof()
+        asyncio.get_running_loop().call_later(REFUSAL_S, transport.abort)
