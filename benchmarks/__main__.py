@@ -37,6 +37,7 @@ from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
+from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
 from benchmarks.routing import routing_costs, routing_events, routing_tables
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "warm_up": warm_up,
     "watching": watching,
     "destinations": destinations,
+    "batch_sizes": batch_sizes,
     "changes": changes,
     "replaced_rules": replaced_rules,
     "updates_left": updates_left,
@@ -84,6 +86,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "routing_tables": routing_tables,
     "routing_costs": routing_costs,
     "routing_events": routing_events,
+    "receiving": receiving,
     "routing_imperfection": routing_imperfection,
     "logging_events": logging_events,
     "ranked": ranked,

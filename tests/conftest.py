@@ -76,3 +76,13 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True, scope="package")
+def small_batches_are_blocks() -> Iterator[None]:
+    """Let batches of some dozens of events go through blocks, which take hundreds in the product."""
+    from tamis.matching.block import algorithm
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(algorithm, "are_few", lambda parts, events: events.count <= 32)
+        yield

@@ -93,7 +93,8 @@ def held(monkeypatch):
 def registered(matcher, ids):
     """Register subscriptions as a segment of their own."""
     matcher.add_many({each: CONDITIONS[each % len(CONDITIONS)] for each in ids})
-    matcher.match_batch([EVENTS[0]] * 2)
+    matcher.compile()
+    matcher.match(EVENTS[0])
 
 
 def expected(ids):

@@ -471,7 +471,7 @@ def test_a_match_that_began_before_goes_on_with_the_old_handles(algorithm, worn)
     matcher = Matcher(algorithm)
     matcher.add_many({f"r{number}": CONDITIONS[number % len(CONDITIONS)] for number in range(60)})
     expected = [matcher.match(event) for event in EVENTS]
-    snapshot, names, _ = matcher._snapshot(None, is_batch=False)
+    snapshot, names, _ = matcher._snapshot(None)
     matcher.remove_many([f"r{number}" for number in range(40)])
     matcher.add("late", "n >= 0")
     assert matcher._register is not names, "they were renumbered"

@@ -123,7 +123,7 @@ def _access_plan(text: str, among: str | None, sample: str | None, schema: Schem
         matcher.add_many((("rule", each), rules.expression(each)) for each in rules)
     if sample:
         matcher.learn(read_table(sample))
-    matcher.match_batch([])
+    matcher.compile()
     return matcher.plan("this text")
 
 

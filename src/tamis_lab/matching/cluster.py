@@ -61,7 +61,7 @@ class Cluster(Conjunctive):
         """Remember a sample of the events, and choose access predicates by it."""
         with self._lock:
             self._sample = events.slice(0, _SAMPLE)
-            self.compile()
+            self._lay_out()
 
     def observe(self, events: Events) -> None:
         if self._sample is None and events.count >= _ENOUGH:

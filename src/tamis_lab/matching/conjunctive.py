@@ -224,8 +224,17 @@ class Conjunctive(Algorithm):
 
     # -- Layout
 
-    def compile(self) -> None:
-        """Lay everything out anew, with nothing left to be asked one by one."""
+    def compile(self) -> bool:
+        """Lay everything out anew, unless nothing is left to be asked one by one; return whether anything was."""
+        with self._lock:
+            known = 0 if self._index is None else self._index.conjunction_count
+            is_open = known != len(self._book) or self._roll.version > 0
+            if is_open:
+                self._lay_out()
+            return is_open
+
+    def _lay_out(self) -> None:
+        """Lay everything out anew."""
         with self._lock:
             self._snapshot = None
             if self._roll.version:
@@ -236,7 +245,7 @@ class Conjunctive(Algorithm):
         with self._lock:
             if self._snapshot is None:
                 if self._index is None or is_due(self._index.conjunction_count, len(self._book), self._roll):
-                    self.compile()
+                    self._lay_out()
                 assert self._index is not None
                 self._snapshot = ConjunctiveSnapshot(
                     self._predicates.view(), self._index, self._book.pages, self._roll, self._scratch

@@ -168,7 +168,7 @@ def test_snapshots_that_are_held_stay_as_they_were_through_flushes_merges_and_re
                 del present[chosen]
                 present[chosen] = text
             elif step == "hold":
-                snapshot, register, _ = matcher._snapshot(None, is_batch=False)
+                snapshot, register, _ = matcher._snapshot(None)
                 held.append((snapshot, register, dict(present)))
             elif step == "settle":
                 matcher._engine.settle()

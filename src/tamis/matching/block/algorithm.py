@@ -24,6 +24,7 @@ from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
 from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
+from tamis.matching.block.few_events import are_few
 from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 BLOCK = 8192
 """How many events are matched at once."""
-_FEW_EVENTS = 32
-"""Up to so many events are matched one by one."""
 _SAMPLE = 2048
 _MOST_ASKED = 8
 """A segment is made of the open subscriptions when an event asks more than so many of them,"""
@@ -243,6 +242,11 @@ class Block(Algorithm):
                 self._snapshot = None
             return self.snapshot()
 
+    def snapshot_for(self, events: Events) -> BlockSnapshot:
+        """Return the present set; with nothing left open, unless so few events come that they are matched singly."""
+        with self._lock:
+            return self.snapshot() if are_few(self._parts, events) else self.compiled_snapshot()
+
     # -- What is open
 
     def _tidy_open(self) -> None:
@@ -264,15 +268,34 @@ class Block(Algorithm):
         self._open, self._has_large = OpenPart(self.schema), False
         self._merge()
 
-    def _start_flushing(self) -> None:
-        if self._flushing is not None:
-            return
+    def compile(self) -> bool:
+        """Make a segment of what is open, with the small segments before it, here and now.
+
+        That is what the background would do sooner or later. What it has begun with the same subscriptions is in vain.
+        """
+        with self._lock:
+            self._bury()
+            if not len(self._open):
+                return False
+            parts, entries = self._last_small_parts(), list(self._open.entries)
+            self._parts[len(self._parts) - len(parts) :] = [self._merged(parts, entries)]
+            self._open, self._has_large, self._snapshot = OpenPart(self.schema), False, None
+            self._merge()
+            return True
+
+    def _last_small_parts(self) -> list[Part]:
+        """Return the segments that are so small beside what is open that they had better become one with it."""
         begin = self._first_free()
         first, total = len(self._parts), len(self._open)
         while first > begin and self._parts[first - 1].living < min(_RATIO * total, _MOST_FLUSHED - total):
             first -= 1
             total += self._parts[first].living
-        parts = self._parts[first:]
+        return self._parts[first:]
+
+    def _start_flushing(self) -> None:
+        if self._flushing is not None:
+            return
+        parts = self._last_small_parts()
         self._being_flushed = {id(part.segment) for part in parts}
         self._flushing = threading.Thread(
             target=self._flush_behind,
@@ -558,7 +581,7 @@ class BlockSnapshot(Snapshot):
     ) -> tuple[Pairs, Pairs]:
         if len(destinations) > _MOST_DESTINATIONS:
             return super().reach_events(events, destinations, among, threads)
-        if events.count <= _FEW_EVENTS:
+        if are_few(self._parts, events):
             each = [self.reach_event(event, destinations, among) for event in events.mappings()]
             return _numbered([handles for handles, _ in each]), _numbered([numbers for _, numbers in each])
         self._rate.sample(events, lambda event: len(self.match_event(event, among)))
@@ -594,10 +617,9 @@ class BlockSnapshot(Snapshot):
         return (events_of_matches[has_none], handles[has_none]), (reaching, reached)
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
-        if self._open and events.count > 1:
-            raise AssertionError("a batch is matched against a compiled snapshot")
-        if events.count <= _FEW_EVENTS:
+        if are_few(self._parts, events):
             return _numbered([self.match_event(event, among) for event in events.mappings()])
+        assert not self._open, "a batch is matched against a compiled snapshot"
         alive = [part.among(among) for part in self._parts]
 
         def block(start: int) -> _Found:
@@ -612,13 +634,21 @@ class BlockSnapshot(Snapshot):
             for part, encoder in zip(self._parts, self._encoders, strict=True)
         ]
         if self._open:
-            if self._open_axes is None:
-                self._open_axes = PlainAxes((entry.expression for entry in self._open.entries()), self._schema)
-            encoded += self._open_axes.of_event(event)
+            encoded += self._axes_of_open().of_event(event)
         return encoded
 
     def encoded_events(self, events: Events) -> list[Encoded]:
-        return [(part.segment.draft.axes, part.segment.codes(events, self._schema)) for part in self._parts]
+        encoded: list[Encoded] = [
+            (part.segment.draft.axes, part.segment.codes(events, self._schema)) for part in self._parts
+        ]
+        if self._open:
+            encoded += self._axes_of_open().of_events(events)
+        return encoded
+
+    def _axes_of_open(self) -> PlainAxes:
+        if self._open_axes is None:
+            self._open_axes = PlainAxes((entry.expression for entry in self._open.entries()), self._schema)
+        return self._open_axes
 
     def _match_block(
         self,

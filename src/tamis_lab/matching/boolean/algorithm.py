@@ -146,12 +146,15 @@ class Boolean(Algorithm):
         if self._sample is None and events.count >= _ENOUGH:
             self.learn(events)
 
-    def compile(self) -> None:
-        """Lay everything out anew, with nothing left to be evaluated unasked."""
+    def compile(self) -> bool:
+        """Lay groves out anew in which something is left to be evaluated unasked; return whether there were any."""
         with self._lock:
-            self._snapshot = None
-            for grove in self._groves.values():
+            groves = [grove for grove in self._groves.values() if grove.is_open]
+            for grove in groves:
                 grove.compile()
+            if groves:
+                self._snapshot = None
+            return bool(groves)
 
     def snapshot(self) -> BooleanSnapshot:
         with self._lock:

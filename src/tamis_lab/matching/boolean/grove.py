@@ -174,6 +174,12 @@ class Grove:
         self._sample = events
         self.compile()
 
+    @property
+    def is_open(self) -> bool:
+        """Is there a tree that is not laid out, or one that is laid out and was removed?"""
+        known = 0 if self._index is None else self._index.known
+        return known != len(self.roll) or self.roll.version > 0
+
     def compile(self) -> None:
         """Lay everything out anew."""
         self._snapshot = None
