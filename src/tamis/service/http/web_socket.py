@@ -315,7 +315,8 @@ class WebSocket:
     def _welcome(self, at: int) -> bytes:
         limits, core = self._front.settings.limits, self._front.core
         told = {
-            name: getattr(limits, name) for name in ("event_bytes", "batch_events", "batch_bytes", "credit", "texts")
+            name: int(getattr(limits, name))
+            for name in ("event_bytes", "batch_events", "batch_bytes", "credit", "texts")
         }
         welcome = wire.Welcome(self._front.settings.name, core.epoch, Position.of(at).text(core.epoch), told)
         return wire.encode({"welcome": welcome})
