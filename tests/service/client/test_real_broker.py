@@ -187,6 +187,25 @@ def test_a_killed_broker_is_waited_for_and_nothing_is_lost_or_published_twice(tm
         assert running.end() == 0
 
 
+def test_the_past_is_whole_for_who_was_there_before_it_and_can_be_asked_for_again_and_again(tmp_path):
+    with BrokerProcess(tmp_path / "data") as running, library.Client(running.url) as client:
+        with client.subscribe("n < 0", name="ann"):
+            client.publish({"n": 0})
+        running.end()
+        running.start()
+        client.publish_many([{"n": 1}, {"n": 2}])
+        for name in ("ann", "bob", "cleo", "dan"):
+            with client.subscribe("n >= 0", name=name, since="first") as subscription:
+                events = list(islice(subscription, 3))
+                assert [event.data["n"] for event in events] == [0, 1, 2]
+                for event in events:
+                    event.done()
+        for name in ("ann", "bob", "cleo", "dan"):
+            with client.subscribe("n >= 0", name=name) as subscription:
+                client.publish({"n": 3})
+                assert next(iter(subscription)).data["n"] == 3, "everything of the past is done"
+
+
 def test_a_feed_of_auctions_is_there_to_be_seen(tmp_path):
     with BrokerProcess(tmp_path / "data", "--demo") as running:
         result = run("subscribe", "price > 0", "--most", "2", "--json", "--at", running.url)
