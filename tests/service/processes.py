@@ -69,6 +69,12 @@ class BrokerProcess:
         with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return json.load(answer)
 
+    def put(self, path: str, content: Any) -> Any:
+        body, headers = json.dumps(content).encode(), {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, body, headers, method="PUT")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         self._process.send_signal(how)
         code = self._process.wait(60)
