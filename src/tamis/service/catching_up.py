@@ -69,9 +69,12 @@ class Window:
         self._hits: Hits = interest.hits(records, names)[0]
         self._past_hits: Hits = past.hits(records, self._positions, names)
 
-    def look(self, subscriber: Subscriber, through: int, head: int, is_full: Callable[[Subscriber], bool]) -> None:
-        """Give a subscriber what it wants of the window, up to a position, as far as it can take it."""
-        while subscriber.next_event <= through and not is_full(subscriber):
+    def look(
+        self, subscriber: Subscriber, begin: int, through: int, head: int, is_full: Callable[[Subscriber], bool]
+    ) -> None:
+        """Give a subscriber what it wants of the window, from `begin` up to a position, as far as it can take it."""
+        # Where it turns to a replay its cursor jumps back, perhaps to before the window: that is for another one.
+        while begin <= subscriber.next_event <= through and not is_full(subscriber):
             first, until = subscriber.next_event, min(through, subscriber.reads_until(head))
             replay = subscriber.replay
             for index, keys in self._of(subscriber, replay, first, until):

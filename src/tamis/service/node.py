@@ -127,7 +127,7 @@ class Node:
         self.gate = Gate(logged=log.last)
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
         self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
-        self.dispatcher = Dispatcher(self.gate)
+        self.dispatcher = Dispatcher(self.gate, lambda: self.head)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
         self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
@@ -601,7 +601,7 @@ class Node:
         here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
         window = Window(blocks, self._record, self._interest, self.roster.past, here, self._repetitions)
         for subscriber in here:
-            window.look(subscriber, through, self.head, self._is_full)
+            window.look(subscriber, first, through, self.head, self._is_full)
             outputs += self._sent(subscriber, now)
         for subscriber in ready:
             if subscriber not in here and subscriber.next_event > self._recent.last:

@@ -5,13 +5,13 @@ reconnect, send again under the same ids what was not acknowledged, and go on wh
 neither numba nor Arrow is imported, so a small program stays small.
 """
 
-from tamis.service.errors import ServiceMissingError
+from tamis.service.errors import ServiceMissingError as _ServiceMissingError
 
 try:
     import aiohttp as _aiohttp  # noqa: F401
     import msgspec as _msgspec  # noqa: F401
 except ImportError as error:
-    raise ServiceMissingError("tamis.service.client", str(error.name)) from None
+    raise _ServiceMissingError("tamis.service.client", str(error.name)) from None
 
 from tamis.service.client.asynchronous import AsyncClient
 from tamis.service.client.events import Event

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tamis import errors as language_errors
+import tamis.errors as language_errors
 from tamis.errors import LanguageError, LimitError, TamisError
 from tamis.service import errors as service_errors
 from tamis.service.errors import ServiceError, TooManyError
