@@ -45,6 +45,7 @@ class Interest:
         rows = np.flatnonzero(is_asked[matches.clients])
         hits: Hits = {}
         last: tuple[int, int] | None = None
+        keys: list[str] = []
         for event, client, entry in zip(
             matches.events[rows].tolist(), matches.clients[rows].tolist(), matches.entries[rows].tolist(), strict=True
         ):
