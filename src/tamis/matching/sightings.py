@@ -31,6 +31,7 @@ _KINDS: dict[type, str] = {
     bool: BOOLEAN, int: NUMBER, float: NUMBER, Decimal: NUMBER, str: STRING, dt.datetime: TIME, dt.date: TIME,
     dict: RECORD, list: ARRAY, tuple: ARRAY,
 }  # fmt: skip
+_WITHOUT_RECORDS = frozenset({*_KINDS, type(None)} - {dict})
 _PLURALS = {NUMBER: "numbers", STRING: "texts", TIME: "dates and times", BOOLEAN: "truth values", ARRAY: "arrays"}
 _PLURALS |= {RECORD: "records", OTHER: "values of other types"}
 _MOST_SHAPES = 1024
@@ -117,15 +118,15 @@ class Sightings:
         if self.event_count < self._skipped_until and len(event) == self._length:
             return
         self._length = len(event)
-        shape = (*event, *map(type, event.values()))
+        shape = _shape(event)
         if shape in self._shapes:
             self._known_in_a_row += 1
             if self._known_in_a_row >= _STEADY:
                 self._skipped_until = self.event_count + _EVERY
             return
         self._known_in_a_row = self._skipped_until = 0
-        has_records = self._note((), event)
-        if not has_records and len(self._shapes) < _MOST_SHAPES:  # within a record there may be something new each time
+        self._note((), event)
+        if len(self._shapes) < _MOST_SHAPES:
             self._shapes.add(shape)
 
     def look_at_all(self, events: Events) -> None:
@@ -139,9 +140,8 @@ class Sightings:
         for name in dict.fromkeys(table.schema.names):  # the first of two columns of one name
             self._note_column((name,), table.column(table.schema.names.index(name)))
 
-    def _note(self, above: Path, event: Mapping[str, Any]) -> bool:
-        """Note the attributes of a record; return whether there are records in it."""
-        has_records = False
+    def _note(self, above: Path, event: Mapping[str, Any]) -> None:
+        """Note the attributes of a record, those of records in it included."""
         for name, value in event.items():
             if value is None or not isinstance(name, str):
                 continue
@@ -149,9 +149,7 @@ class Sightings:
             kind = _KINDS.get(type(value)) or _kind_of(value)
             self.kinds.setdefault(path, set()).add(kind)
             if kind == RECORD:
-                has_records = True
                 self._note(path, value)
-        return has_records
 
     def _note_column(self, path: Path, column: Any) -> None:
         kind = arrow_kind(column.type)
@@ -165,6 +163,20 @@ class Sightings:
                 for number, field in enumerate(column.type):
                     for chunk in chunks:
                         self._note_column((*path, field.name), chunk.flatten()[number])
+
+
+def _shape(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the names and types of an event's values, those of records in it included: equal ones need one look.
+
+    >>> _shape({"price": 12, "at": {"x": 1}}) == _shape({"price": 13, "at": {"x": 2}})
+    True
+    >>> _shape({"price": 12, "at": {"x": 1}}) == _shape({"price": 12, "at": {"x": "1"}})
+    False
+    """
+    kinds = tuple(map(type, event.values()))
+    if _WITHOUT_RECORDS.issuperset(kinds):
+        return (*event, *kinds)
+    return (*event, *kinds, *(_shape(value) for value in event.values() if isinstance(value, Mapping)))
 
 
 def _asked(axis: Axis) -> tuple[tuple[Path, ...], str | None]:
