@@ -36,8 +36,9 @@ from tamis.cli.rejections import (
     told_in_json,
     write_rejected,
 )
+from tamis.sources.addresses import without_secrets
 from tamis.sources.disk import on_disk
-from tamis.sources.nats_address import scheme_of, without_secrets
+from tamis.sources.schemes import scheme_at
 
 if TYPE_CHECKING:
     from tamis.language import Schema
@@ -149,7 +150,7 @@ def stream(
     if figures is None:
         refuse(bad, as_json)
         return
-    shown = without_secrets(out) if scheme_of(out) else out
+    shown = without_secrets(out) if scheme_at(out).is_server else out
     if as_json:
         to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
         return
@@ -238,20 +239,10 @@ def _arriving(
     checkpoint: str,
 ) -> Any:
     """Return the stream of events: of a broker, or of the files of a folder."""
-    if is_stream(events):
-        remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
-        return events_of(session, events, options, schema, keep, remembered, streaming=True)
-    if (local := on_disk(events)) is not None and not any(local.iterdir()):
+    if not is_stream(events) and (local := on_disk(events)) is not None and not any(local.iterdir()):
         raise InputError(f"{events} is empty: its first file says which columns events have")
-    from tamis.spark.files import CSV
-    from tamis.spark.sources import register
-
-    register(session)
-    if kind == "csv":
-        options = {**CSV, **options}
-    limit = "max_files" if kind == "parquet_folder" else "maxFilesPerTrigger"
-    columns = schema or session.read.format(kind).options(**options).load(events).schema
-    return session.readStream.format(kind).schema(columns).options(**{limit: files, **options}).load(events)
+    remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
+    return events_of(session, events, options, schema, keep, remembered, streaming=True, kind=kind, files=files)
 
 
 def _asked(
