@@ -180,19 +180,15 @@ EXCEPTIONS = {"nats_address.py": ["nats", "tls"], "kafka.py": ["kafka"]}
 SERVERS = {prefix for scheme in table.SCHEMES if scheme.is_server for prefix in scheme.prefixes}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for package in ("sources", "spark", "cli") for path in sorted((SOURCE / package).rglob("*.py"))],
-    ids=lambda path: str(path.relative_to(SOURCE)),
-)
-def test_nobody_but_the_table_compares_the_beginnings_of_addresses(path):
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        asked = []
-        if isinstance(node, ast.Compare):
-            asked = [node.left, *node.comparators]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
-            asked = node.args
-        words = [each.value for part in asked for each in ast.walk(part) if isinstance(each, ast.Constant)]
-        named = [word for word in words if isinstance(word, str) and word.partition(":")[0].lower() in SERVERS]
-        is_exception = EXCEPTIONS.get(path.name) == named
-        assert not named or is_exception, f"{path}:{node.lineno} compares an address with {named}; ask scheme_at"
+def test_nobody_but_the_table_compares_the_beginnings_of_addresses():
+    for path in (path for package in ("sources", "spark", "cli") for path in sorted((SOURCE / package).rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            asked = []
+            if isinstance(node, ast.Compare):
+                asked = [node.left, *node.comparators]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
+                asked = node.args
+            words = [each.value for part in asked for each in ast.walk(part) if isinstance(each, ast.Constant)]
+            named = [word for word in words if isinstance(word, str) and word.partition(":")[0].lower() in SERVERS]
+            is_exception = EXCEPTIONS.get(path.name) == named
+            assert not named or is_exception, f"{path}:{node.lineno} compares an address with {named}; ask scheme_at"
