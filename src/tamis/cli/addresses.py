@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.cli.inputs import InputError
-from tamis.sources.schemes import Refusal, Source, scheme_at
+from tamis.sources.schemes import Refusal, Sink, Source, scheme_at, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,10 @@ JarsOption = Annotated[
 ]
 
 
+_IN_ADDRESSES = ("url", "stream")
+"""What an address says already."""
+
+
 def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
     """Read NAME=VALUE pairs.
 
@@ -52,6 +56,27 @@ def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
             raise InputError(f"{flag} takes NAME=VALUE, not {each!r}")
         found[name] = value
     return found
+
+
+def options_told() -> str:
+    """Say which options the schemes have, beside what stands in an address.
+
+    >>> print(options_told())
+    Of NATS as a source: subject, ... Of webhooks as a sink: batch_rows, ...
+    """
+    told = []
+    for scheme in table.SCHEMES:
+        ways = []
+        if isinstance(scheme.source, Source):
+            ways.append(("as a source", scheme.source.options or (), scheme.source.of_tables))
+        if isinstance(scheme.sink, Sink):
+            ways.append(("as a sink", scheme.sink.options, ()))
+        names = [
+            (way, [name for name in options if name not in (*_IN_ADDRESSES, *left)]) for way, options, left in ways
+        ]
+        parts = [f"{way}: {', '.join(some)}" for way, some in names if some]
+        told += [f"Of {scheme.title} {'; '.join(parts)}."] if parts else []
+    return " ".join(told)
 
 
 def is_stream(events: str) -> bool:

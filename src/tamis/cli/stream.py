@@ -22,6 +22,7 @@ from tamis.cli.addresses import (
     is_stream,
     look_at_events,
     look_at_out,
+    options_told,
     read_options,
 )
 from tamis.cli.figures import served, write_figures
@@ -73,9 +74,7 @@ NOTES = (
     "was killed goes on where it was: a folder takes each match once; to NATS and webhooks matches may be sent again, "
     "with the id (Nats-Msg-Id, Idempotency-Key) that they had. Kafka needs Spark's connector, which is fetched, or "
     "named with [cyan]--jars[/cyan].",
-    "[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. Of NATS as a source: start, "
-    "max_messages, partitions, on_loss, credentials, timeout_s; as a sink: subject, id, credentials, timeout_s. Of "
-    "webhooks: batch_rows, batch_bytes, timeout_s, patience_s, header.NAME. Of Kafka and of files: "
+    f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_told()} Of Kafka and of files: "
     "those of Spark's sources.",
 )
 _FORMATS = ("parquet", "json", "csv", "parquet_folder")
