@@ -252,11 +252,7 @@ def _told(engine: str, out: str, result: str, rows: int, subscriptions: int, sec
 
 def _read(session: Any, events: str, options: dict[str, str], schema: str | None, keep: list[str] | None) -> Any:
     """Return the table of the events."""
-    from tamis.spark.files import read_table
-
-    if is_stream(events):
-        return events_of(session, events, options, schema, keep, streaming=False)
-    return read_table(session, events, schema, options)
+    return events_of(session, events, options, schema, keep, streaming=False)
 
 
 def _matched(

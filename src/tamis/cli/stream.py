@@ -22,6 +22,7 @@ from tamis.cli.addresses import (
     is_stream,
     look_at_events,
     look_at_out,
+    options_told,
     read_options,
 )
 from tamis.cli.figures import served, write_figures
@@ -36,8 +37,9 @@ from tamis.cli.rejections import (
     told_in_json,
     write_rejected,
 )
+from tamis.sources.addresses import without_secrets
 from tamis.sources.disk import on_disk
-from tamis.sources.nats_address import scheme_of, without_secrets
+from tamis.sources.schemes import scheme_at
 
 if TYPE_CHECKING:
     from tamis.language import Schema
@@ -72,9 +74,7 @@ NOTES = (
     "was killed goes on where it was: a folder takes each match once; to NATS and webhooks matches may be sent again, "
     "with the id (Nats-Msg-Id, Idempotency-Key) that they had. Kafka needs Spark's connector, which is fetched, or "
     "named with [cyan]--jars[/cyan].",
-    "[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. Of NATS as a source: start, "
-    "max_messages, partitions, on_loss, credentials, timeout_s; as a sink: subject, id, credentials, timeout_s. Of "
-    "webhooks: batch_rows, batch_bytes, timeout_s, patience_s, header.NAME. Of Kafka and of files: "
+    f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_told()} Of Kafka and of files: "
     "those of Spark's sources.",
 )
 _FORMATS = ("parquet", "json", "csv", "parquet_folder")
@@ -149,7 +149,7 @@ def stream(
     if figures is None:
         refuse(bad, as_json)
         return
-    shown = without_secrets(out) if scheme_of(out) else out
+    shown = without_secrets(out) if scheme_at(out).is_server else out
     if as_json:
         to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
         return
@@ -238,20 +238,10 @@ def _arriving(
     checkpoint: str,
 ) -> Any:
     """Return the stream of events: of a broker, or of the files of a folder."""
-    if is_stream(events):
-        remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
-        return events_of(session, events, options, schema, keep, remembered, streaming=True)
-    if (local := on_disk(events)) is not None and not any(local.iterdir()):
+    if not is_stream(events) and (local := on_disk(events)) is not None and not any(local.iterdir()):
         raise InputError(f"{events} is empty: its first file says which columns events have")
-    from tamis.spark.files import CSV
-    from tamis.spark.sources import register
-
-    register(session)
-    if kind == "csv":
-        options = {**CSV, **options}
-    limit = "max_files" if kind == "parquet_folder" else "maxFilesPerTrigger"
-    columns = schema or session.read.format(kind).options(**options).load(events).schema
-    return session.readStream.format(kind).schema(columns).options(**{limit: files, **options}).load(events)
+    remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
+    return events_of(session, events, options, schema, keep, remembered, streaming=True, kind=kind, files=files)
 
 
 def _asked(
