@@ -384,21 +384,22 @@ class Core:
                 item()
 
     def _append(self, blocks: Sequence[Block]) -> None:
+        """Write blocks, and tell the core. A shared log gives each block its positions, perhaps in several parts."""
         begun = time.perf_counter()
-        try:
-            written = self._log.append(blocks)
-        except StorageFullError as full:
-            self.is_full = True
-            for block in blocks:
-                self._post(self._not_written, block, full)
-            return
-        self.is_full = False
+        for group in ([block] for block in blocks) if self._log.is_shared else [blocks]:
+            try:
+                written = self._log.append(group)
+            except StorageFullError as full:
+                self.is_full = True
+                for block in group:
+                    self._post(self._not_written, block, full)
+                continue
+            self.is_full = False
+            if self._log.is_shared:
+                self._post(self._appended, written)
+            else:
+                self._post(self._on_disk, written[-1].last)
         self.figures.disk_seconds.observe(time.perf_counter() - begun)
-        if self._log.is_shared:
-            for block in written:
-                self._post(self._appended, block)
-        else:
-            self._post(self._on_disk, written[-1].last)
 
     def _on_disk(self, last: int, now: float) -> list[Output]:
         outputs = self._node.on_disk(last, now)
@@ -407,9 +408,9 @@ class Core:
             self.figures.publish_to_deliver_seconds.observe(time.perf_counter() - taken)
         return outputs
 
-    def _appended(self, block: Block, now: float) -> list[Output]:
+    def _appended(self, parts: Sequence[Block], now: float) -> list[Output]:
         self._taken.popleft()
-        return self._node.appended(block)
+        return self._node.appended(parts)
 
     def _not_written(self, block: Block, error: StorageFullError, now: float) -> list[Output]:
         self._taken.remove(next(each for each in self._taken if each[0] == block.last))
@@ -451,11 +452,14 @@ class Core:
 
     def _follow(self) -> None:
         """Take what others write to a shared log."""
-        log: Any = self._log
-        while not self._is_stopping:
-            blocks = log.next_blocks(timeout_s=0.2)
-            if blocks:
-                self._post(self._node.follow, blocks)
+        log: Any = self._log  # which has more to it than a log of one broker
+        follower = log.follow(self._node.head + 1)
+        try:
+            while not self._is_stopping:
+                if blocks := follower.next_blocks(timeout_s=0.2):
+                    self._post(self._node.follow, blocks)
+        finally:
+            follower.close()
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a thread's work; what goes wrong there is the end of this process, and is said."""

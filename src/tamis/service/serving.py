@@ -113,9 +113,16 @@ class Service:
             broker, self.permissions, record_of, self.state.load(), facts,
             now=time.time(), schema=schema, limits=_node_limits(settings.limits),
         )  # fmt: skip
-        node.remember(log.read(max(log.first, log.last - settings.limits.keys), log.last))
+        node.remember(log.read(max(log.first, self._oldest_key()), log.last))
         node.warm()
         return node
+
+    def _oldest_key(self) -> int:
+        """Return the position from which on events are recognised if they come again."""
+        limits, log = self.settings.limits, self.log
+        oldest = log.position_at(int((time.time() - limits.keys_age) * 1e6))
+        # In a shared log positions are far apart, so nothing can be said of a number of events.
+        return oldest if log.is_shared else min(oldest, log.last - limits.keys)
 
     # -- While it runs
 
