@@ -137,6 +137,7 @@ class Subscriber:
     saved: tuple[Position, int, int] = (START, 0, 0)
     """The floor that was kept last, how many islands above it, and when the subscriber had been seen."""
     dead_count: int = 0
+    loss: Position | None = None
     passed: Position = START
     """Everything up to here has been looked at, replays included."""
 
