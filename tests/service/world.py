@@ -16,6 +16,7 @@ from tamis.language.schema import Schema
 from tamis.routing import Broker
 from tamis.service.changes import Buried
 from tamis.service.errors import StorageFullError
+from tamis.service.event_keys import event_key
 from tamis.service.messages import (
     Accepted,
     Append,
@@ -59,6 +60,8 @@ from tests.service.world_disks import LogDisk, SharedLog, StateDisk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tamis.service.log.base import Block
+
 SCHEMA = Schema({"a": "int", "b": "string", "id": "string", "source": "string", "type": "string"})
 
 
@@ -78,7 +81,8 @@ class Machine:
         self.appending: list = []
         """Blocks that were handed to a shared log."""
         self.pipes: dict[int, Pipe] = {}
-        self.permitting: list[tuple[int, list]] = []
+        self.permitting: list[tuple[int, int, list]] = []
+        """Changes of permissions that are not kept: by number of the state, since where, and what follows."""
 
     def start(self) -> None:
         world, log = self.world, self.log
@@ -91,6 +95,7 @@ class Machine:
             now=world.now, schema=world.schema, limits=world.limits,
         )  # fmt: skip
         self.followed = log.last
+        world.checker.forgotten |= {each for each in world.checker.bodies if log.body(each) is None}
         world.after_start(self)
         self.carry(self.node.start())
 
@@ -99,7 +104,7 @@ class Machine:
         self.node, self.reading = None, None
         if world.is_shared:
             for block in self.appending[: world.chance.randint(0, len(self.appending))]:
-                self.log.append(block)
+                world.append(block)
             self.appending = []
         else:
             self.log.crash(world.chance)
@@ -114,7 +119,8 @@ class Machine:
             if owner.home is self:
                 told = world.checker.of(owner.name)
                 told.counts.clear()
-                told.unordered_through = told.highest
+                if owner.pending is not None or owner.home.world.has_roles:
+                    told.unordered_through = max(told.highest.values(), default=told.unordered_through)
 
     def carry(self, outputs: list[Output]) -> None:
         """Do what the node wants done; a crash may come between any two of its outputs."""
@@ -150,11 +156,11 @@ class Machine:
             case Deliveries(name, items):
                 for item in items:
                     self._check_disk(item.position.event, item.body)
-                    checker.emits_delivery(name, item, read_record(item.body, 0))
+                    checker.emits_delivery(name, item, read_record(item.body, 0), session)
             case Taken(_, items) if pipe is not None:
                 for item in items:
                     self._check_disk(item.position.event, item.body)
-                    checker.emits_delivery(pipe.client.name, item, read_record(item.body, 0))
+                    checker.emits_delivery(pipe.client.name, item, read_record(item.body, 0), session)
                 for loss in answer.losses:
                     checker.emits_loss(loss.subscriber, loss, self.log.first, self.log.gaps)
             case Published(_, _, positions):
@@ -222,6 +228,7 @@ class World:
         for owner in self.owners:
             kinds = chance.choice(((Worker,), (Worker, Worker), (Stream,), (Poller,), (Poller, Poller), (Worker, Poller)))
             self.consumers += [kind(self, owner) for kind in kinds]
+            self.checker.of(owner.name).consumer_count = len(kinds)
         self.listeners = [Listener(self, number) for number in range(chance.choice((0, 1)))]
         self.largest_block = 1
         for name, value in options.items():
@@ -239,6 +246,10 @@ class World:
         machine.node.remember(machine.log.blocks)
 
     # -- Connections
+
+    def known(self, machine: Machine) -> int:
+        """The highest position that a node must know, which has told of it."""
+        return machine.followed if self.is_shared else self.checker.acknowledged
 
     def connect(self, client: Any, machine: Machine) -> Pipe:
         self.sessions += 1
@@ -294,7 +305,7 @@ class World:
                 if log.is_full:
                     machine.carry(node.not_written(block, StorageFullError("no room"), self.now))
                 else:
-                    machine.carry(node.appended(log.append(block)))
+                    machine.carry(node.appended(self.append(block)))
                 if machine.node is not node:
                     return
             return
@@ -307,6 +318,15 @@ class World:
         log.sync(min(count, len(log.writing)))
         machine.carry(node.on_disk(log.last, self.now))
 
+    def append(self, block: Block) -> Block:
+        """A shared log gives a block its positions; where an event stands first is where everybody gets it."""
+        log = self.machines[0].log
+        assert isinstance(log, SharedLog)
+        written = log.append(block)
+        for position, body in enumerate(written.events, written.first):
+            self.checker.first_of_key.setdefault(event_key(body), position)
+        return written
+
     def follow(self, machine: Machine, count: int) -> None:
         blocks = [block for block in machine.log.blocks if block.first > machine.followed][:count]
         if blocks:
@@ -316,10 +336,10 @@ class World:
     def sync_state(self, machine: Machine, count: int) -> None:
         if machine.state.writing:
             number = machine.state.sync(min(count, len(machine.state.writing)))
-            for until, eras in machine.permitting:
+            for until, since, eras in machine.permitting:
                 if until <= number:
                     for era in eras:
-                        era.high = era.low
+                        era.low = era.high = since
             machine.permitting = [each for each in machine.permitting if each[0] > number]
             machine.carry(machine.node.kept(number))
 
@@ -350,17 +370,14 @@ class World:
                     now = [each for each in known if each.filter is not None][-3:]
                     asked = list(dict.fromkeys(each.asked for each in now))
                     new = [
-                        self.checker.asked(owner.name, key, effective(each, self.receive), self.low(machine), each)
+                        self.checker.asked(owner.name, key, effective(each, self.receive), machine.node.gate.logged, each)
                         for each in asked
                     ]
                     if len(new) == 1 and owner.pending is None and known[-2].filter is not None:
                         eras += new
             machine.carry(machine.node.permit(permissions(self.receive, self.schema), self.now))
             if machine.state.writing and eras:
-                machine.permitting.append((machine.state.writing[-1].number, eras))
-
-    def low(self, machine: Machine) -> int:
-        return machine.node.head
+                machine.permitting.append((machine.state.writing[-1].number, machine.node.head, eras))
 
     def step(self) -> None:
         chance = self.chance
@@ -452,6 +469,7 @@ class World:
         self.is_resting, self.is_crashing = True, False
         for machine in self.machines:
             machine.log.is_full = False
+        quiet_count = 0
         for _ in range(600):
             for client in self.clients:
                 client.act(is_resting=True)
@@ -460,7 +478,8 @@ class World:
             for machine in self.machines:
                 machine.carry(machine.node.tick(self.now))
             self._settle()
-            if self._is_quiet():
+            quiet_count = quiet_count + 1 if self._is_quiet() else 0
+            if quiet_count == 6:
                 break
         else:
             raise Problem("the world does not come to rest: " + ", ".join(self._restless()))
@@ -511,7 +530,7 @@ class World:
         for told in checker.names.values():
             if told.is_gone:
                 continue
-            if missing := checker.missing(told, told.received):
+            if missing := checker.missing(told, told.received, told.lost):
                 raise Problem(f"{told.name} never got {missing[:5]}")
         for machine in self.machines:
             node = machine.node

@@ -61,7 +61,9 @@ class Told:
     eras: dict[str, list[Era]] = field(default_factory=dict)
     replays: list[ReplayAsked] = field(default_factory=list)
     emitted: dict[Position, int] = field(default_factory=dict)
-    highest: Position = Position(0, 0)
+    consumer_count: int = 1
+    highest: dict[int, Position] = field(default_factory=dict)
+    """By session, or for all of them if there is one consumer: what was sent to it."""
     unordered_through: Position = Position(0, 0)
     received: set[Position] = field(default_factory=set)
     claimed: set[Position] = field(default_factory=set)
@@ -69,6 +71,9 @@ class Told:
     buried: set[Position] = field(default_factory=set)
     revived: set[Position] = field(default_factory=set)
     lost: list[Lost] = field(default_factory=list)
+    """What clients were told to be lost."""
+    lost_on_the_way: list[Lost] = field(default_factory=list)
+    """What was said to be lost, whether or not anybody has heard it."""
     attempts: set[int] = field(default_factory=lambda: {0})
     is_gone: bool = False
     is_streamed: bool = False
@@ -105,8 +110,11 @@ class Checker:
         """Of events that were acknowledged, by key."""
         self.acknowledged = 0
         self.first_of_key: dict[str, int] = {}
+        """Where an event stands first in a shared log, in which it may stand twice."""
         self.matched_count = 0
         self.is_shared = False
+        self.forgotten: set[int] = set()
+        """Positions that the log no longer has: by them no repetition is recognised after a restart."""
         self._truths: dict = {}
 
     # -- Events
@@ -119,9 +127,10 @@ class Checker:
 
     def published(self, position: int, key: str, body: bytes, record: dict) -> None:
         self.names_event(position, body, record)
-        if not self.is_shared and self.positions.get(key, position) != position:
+        before = self.positions.get(key, position)
+        if not self.is_shared and before != position and before not in self.forgotten:
             raise Problem(f"{key!r} was acknowledged at {self.positions[key]} and at {position}")
-        self.positions[key] = min(position, self.positions.get(key, position))
+        self.positions[key] = self.first_of_key.get(key, position)
         self.acknowledged = max(self.acknowledged, position)
 
     def wants(self, filter_, event: int) -> bool:
@@ -151,8 +160,9 @@ class Checker:
 
     # -- What goes out of a node
 
-    def emits_delivery(self, name: str, delivery: Delivery, record: dict) -> None:
+    def emits_delivery(self, name: str, delivery: Delivery, record: dict, session: int) -> None:
         told = self.of(name)
+        place = session if told.consumer_count > 1 else 0
         position = delivery.position
         self.names_event(position.event, delivery.body, record)
         is_revival = position in told.revived
@@ -168,9 +178,10 @@ class Checker:
             if not delivery.is_again:
                 raise Problem(f"{name} is sent {position} again, and it is not marked")
         else:
-            if position < told.highest and position > told.unordered_through and not is_revival:
-                raise Problem(f"{name} is sent {position} for the first time, after {told.highest}")
-            told.highest = max(told.highest, position)
+            highest = told.highest.get(place, Position(0, 0))
+            if told.unordered_through < position < highest and not is_revival:
+                raise Problem(f"{name} is sent {position} for the first time, after {highest}")
+            told.highest[place] = max(highest, position)
         told.emitted[position] = told.emitted.get(position, 0) + 1
         told.counts[position] = told.counts.get(position, 0) + 1
         most = max(told.attempts) if 0 not in told.attempts else 0
@@ -197,12 +208,16 @@ class Checker:
                 keys.add(key)
         return keys
 
-    def _is_excused(self, told: Told, position: Position) -> bool:
+    def _is_excused(self, told: Told, position: Position, lost: list[Lost]) -> bool:
         if position in told.claimed or position in told.buried:
             return True
-        return any(loss.gap.first <= position.event <= loss.gap.last for loss in told.lost)
+        if self.is_shared and position.event in self.forgotten:  # so its repetition may have come instead of it
+            return True
+        return any(loss.gap.first <= position.event <= loss.gap.last for loss in lost)
 
-    def missing(self, told: Told, came: Collection[Position], through: int | None = None) -> list[Position]:
+    def missing(
+        self, told: Told, came: Collection[Position], lost: list[Lost], through: int | None = None
+    ) -> list[Position]:
         """Return what must have come to a subscriber and has not."""
         missing = []
         for event in sorted(set(self.positions.values())):
@@ -210,7 +225,7 @@ class Checker:
                 break
             if self.must_come(told, event):
                 position = Position.of(event)
-                if position not in came and not self._is_excused(told, position):
+                if position not in came and not self._is_excused(told, position, lost):
                     missing.append(position)
         for replay in told.replays:
             if replay.since is None:
@@ -219,7 +234,7 @@ class Checker:
                 if not replay.first <= event <= replay.since:
                     continue
                 position = Position(replay.since + 1, event)
-                if position in came or self._is_excused(told, position):
+                if position in came or self._is_excused(told, position, lost):
                     continue
                 if any(
                     key not in replay.ended and None not in filters and all(self.wants(each, event) for each in filters)
@@ -229,11 +244,12 @@ class Checker:
         return missing
 
     def caught_up(self, told: Told, at: int) -> None:
-        if missing := self.missing(told, told.emitted, at):
+        if missing := self.missing(told, told.emitted, told.lost_on_the_way, at):
             raise Problem(f"{told.name} is said to have caught up at {at}, without {missing[:5]}")
 
     def emits_loss(self, name: str, loss: Lost, first: int, gaps) -> None:
         told, gap = self.of(name), loss.gap
+        told.lost_on_the_way.append(loss)
         if gap.first > gap.last:
             raise Problem(f"{loss} is empty")
         if loss.reason == "retention" and gap.last >= first:

@@ -260,7 +260,7 @@ class Owner(Client):
     def _send(self) -> None:
         checker, request = self.world.checker, self.pending
         told = checker.of(self.name)
-        low = checker.acknowledged
+        low = self.world.known(self.home)
         self.sends += 1
         self.is_sent = True
         assert self.pipe is not None
@@ -363,8 +363,7 @@ class Owner(Client):
         self.keys.clear()
         old = self.world.checker.names.pop(self.name)
         new = self.world.checker.of(self.name)
-        new.is_streamed = old.is_streamed
-        new.lost = []
+        new.is_streamed, new.consumer_count = old.is_streamed, old.consumer_count
 
     @property
     def is_idle(self) -> bool:
@@ -568,14 +567,14 @@ class Listener(Client):
             told.is_durable = False
             self.unwritten, self.held, self.acknowledges = [0, 0], [], chance.random() < 0.3
             text = chance.choice(FILTERS)
-            low = checker.acknowledged
+            self.connect()
+            low = self.world.known(self.pipe.machine)
             self.asked = checker.asked(self.name, "it", EXPRESSIONS[text], low)
             first = chance.randint(1, low + 1) if chance.random() < 0.4 else 0
             self.replay = None
             if first:
                 self.replay = ReplayAsked(("it",), first, low, filters={"it": [EXPRESSIONS[text]]})
                 told.replays.append(self.replay)
-            self.connect()
             self.pipe.send(Subscribe(1, self.name, {"it": Wanted(text, EXPRESSIONS[text])}, False, first))
             self.pipe.send(Attach(2, self.name, self.acknowledges, chance.choice((1, 3)), 1000, False))
         elif self.acknowledges:
@@ -611,7 +610,7 @@ class Listener(Client):
 
     @property
     def is_idle(self) -> bool:
-        return not self.unwritten[0] or self.acknowledges
+        return self.pipe is None or self.acknowledges or not self.unwritten[0]
 
 
 __all__ = ["START", "CaughtUp", "Listener", "Owner", "Pipe", "Poller", "Publisher", "Stream", "Worker"]

@@ -16,14 +16,15 @@ A replay of the past that was asked for at position `since` comes between the ev
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.service.deliveries import Deliveries
 from tamis.service.positions import START, Position
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
-    from tamis.service.messages import SubscriberSettings, Take
+    from tamis.service.deliveries import Sent
+    from tamis.service.messages import Principal, SubscriberSettings, Take
 
 
 @dataclass(slots=True)
@@ -56,6 +57,8 @@ class Replay:
     since: int
     looked: int = 0
     """The last event that was looked at."""
+    is_kept: bool = True
+    """Whether it would survive a restart; before that, nothing of it is delivered."""
 
     @property
     def end(self) -> Position:
@@ -67,6 +70,17 @@ class Replay:
         return Position(self.since + 1, event)
 
 
+class Loss(NamedTuple):
+    """Events that the log no longer had: between these positions, nothing that was told of is confirmed yet."""
+
+    after: Position
+    until: Position
+
+
+POLLED = -1
+"""Who has what long polls have taken, in the place of a session: their sessions are over with each answer."""
+
+
 @dataclass(slots=True)
 class Consumer:
     """A session that takes events of a subscriber."""
@@ -75,8 +89,11 @@ class Consumer:
     acknowledges: bool
     credit: int
     credit_bytes: int
+    principal: Principal | None = None
     used: int = 0
     used_bytes: int = 0
+    sent_through: Position = START
+    """The highest position that it was sent."""
 
     @property
     def has_credit(self) -> bool:
@@ -131,13 +148,16 @@ class Subscriber:
     """Whether it is to be told when it has come to the head of the log."""
     made_by: int = 0
     """The session that a passing subscriber ends with, if nobody consumes it."""
+    last_replay: int = -1
+    """Where a replay was asked for last."""
     next_number: int = 1
     """Of the next version of a subscription."""
     seen_us: int = 0
     saved: tuple[Position, int, int] = (START, 0, 0)
     """The floor that was kept last, how many islands above it, and when the subscriber had been seen."""
     dead_count: int = 0
-    loss: Position | None = None
+    loss: Loss | None = None
+    """What it was told to be lost; until it acknowledges something behind that, it may be told once more."""
     passed: Position = START
     """Everything up to here has been looked at, replays included."""
 
@@ -147,6 +167,12 @@ class Subscriber:
     def replay(self) -> Replay | None:
         """The replay that is under way."""
         return self.replays[0] if self.replays and self.replays[0].since <= self.looked else None
+
+    @property
+    def is_held(self) -> bool:
+        """Is it at a replay that may not begin yet?"""
+        replay = self.replay
+        return replay is not None and not replay.is_kept
 
     @property
     def next_event(self) -> int:
@@ -188,9 +214,16 @@ class Subscriber:
 
     def floor(self, logged: int) -> Position:
         """Return up to where everything is done, if the log is on disk up to a position."""
+        least = self.deliveries.least_floor
         if not self.acknowledges:
-            return self.deliveries.least_floor
-        return self.deliveries.floor(max(self.passed, Position.of(logged)) if self.is_live else self.passed)
+            return least
+        floor = self.deliveries.floor(max(self.passed, Position.of(logged)) if self.is_live else self.passed)
+        return floor if self.loss is None else min(floor, self.loss.after)
+
+    def confirm_loss(self) -> None:
+        """Forget what was lost, if something behind it is done: whoever has that was told."""
+        if self.loss is not None and self.deliveries.least_floor > self.loss.until:
+            self.loss = None
 
     @property
     def acknowledges(self) -> bool:
@@ -203,6 +236,11 @@ class Subscriber:
     def is_attended(self) -> bool:
         """Is there anybody to deliver to, or who has something to acknowledge?"""
         return bool(self.consumers or self.polls or (self.polled is not None and self.polled.used))
+
+    @property
+    def is_served(self) -> bool:
+        """Is there anybody to deliver to now?"""
+        return bool(self.consumers or self.polls)
 
     @property
     def state(self) -> str:
@@ -221,5 +259,11 @@ class Subscriber:
         return min(ready, key=lambda consumer: consumer.used / consumer.credit, default=None)
 
     def consumer_of(self, session: int) -> Consumer | None:
-        """Return the consumer that a delivery was sent to; long polls are one consumer."""
-        return self.consumers.get(session) or self.polled
+        """Return the consumer that a delivery was sent to, if it is there; long polls are one consumer."""
+        return self.polled if session == POLLED else self.consumers.get(session)
+
+    def free(self, sent: Sent | None) -> None:
+        """Give the credit of a delivery back to the consumer that had it."""
+        consumer = None if sent is None else self.consumer_of(sent.session)
+        if sent is not None and consumer is not None:
+            consumer.free(1, len(sent.delivery.body))
