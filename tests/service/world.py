@@ -367,7 +367,7 @@ class World:
                 if owner.home is not machine:
                     continue
                 for key, known in self.checker.of(owner.name).eras.items():
-                    now = [each for each in known if each.filter is not None][-3:]
+                    now = [each for each in known if each.filter is not None][-9:]
                     asked = list(dict.fromkeys(each.asked for each in now))
                     new = [
                         self.checker.asked(owner.name, key, effective(each, self.receive), machine.node.gate.logged, each)

@@ -131,6 +131,7 @@ class Checker:
         if not self.is_shared and before != position and before not in self.forgotten:
             raise Problem(f"{key!r} was acknowledged at {self.positions[key]} and at {position}")
         self.positions[key] = self.first_of_key.get(key, position)
+        self.names_event(self.positions[key], body, record)
         self.acknowledged = max(self.acknowledged, position)
 
     def wants(self, filter_, event: int) -> bool:

@@ -37,7 +37,7 @@ from tamis.service.messages import (
     Wrote,
 )
 from tamis.service.positions import START, Position
-from tests.service.world_checks import Problem, ReplayAsked
+from tests.service.world_checks import Era, Problem, ReplayAsked
 
 if TYPE_CHECKING:
     from tests.service.world import Machine, World
@@ -269,10 +269,9 @@ class Owner(Client):
             case Subscribe():
                 for key, wanted in request.subscriptions.items():
                     checker.ends_replays(self.name, key)
-                    if self.sends == 1:
-                        self.eras.append(
-                            (key, checker.asked(self.name, key, effective(wanted.filter, self.world.receive), low, wanted.filter))
-                        )
+                    for receive in self.world.receives if self.sends == 1 else ():
+                        filter_ = effective(wanted.filter, receive)
+                        self.eras.append((key, checker.asked(self.name, key, filter_, low, wanted.filter)))
                 if request.removes_others:
                     self._ask_end([key for key in told.eras if key not in request.subscriptions], low)
                 if request.replay_from:
@@ -338,15 +337,18 @@ class Owner(Client):
         match request:
             case Subscribe():
                 assert isinstance(answer, Subscribed)
-                for key, era in self.eras:
-                    if era.filter is not None:
-                        era.high = answer.since
-                        if answer.effective[key] not in {
-                            str(effective(era.asked, receive)) for receive in self.world.receives
-                        }:
-                            raise Problem(f"{self.name} {key}: {answer.effective[key]!r} is matched")
-                        era.filter = tamis.parse(answer.effective[key])
-                        era.low = answer.since if self.sends == 1 else era.low
+                for key, text in answer.effective.items():
+                    asked = request.subscriptions[key].filter
+                    filters = {str(each): each for each in (effective(asked, each) for each in self.world.receives)}
+                    if text not in filters:
+                        raise Problem(f"{self.name} {key}: {text!r} is matched")
+                    uncertain = [era for other, era in self.eras if other == key]
+                    place = next(index for index, era in enumerate(told.eras[key]) if era is uncertain[0])
+                    if self.sends == 1:
+                        told.eras[key] = [era for era in told.eras[key] if all(era is not each for each in uncertain)]
+                    else:
+                        place += len(uncertain)
+                    told.eras[key].insert(place, Era(answer.since, answer.since, filters[text], asked))
                 if self.replay is not None:
                     self.replay.since = answer.since
                 if request.removes_others:

@@ -657,7 +657,11 @@ class Node:
         now: float,
         outputs: list[Output],
     ) -> None:
-        """Give everybody whose cursor is from `first` to `through` what it wants of these blocks."""
+        """Give everybody whose cursor is from `first` to `through` what it wants of these blocks.
+
+        Nobody moves into what a repair has left out: whoever comes there is told of that first.
+        """
+        through = min([through, *(gap.first - 1 for gap in self._gaps if gap.first > first)])
         here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
         window = Window(blocks, first, self._record, self._interest, self.roster.past, here, self._repetitions)
         for subscriber in here:
