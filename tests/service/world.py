@@ -330,6 +330,7 @@ class World:
     def follow(self, machine: Machine, count: int) -> None:
         blocks = [block for block in machine.log.blocks if block.first > machine.followed][:count]
         if blocks:
+            machine.node.dropped(machine.log.first)
             machine.followed = blocks[-1].last
             machine.carry(machine.node.follow(blocks, self.now))
 
@@ -544,7 +545,8 @@ class World:
                         raise Problem(f"the floor of {subscriber.name} is {floor}, of {node.gate.logged}")
                     if subscriber.past or subscriber.ending or subscriber.replays:
                         raise Problem(f"{subscriber.name} still has past versions or replays")
-                    if subscriber.deliveries._islands or subscriber.deliveries._open:
+                    head = Position.of(node.head)
+                    if any(each <= head for each in subscriber.deliveries._islands) or subscriber.deliveries._open:
                         raise Problem(f"{subscriber.name} still has islands")
                     if any(row.subscriber == subscriber.name for row in machine.state.rows.replays.values()):
                         raise Problem(f"{subscriber.name} still has replays in the state")

@@ -254,7 +254,7 @@ class Owner(Client):
             self.pending = Forget(request, self.name)
         else:
             return
-        self.sends, self.eras = 0, []
+        self.sends, self.eras, self.replay = 0, [], None
         self._send()
 
     def _send(self) -> None:

@@ -30,7 +30,7 @@ class Sent:
 
     delivery: Delivery
     session: int
-    """Who has it; 0 if nobody has."""
+    """Who has it; 0 if nobody has, below 0 if a long poll has taken it, whose session is over."""
     attempts: int
     due_s: float
     after: Position = START
@@ -220,6 +220,11 @@ class Deliveries:
         heapify(self._open)
         self._islands = {each for each in self._islands if each > self._floor}
         return ended
+
+    def session_of(self, position: Position) -> int:
+        """Return who has a delivery; 0 if nobody has."""
+        sent = self._sent.get(position)
+        return 0 if sent is None else sent.session
 
     def sent_to(self, session: int, through: Position) -> list[Position]:
         """Return what a session was sent up to a position, before or when it was sent that position.

@@ -29,7 +29,7 @@ from tamis.service.messages import (
     Wrote,
 )
 from tamis.service.positions import START, Position
-from tamis.service.subscribers import POLLED, Consumer, Poll, Subscriber
+from tamis.service.subscribers import Consumer, Poll, Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ class Dispatcher:
                 f"at least 1 event, and 0 to {LONGEST_WAIT_S:g} seconds",
             )
         if subscriber.polled is None:
-            subscriber.polled = Consumer(POLLED, True, POLL_CREDIT, POLL_CREDIT_BYTES)
+            subscriber.polled = Consumer(0, True, POLL_CREDIT, POLL_CREDIT_BYTES)
         subscriber.polls.append(Poll(session.number, request, now + request.wait_s))
 
     def detach(self, subscriber: Subscriber, session: int) -> None:
@@ -131,7 +131,7 @@ class Dispatcher:
             assert polled is not None
             items: list[Delivery] = []
             while chosen is not None and len(items) < poll.take.most and polled.has_credit:
-                items.append(self._sent(subscriber, chosen, polled, now))
+                items.append(self._sent(subscriber, chosen, polled, now, -poll.session))
                 chosen = self._next(subscriber, now)
             if not items:
                 break
@@ -154,7 +154,7 @@ class Dispatcher:
         buried, self._buried = self._buried, []
         return buried
 
-    def _sent(self, subscriber: Subscriber, chosen: Sent, consumer: Consumer, now: float) -> Delivery:
+    def _sent(self, subscriber: Subscriber, chosen: Sent, consumer: Consumer, now: float, session: int = 0) -> Delivery:
         position, after = chosen.delivery.position, consumer.sent_through
         consumer.sent_through = max(position, after)
         consumer.use(len(chosen.delivery.body))
@@ -162,7 +162,7 @@ class Dispatcher:
         if not consumer.acknowledges:
             return subscriber.deliveries.stream(chosen)
         due_s = now + subscriber.settings.wait_s
-        return subscriber.deliveries.send(chosen, consumer.session, due_s, after)
+        return subscriber.deliveries.send(chosen, session or consumer.session, due_s, after)
 
     # -- What consumers say
 
@@ -186,9 +186,10 @@ class Dispatcher:
         if request.done_through is not None:
             if not subscriber.acknowledges:  # then there is one consumer, which speaks of all
                 self._done_through(subscriber, request.done_through)
-            else:  # of what went to others, or comes again from them, it does not speak
-                owner = session if session in subscriber.consumers else POLLED
-                for position in subscriber.deliveries.sent_to(owner, request.done_through):
+            else:  # of what went to others, or in another answer to a long poll, it does not speak
+                deliveries = subscriber.deliveries
+                owner = session if session in subscriber.consumers else deliveries.session_of(request.done_through)
+                for position in deliveries.sent_to(owner, request.done_through):
                     changes += self._done(subscriber, position)
         for position in request.done:
             changes += self._done(subscriber, position)

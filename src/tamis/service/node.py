@@ -591,8 +591,17 @@ class Node:
         return self._schema.conform(record)
 
     def dropped(self, first: int) -> None:
-        """The log begins at a position now; those who needed more are told when they come there."""
+        """The log begins at a position now; those who needed more are told when they come there.
+
+        A shared log may have dropped what this node had not followed yet: then nobody is live any more.
+        """
         self.first = max(self.first, first)
+        if self._is_shared and self.first > self.head + 1:
+            for subscriber in list(self._live.values()):
+                self._leave_live(subscriber)
+            self.head = self.first - 1
+            self.gate.on_disk(self.head)
+            self._recent = Recent(self.limits.recent_bytes, self.head)
         if self._repetitions:
             self._repetitions = {position for position in self._repetitions if position >= self.first}
 

@@ -77,10 +77,6 @@ class Loss(NamedTuple):
     until: Position
 
 
-POLLED = -1
-"""Who has what long polls have taken, in the place of a session: their sessions are over with each answer."""
-
-
 @dataclass(slots=True)
 class Consumer:
     """A session that takes events of a subscriber."""
@@ -259,8 +255,8 @@ class Subscriber:
         return min(ready, key=lambda consumer: consumer.used / consumer.credit, default=None)
 
     def consumer_of(self, session: int) -> Consumer | None:
-        """Return the consumer that a delivery was sent to, if it is there; long polls are one consumer."""
-        return self.polled if session == POLLED else self.consumers.get(session)
+        """Return the consumer that a delivery was sent to, if it is there. Long polls, below 0, are one consumer."""
+        return self.polled if session < 0 else self.consumers.get(session)
 
     def free(self, sent: Sent | None) -> None:
         """Give the credit of a delivery back to the consumer that had it."""
