@@ -539,13 +539,13 @@ class World:
             self._settle()
             for subscriber in node.roster:
                 told = checker.of(subscriber.name)
-                if subscriber.is_durable and not told.is_streamed and subscriber.loss is None:
+                if subscriber.is_durable and not told.is_streamed and not subscriber.losses:
                     floor = subscriber.floor(node.gate.logged)
                     if floor < Position.of(node.gate.logged):
                         raise Problem(f"the floor of {subscriber.name} is {floor}, of {node.gate.logged}")
                     if subscriber.past or subscriber.ending or subscriber.replays:
                         raise Problem(f"{subscriber.name} still has past versions or replays")
-                    head = Position.of(node.head)
+                    head = Position.of(node.gate.logged)
                     if any(each <= head for each in subscriber.deliveries._islands) or subscriber.deliveries._open:
                         raise Problem(f"{subscriber.name} still has islands")
                     if any(row.subscriber == subscriber.name for row in machine.state.rows.replays.values()):

@@ -34,8 +34,7 @@ def lowest_event(behind: Iterable[Subscriber]) -> int | None:
 
 def skipped(subscriber: Subscriber, first: int, gaps: Sequence[Gap]) -> list[Lost]:
     """Move a cursor over what the log no longer has; return what the subscriber is to be told of that."""
-    losses: list[Lost] = []
-    after = subscriber.passed
+    losses: list[Loss] = []
     while not subscriber.is_held:
         event = subscriber.next_event
         gap, reason = Gap(event, first - 1), "retention"
@@ -44,13 +43,11 @@ def skipped(subscriber: Subscriber, first: int, gaps: Sequence[Gap]) -> list[Los
             if not damaged:
                 break
             gap, reason = Gap(event, damaged[0].last), "damage"
-        until = subscriber.reads_until(gap.last)
-        if until >= event:
-            losses.append(Lost(subscriber.name, Gap(event, min(gap.last, until)), reason))
-        subscriber.advance(min(gap.last, max(until, event - 1)))
-    if losses:
-        subscriber.loss = Loss(after if subscriber.loss is None else subscriber.loss.after, subscriber.passed)
-    return losses
+        after, last = subscriber.passed, min(gap.last, subscriber.reads_until(gap.last))
+        subscriber.advance(last)
+        losses.append(Loss(after, subscriber.passed, Lost(subscriber.name, Gap(event, last), reason)))
+    subscriber.losses += losses
+    return [loss.lost for loss in losses]
 
 
 class Window:

@@ -135,7 +135,7 @@ class Dispatcher:
                 chosen = self._next(subscriber, now)
             if not items:
                 break
-            outputs.append(Say(poll.session, Taken(poll.take.request, tuple(items))))
+            outputs.append(Say(poll.session, _taken(subscriber, poll, items)))
             subscriber.polls.pop(0)
         return outputs
 
@@ -197,7 +197,6 @@ class Dispatcher:
             changes += self._bury(subscriber, position, request.reason or "refused by its consumer", now)
         for position in request.again:
             changes += self._again(subscriber, position, now + max(0.0, request.in_s), now)
-        subscriber.confirm_loss()
         self.dirty[subscriber.name] = subscriber
         return changes
 
@@ -210,7 +209,10 @@ class Dispatcher:
 
     def _done(self, subscriber: Subscriber, position: Position) -> list[Change]:
         is_revived = subscriber.deliveries.is_revived(position)
-        subscriber.free(subscriber.deliveries.done(position))
+        sent = subscriber.deliveries.done(position)
+        subscriber.free(sent)
+        if sent is not None and not is_revived:
+            subscriber.confirm_losses(position)
         self.counts["done"] += 1
         if not is_revived:
             return []
@@ -222,7 +224,7 @@ class Dispatcher:
         self.counts["done"] += len(ended)
         for sent in ended:
             subscriber.free(sent)
-        subscriber.confirm_loss()
+        subscriber.confirm_losses(position)
         if not subscriber.is_live and position > subscriber.passed:
             subscriber.settle(position)
         self.dirty[subscriber.name] = subscriber
@@ -274,7 +276,7 @@ class Dispatcher:
         outputs += self.pump(subscriber, now)
         for poll in [poll for poll in subscriber.polls if poll.ends_s <= now]:
             subscriber.polls.remove(poll)
-            outputs.append(Say(poll.session, Taken(poll.take.request, ())))
+            outputs.append(Say(poll.session, _taken(subscriber, poll, ())))
         if changes:
             self.dirty[subscriber.name] = subscriber
         return outputs, changes
@@ -285,7 +287,7 @@ class Dispatcher:
         for name, subscriber in self.dirty.items():
             if not subscriber.is_durable:
                 continue
-            floor = subscriber.floor(self._gate.logged)
+            floor = subscriber.kept_floor(self._gate.logged)
             islands = subscriber.deliveries.islands(floor)
             facts = floor, len(islands), subscriber.seen_us
             if facts != subscriber.saved:
@@ -302,16 +304,12 @@ class Dispatcher:
         self.counts["lost"] += 1
         return self.tell(subscriber, Lost(subscriber.name, Gap(*events), "slow"))
 
-    def tell_loss(self, subscriber: Subscriber, losses: Sequence[Lost]) -> list[Output]:
-        """Tell whoever takes from a subscriber what it will not get; a long poll is answered with that."""
-        outputs = [output for loss in losses for output in self.tell(subscriber, loss)]
-        if losses and subscriber.polls:
-            poll = subscriber.polls.pop(0)
-            outputs.append(Say(poll.session, Taken(poll.take.request, (), tuple(losses))))
-        self.counts["lost"] += len(losses)
-        return outputs
-
     @staticmethod
     def tell(subscriber: Subscriber, answer: Answer) -> list[Output]:
         """Tell all consumers of a subscriber something."""
         return [Say(session, answer) for session in subscriber.consumers]
+
+
+def _taken(subscriber: Subscriber, poll: Poll, items: Sequence[Delivery]) -> Taken:
+    """Return the answer to a long poll, with what the subscriber will not get."""
+    return Taken(poll.take.request, tuple(items), tuple(loss.lost for loss in subscriber.losses))

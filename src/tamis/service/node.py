@@ -188,7 +188,6 @@ class Node:
         for subscriber in self.roster:
             if subscriber.is_durable:
                 floor = subscriber.floor(self.gate.logged)
-                floor = floor if subscriber.loss is None else max(floor, subscriber.loss.until)
                 lowest.append(floor.event + 1 if floor.head == floor.event else floor.head)
                 lowest += [
                     max(replay.first, floor.event + 1) if floor.head == replay.since + 1 else replay.first
@@ -291,6 +290,8 @@ class Node:
         known = roster.subscribers.get(request.subscriber)
         effective = roster.checked(known, request.subscriptions, principal)
         is_replay = 0 < request.replay_from <= self.head and bool(request.subscriptions)
+        if is_replay and known is not None and roster.is_replaying(known, request, effective, self.head):
+            is_replay = False  # somebody who had no answer asks once more
         if is_replay and self._is_shared and known is not None and known.last_replay == self.head:
             raise OverloadedError(
                 f"the subscriber {known.name!r} has a replay that was asked for at the same position",
@@ -354,7 +355,9 @@ class Node:
         subscriber.is_catching_up |= not subscriber.is_live and not self._is_at_head(subscriber)
         floor = subscriber.floor(self.gate.logged)
         answer = Attached(request.request, subscriber.name, self.gate.logged, floor)
-        return outputs + self._keep(changes, session, answer) + self._sent(subscriber, now)
+        outputs += self._keep(changes, session, answer)
+        outputs += [Say(session.number, loss.lost) for loss in subscriber.losses]
+        return outputs + self._sent(subscriber, now)
 
     def _close(self, session: int, now: float) -> list[Output]:
         outputs: list[Output] = []
@@ -654,7 +657,9 @@ class Node:
         """Return who can take more of the past, moved over what the log no longer has."""
         ready = [subscriber for subscriber in self._behind.values() if self._takes_more(subscriber)]
         for subscriber in ready:
-            outputs += self.dispatcher.tell_loss(subscriber, skipped(subscriber, self.first, self._gaps))
+            for loss in skipped(subscriber, self.first, self._gaps):
+                outputs += self.dispatcher.tell(subscriber, loss)
+                self.dispatcher.counts["lost"] += 1
         return [subscriber for subscriber in ready if self._takes_more(subscriber)]
 
     def _look(
@@ -709,7 +714,7 @@ class Node:
         changes = self.dispatcher.floors()
         for subscriber in dirty:
             if subscriber.past or subscriber.ending:
-                changes += self.roster.done_with(subscriber, subscriber.floor(self.gate.logged))
+                changes += self.roster.done_with(subscriber, subscriber.kept_floor(self.gate.logged))
         return self._keep(changes, is_urgent=False)
 
     def _forgotten(self, now: float) -> list[Output]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.routing import Broker
     from tamis.service.changes import Stored
+    from tamis.service.messages import Subscribe
     from tamis.service.permissions import Permissions
 
 LONGEST_NAME = 200
@@ -252,6 +253,19 @@ class Roster:
             changes += [ReplayKept(subscriber.name, key, number, first, since) for key, number in versions.items()]
         return changes
 
+    def is_replaying(
+        self, subscriber: Subscriber, request: Subscribe, effective: Mapping[str, Expression], head: int
+    ) -> bool:
+        """Is just this replay, asked for at this position, under way?"""
+        current = subscriber.subscriptions
+        for replay in (*subscriber.replays, *subscriber.ending):
+            if replay.since == head and replay.first == request.replay_from:
+                return replay.versions.keys() == request.subscriptions.keys() and all(
+                    (current[key].text, current[key].effective) == (wanted.text, effective[key])
+                    for key, wanted in request.subscriptions.items()
+                )
+        return False
+
     def _renew_replays(self, subscriber: Subscriber, version: Version) -> list[Change]:
         """Let the replays of a subscription go on with a new version of it; return what is to be kept."""
         changes: list[Change] = []
@@ -277,6 +291,7 @@ class Roster:
         if changes:
             floor = subscriber.deliveries.least_floor
             islands = subscriber.deliveries.islands(floor)
+            floor = min([floor, *(loss.after for loss in subscriber.losses)])
             changes.append(FloorKept(subscriber.name, floor, islands, subscriber.seen_us))
             subscriber.saved = START, 0, 0
         subscriber.replays = [replay for replay in subscriber.replays if replay.versions]
@@ -352,7 +367,10 @@ class Roster:
                 self.subscribers[each.subscriber].replays.append(replay)
             replay.versions[each.key] = each.number
         for subscriber in self.subscribers.values():
-            subscriber.settle(subscriber.deliveries.least_floor)
+            floor = subscriber.deliveries.least_floor
+            places = [floor, *subscriber.deliveries.islands(floor), *(each.end for each in subscriber.replays)]
+            subscriber.last_replay = max((each.head - 1 for each in places if each.head > each.event), default=-1)
+            subscriber.settle(floor)
 
     def _count(self, owner: str, change: int) -> None:
         count = self._counts.get(owner, 0) + change

@@ -24,7 +24,7 @@ from tamis.service.positions import START, Position
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.service.deliveries import Sent
-    from tamis.service.messages import Principal, SubscriberSettings, Take
+    from tamis.service.messages import Lost, Principal, SubscriberSettings, Take
 
 
 @dataclass(slots=True)
@@ -71,10 +71,11 @@ class Replay:
 
 
 class Loss(NamedTuple):
-    """Events that the log no longer had: between these positions, nothing that was told of is confirmed yet."""
+    """Events that the log no longer had, between two positions of the cursor, and what is said of them."""
 
     after: Position
     until: Position
+    lost: Lost
 
 
 @dataclass(slots=True)
@@ -152,8 +153,8 @@ class Subscriber:
     saved: tuple[Position, int, int] = (START, 0, 0)
     """The floor that was kept last, how many islands above it, and when the subscriber had been seen."""
     dead_count: int = 0
-    loss: Loss | None = None
-    """What it was told to be lost; until it acknowledges something behind that, it may be told once more."""
+    losses: list[Loss] = field(default_factory=list)
+    """What it is told to be lost, once more to everybody who comes, until something behind that is acknowledged."""
     passed: Position = START
     """Everything up to here has been looked at, replays included."""
 
@@ -200,6 +201,7 @@ class Subscriber:
         self.is_live = False
         self.passed = floor
         self.looked = floor.event if floor.head == floor.event else floor.head - 1
+        self.losses = [loss for loss in self.losses if loss.until <= floor]  # the others are found again
         pending = sorted((*self.replays, *self.ending), key=lambda replay: replay.since)
         self.replays = [replay for replay in pending if replay.end > floor]
         self.ending = [replay for replay in pending if replay.end <= floor]
@@ -210,16 +212,17 @@ class Subscriber:
 
     def floor(self, logged: int) -> Position:
         """Return up to where everything is done, if the log is on disk up to a position."""
-        least = self.deliveries.least_floor
         if not self.acknowledges:
-            return least
-        floor = self.deliveries.floor(max(self.passed, Position.of(logged)) if self.is_live else self.passed)
-        return floor if self.loss is None else min(floor, self.loss.after)
+            return self.deliveries.least_floor
+        return self.deliveries.floor(max(self.passed, Position.of(logged)) if self.is_live else self.passed)
 
-    def confirm_loss(self) -> None:
-        """Forget what was lost, if something behind it is done: whoever has that was told."""
-        if self.loss is not None and self.deliveries.least_floor > self.loss.until:
-            self.loss = None
+    def kept_floor(self, logged: int) -> Position:
+        """Return the floor that a restart is to begin from: losses that nobody has confirmed are found again."""
+        return min([self.floor(logged), *(loss.after for loss in self.losses)])
+
+    def confirm_losses(self, done: Position) -> None:
+        """Forget what was lost before something that was delivered and is done: whoever has that was told."""
+        self.losses = [loss for loss in self.losses if loss.until > done]
 
     @property
     def acknowledges(self) -> bool:
