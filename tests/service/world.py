@@ -197,12 +197,12 @@ class World:
     """Everything that happens, from one seed."""
 
     def __init__(
-        self, seed: int, make_node: Callable[..., Node] = Node, *, node_count: int = 1, steps: int = 220, **options: Any
+        self, seed: int, make_node: Callable[..., Node] = Node, *, node_count: int = 1, steps: int = 0, **options: Any
     ) -> None:
         self.seed, self.make_node = seed, make_node
         self.chance = chance = Random(f"{seed} {node_count}")
         self.is_shared = node_count > 1
-        self.steps = steps
+        self.steps = steps or chance.choice((150, 250, 500))
         self.now = 1_000.0
         self.schema = SCHEMA if chance.random() < 0.3 else None
         self.limits = NodeLimits(
@@ -218,6 +218,9 @@ class World:
         self.is_crashing = chance.random() < 0.8
         self.has_retention = chance.random() < 0.3
         self.has_full_disks = chance.random() < 0.3
+        self.replay_share = chance.choice((0.2, 0.3, 0.7))
+        self.is_quiet = chance.random() < 0.15
+        """Whether little is published."""
         self.is_resting = False
         self.sessions = 0
         shared = SharedLog(chance) if self.is_shared else None
@@ -368,6 +371,8 @@ class World:
                 if owner.home is not machine:
                     continue
                 for key, known in self.checker.of(owner.name).eras.items():
+                    if known and known[-1].is_closed:
+                        continue
                     now = [each for each in known if each.filter is not None][-9:]
                     asked = list(dict.fromkeys(each.asked for each in now))
                     new = [
@@ -386,7 +391,7 @@ class World:
         kind = chance.random()
         if kind < 0.30:
             client = chance.choice(self.clients)
-            if chance.random() < 0.7 or isinstance(client, Publisher):
+            if chance.random() < (0.1 if self.is_quiet and isinstance(client, Publisher) else 0.8):
                 client.act()
         elif kind < 0.62:
             busy = [pipe for pipe in machine.pipes.values() if pipe.to_node or not pipe.is_open]
@@ -408,7 +413,7 @@ class World:
         elif kind < 0.94:
             if machine.node.has_work:
                 machine.carry(machine.node.work(self.now))
-        elif kind < 0.97:
+        elif kind < 0.96:
             self.now = max(1.0, self.now + chance.choice((0.05, 0.3, 0.3, 1.5, 5.0, 60.0, -2.0, 3_600.0)))
             machine.carry(machine.node.tick(self.now))
         elif kind < 0.98:
@@ -531,7 +536,7 @@ class World:
         for told in checker.names.values():
             if told.is_gone:
                 continue
-            if missing := checker.missing(told, told.received, told.lost):
+            if missing := checker.missing(told, told.done, told.lost):
                 raise Problem(f"{told.name} never got {missing[:5]}")
         for machine in self.machines:
             node = machine.node

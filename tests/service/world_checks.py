@@ -65,7 +65,8 @@ class Told:
     highest: dict[int, Position] = field(default_factory=dict)
     """By session, or for all of them if there is one consumer: what was sent to it."""
     unordered_through: Position = Position(0, 0)
-    received: set[Position] = field(default_factory=set)
+    done: set[Position] = field(default_factory=set)
+    """What somebody who had received it said is done; of a stream, what was received."""
     claimed: set[Position] = field(default_factory=set)
     never: set[Position] = field(default_factory=set)
     buried: set[Position] = field(default_factory=set)

@@ -152,7 +152,7 @@ class Publisher(Client):
             events = events[: self.chance.randint(0, len(events))]
             if self.chance.random() < 0.1 and self.answered:
                 events.append(self.chance.choice(self.answered))
-            if self.chance.random() < 0.05 and flying:
+            if self.chance.random() < 0.15 and flying:
                 events += [self.unanswered[key] for key in sorted(flying) if key in self.unanswered][:1]
             for _ in range(self.chance.choice((0, 1, 1, 2, 3))):
                 event = self._event()
@@ -236,7 +236,7 @@ class Owner(Client):
             texts = {key: chance.choice(FILTERS) for key in chance.sample("wxyz", chance.choice((1, 1, 2)))}
             wanted = {key: Wanted(text, EXPRESSIONS[text]) for key, text in texts.items()}
             head = self.world.checker.acknowledged
-            replay = chance.randint(1, head + 2) if chance.random() < 0.3 else 0
+            replay = chance.randint(1, head + 2) if chance.random() < self.world.replay_share else 0
             self.pending = Subscribe(request, self.name, wanted, True, replay, chance.random() < 0.05)
         elif kind < 0.7:
             keys = sorted(self.keys)
@@ -394,8 +394,9 @@ class Consumer(Client):
     def received(self, items) -> None:
         told = self.world.checker.of(self.name)
         for item in items:
-            told.received.add(item.position)
             self.held.append(item.position)
+            if told.is_streamed:
+                told.done.add(item.position)
 
     def hear_other(self, answer) -> None:
         if isinstance(answer, Lost):
@@ -407,6 +408,7 @@ class Consumer(Client):
         request = self.next_request() if chance.random() < 0.3 else 0
         if is_resting:
             done, self.held = tuple(self.held), []
+            told.done |= set(done)
             return Acknowledge(request, self.name, done) if done else None
         if self.is_dishonest and chance.random() < 0.2:
             event = chance.randint(1, self.world.checker.acknowledged + 2)
@@ -415,6 +417,7 @@ class Consumer(Client):
             return Acknowledge(request, self.name, (position, position))
         if self.old and chance.random() < 0.3:
             late, self.old = self.old, []
+            told.done |= set(late)
             return Acknowledge(request, self.name, tuple(late))
         if not self.held:
             return None
@@ -422,12 +425,14 @@ class Consumer(Client):
         if kind < 0.35:
             position = chance.choice(self.held)
             self.held.remove(position)
+            told.done.add(position)
             again = (position,) if chance.random() < 0.1 else ()
             return Acknowledge(request, self.name, (position, *again))
         if kind < 0.65:
             index = chance.randrange(len(self.held))
             position = self.held[index]
             rest = [each for each in self.held[: index + 1] if each > position]
+            told.done |= {each for each in self.held[: index + 1] if each <= position}
             self.held = rest + self.held[index + 1 :]
             return Acknowledge(request, self.name, done_through=position)
         if kind < 0.8:
@@ -439,6 +444,7 @@ class Consumer(Client):
             told.never.add(position)
             return Acknowledge(request, self.name, never=(position,), reason="cannot be read")
         done, self.held = tuple(self.held), []
+        told.done |= set(done)
         return Acknowledge(request, self.name, done)
 
     @property
@@ -597,7 +603,7 @@ class Listener(Client):
                 if self.replay is not None:
                     self.replay.since = answer.since
             case Deliveries():
-                told.received |= {item.position for item in answer.items}
+                told.done |= {item.position for item in answer.items}
                 self.held += [item.position for item in answer.items]
                 self.unwritten[0] += len(answer.items)
                 self.unwritten[1] += sum(len(item.body) for item in answer.items)
