@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.service.log.base import Gap
 from tamis.service.messages import Delivery, Lost
 from tamis.service.positions import Position
+from tamis.service.subscribers import Loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -33,19 +34,20 @@ def lowest_event(behind: Iterable[Subscriber]) -> int | None:
 
 def skipped(subscriber: Subscriber, first: int, gaps: Sequence[Gap]) -> list[Lost]:
     """Move a cursor over what the log no longer has; return what the subscriber is to be told of that."""
-    losses: list[Lost] = []
-    while True:
+    losses: list[Loss] = []
+    while not subscriber.is_held:
         event = subscriber.next_event
         gap, reason = Gap(event, first - 1), "retention"
         if event >= first:
             damaged = [each for each in gaps if each.first <= event <= each.last]
             if not damaged:
-                return losses
+                break
             gap, reason = Gap(event, damaged[0].last), "damage"
-        until = subscriber.reads_until(gap.last)
-        if until >= event:
-            losses.append(Lost(subscriber.name, Gap(event, min(gap.last, until)), reason))
-        subscriber.advance(min(gap.last, max(until, event - 1)))
+        after, last = subscriber.passed, min(gap.last, subscriber.reads_until(gap.last))
+        subscriber.advance(last)
+        losses.append(Loss(after, subscriber.passed, Lost(subscriber.name, Gap(event, last), reason)))
+    subscriber.losses += losses
+    return [loss.lost for loss in losses]
 
 
 class Window:
@@ -54,12 +56,14 @@ class Window:
     def __init__(
         self,
         blocks: Sequence[Block],
+        first: int,
         read_record: Callable[[bytes, int], Mapping[str, Any]],
         interest: Interest,
         past: PastVersions,
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
     ) -> None:
+        self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
         self._bodies = [body for block in blocks for body in block.events]
         flags = b"".join(block.flags for block in blocks)
@@ -69,12 +73,9 @@ class Window:
         self._hits: Hits = interest.hits(records, names)[0]
         self._past_hits: Hits = past.hits(records, self._positions, names)
 
-    def look(
-        self, subscriber: Subscriber, begin: int, through: int, head: int, is_full: Callable[[Subscriber], bool]
-    ) -> None:
-        """Give a subscriber what it wants of the window, from `begin` up to a position, as far as it can take it."""
-        # Where it turns to a replay its cursor jumps back, perhaps to before the window: that is for another one.
-        while begin <= subscriber.next_event <= through and not is_full(subscriber):
+    def look(self, subscriber: Subscriber, through: int, head: int, is_full: Callable[[Subscriber], bool]) -> None:
+        """Give a subscriber what it wants of the window, up to a position, as far as it can take it."""
+        while self._first <= subscriber.next_event <= through and not subscriber.is_held and not is_full(subscriber):
             first, until = subscriber.next_event, min(through, subscriber.reads_until(head))
             replay = subscriber.replay
             for index, keys in self._of(subscriber, replay, first, until):

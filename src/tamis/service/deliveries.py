@@ -12,7 +12,7 @@ but their numbers, or of time but as an argument.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,11 @@ class Sent:
 
     delivery: Delivery
     session: int
+    """Who has it; 0 if nobody has, below 0 if a long poll has taken it, whose session is over."""
     attempts: int
     due_s: float
+    after: Position = START
+    """The highest position that the session had been sent before."""
 
 
 class Deliveries:
@@ -87,44 +90,56 @@ class Deliveries:
         return True
 
     def revive(self, delivery: Delivery) -> None:
-        """Take a dead letter that is to be delivered once more."""
-        self._revived.add(delivery.position)
-        self._wait(Sent(delivery, 0, 0, 0.0), 0.0)
+        """Take a dead letter that is to be delivered once more, unless it is to come anyway."""
+        if delivery.position <= self._floor or delivery.position in self._islands:
+            self._revived.add(delivery.position)
+            self._wait(Sent(delivery, 0, 0, 0.0), 0.0)
 
     def drop_between(self, first: int, last: int) -> None:
         """Forget what was found of events from `first` to `last`: they were not written."""
         kept = [each for each in self._queue if not first <= each.position.event <= last]
         self._queue, self._queue_bytes = deque(kept), sum(len(each.body) for each in kept)
 
-    def drop_key(self, key: str) -> None:
-        """Forget what was found for a subscription alone that has ended."""
-        kept = []
-        for each in self._queue:
-            keys = tuple(other for other in each.keys if other != key)
-            if keys:
-                kept.append(each if len(keys) == len(each.keys) else _for_keys(each, keys))
-        self._queue, self._queue_bytes = deque(kept), sum(len(each.body) for each in kept)
+    def drop_key(self, key: str) -> list[Sent]:
+        """Forget what was found for a subscription alone that has ended; return what was on its way for it."""
+        kept = [_without(each, key) for each in self._queue]
+        self._queue = deque(each for each in kept if each.keys)
+        self._queue_bytes = sum(len(each.body) for each in self._queue)
+        ended = []
+        for group in (self._sent, self._again):
+            for position, sent in list(group.items()):
+                if key in sent.delivery.keys and position not in self._revived:
+                    group[position] = replace(sent, delivery=_without(sent.delivery, key))
+                    if not group[position].delivery.keys:
+                        ended.append(sent)
+        for sent in ended:
+            self.done(sent.delivery.position)
+        return ended
 
     def drop_queue(self) -> tuple[int, int] | None:
         """Forget what was found and not sent; return the first and last event of it, if there was any."""
         if not self._queue:
             return None
-        events = self._queue[0].position.event, self._queue[-1].position.event
+        events = [each.position.event for each in self._queue]
         self._queue.clear()
         self._queue_bytes = 0
-        return events
+        return min(events), max(events)
 
     # -- What is sent
 
     def next(self, logged: int, now: float) -> Sent | None:
         """Return what is to be sent now: what is due again, or what was found and is on disk. None if nothing is."""
-        while self._again_order and self._again_order[0][1] not in self._again:
+        while self._again_order and not self._is_waiting(*self._again_order[0]):
             heappop(self._again_order)
         if self._again_order and self._again_order[0][0] <= now:
             return self._again[self._again_order[0][1]]
         if not self._queue or self._queue[0].position.event > logged or now < self._blocked_until_s:
             return None
         return Sent(self._queue[0], 0, self._attempts.get(self._queue[0].position, 0), 0.0)
+
+    def _is_waiting(self, due_s: float, position: Position) -> bool:
+        """Does an entry of the order still count, and not a later one of the same position?"""
+        return position in self._again and self._again[position].due_s == due_s
 
     def next_due_s(self) -> float | None:
         """Return when something is to be done without anybody asking: a delivery comes again, or is overdue."""
@@ -133,14 +148,13 @@ class Deliveries:
             due_s.append(next(iter(self._sent.values())).due_s)
         return min(due_s, default=None)
 
-    def send(self, chosen: Sent, session: int, due_s: float) -> Delivery:
+    def send(self, chosen: Sent, session: int, due_s: float, after: Position = START) -> Delivery:
         """Take what `next` returned as sent to a session; it comes again when it is due and not done."""
-        delivery = self._taken(chosen)
-        position = delivery.position
-        is_new = position not in self._revived and (chosen.session == 0)
-        self._sent[position] = Sent(delivery, session, chosen.attempts + 1, due_s)
-        if is_new:
+        position = chosen.delivery.position
+        if position not in self._again:
             heappush(self._open, position)
+        delivery = self._taken(chosen)
+        self._sent[position] = Sent(delivery, session, chosen.attempts + 1, due_s, after)
         return self._marked(delivery)
 
     def stream(self, chosen: Sent) -> Delivery:
@@ -166,7 +180,7 @@ class Deliveries:
     # -- What is said of it
 
     def done(self, position: Position) -> Sent | None:
-        """Take a delivery as done; return it, if it was on its way."""
+        """Take a delivery as done; return it, if it was on its way: with a session, or waiting to come again."""
         sent = self._sent.pop(position, None) or self._again.pop(position, None)
         if position in self._revived:
             self._revived.discard(position)
@@ -207,9 +221,25 @@ class Deliveries:
         self._islands = {each for each in self._islands if each > self._floor}
         return ended
 
+    def session_of(self, position: Position) -> int:
+        """Return who has a delivery; 0 if nobody has."""
+        sent = self._sent.get(position)
+        return 0 if sent is None else sent.session
+
     def sent_to(self, session: int, through: Position) -> list[Position]:
-        """Return what a session was sent up to a position and has not done."""
-        return [position for position, sent in self._sent.items() if sent.session == session and position <= through]
+        """Return what a session was sent up to a position, before or when it was sent that position.
+
+        What comes again later, because somebody else who had it is gone, it has perhaps not seen when it says that
+        everything up to a position is done.
+        """
+        positions = []
+        for position, sent in self._sent.items():  # in the order in which they were sent
+            if sent.session != session or position > through or position in self._revived:
+                continue
+            positions.append(position)
+            if position == through:
+                return positions
+        return [position for position in positions if self._sent[position].after < through]
 
     def again(self, position: Position, due_s: float, is_ordered: bool) -> list[Sent]:
         """Let a delivery come again at a time; return what is no longer with a consumer therefore.
@@ -246,8 +276,12 @@ class Deliveries:
         return position in self._revived
 
     def bury(self, position: Position) -> Sent | None:
-        """Give up a delivery: for the order it counts as done. Return it, if it was on its way."""
-        return self.done(position)
+        """Give up a delivery: for the order it counts as done. Return it, if it was on its way or is the next."""
+        following = self._queue[0] if self._queue and self._queue[0].position == position else None
+        sent = self.done(position)
+        if sent is None and following is not None:
+            return Sent(following, 0, self._attempts.pop(position, 0), 0.0)
+        return sent
 
     def give_back(self, session: int) -> None:
         """Let everything that a session was sent come again at once: it is gone."""
@@ -255,7 +289,7 @@ class Deliveries:
             self._wait(self._sent.pop(position), 0.0)
 
     def _wait(self, sent: Sent, due_s: float) -> None:
-        self._again[sent.delivery.position] = sent
+        self._again[sent.delivery.position] = Sent(sent.delivery, 0, sent.attempts, due_s)
         heappush(self._again_order, (due_s, sent.delivery.position))
 
     # -- Floors
@@ -269,6 +303,11 @@ class Deliveries:
             return max(self._floor, frontier)
         first = min(waiting)
         return max(self._floor, Position(first.head, first.event - 1))
+
+    def pass_over(self, position: Position) -> None:
+        """Never use a position again, although nothing is delivered there."""
+        if position > self._floor:
+            self._islands.add(position)
 
     @property
     def least_floor(self) -> Position:
@@ -303,5 +342,6 @@ def _as_repetition(delivery: Delivery) -> Delivery:
     return type(delivery)(delivery.position, delivery.keys, delivery.body, True)
 
 
-def _for_keys(delivery: Delivery, keys: tuple[str, ...]) -> Delivery:
+def _without(delivery: Delivery, key: str) -> Delivery:
+    keys = tuple(other for other in delivery.keys if other != key)
     return type(delivery)(delivery.position, keys, delivery.body, delivery.is_again)

@@ -32,7 +32,7 @@ from tamis.service.positions import START, Position
 from tamis.service.subscribers import Consumer, Poll, Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from tamis.service.deliveries import Sent
     from tamis.service.gate import Gate
@@ -47,37 +47,39 @@ MOST_ISLANDS = 100_000
 class Dispatcher:
     """Sends what is found to whoever takes it."""
 
-    def __init__(self, gate: Gate, head: Callable[[], int]) -> None:
-        self._gate, self._head = gate, head
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
         self.dirty: dict[str, Subscriber] = {}
         """Whose floor may have moved since it was kept."""
+        self._buried: list[Change] = []
+        """Dead letters that are to be kept: what was due to be sent once too often."""
         self.counts = {"sent": 0, "again": 0, "done": 0, "dead": 0, "lost": 0}
 
     # -- Consumers
 
-    def attach(self, subscriber: Subscriber, request: Attach, session: Session) -> list[Output]:
+    def attach(self, subscriber: Subscriber, request: Attach, session: Session, head: int) -> list[Output]:
         """Let a session consume; return what others are told of that."""
         outputs: list[Output] = []
         if request.done_through is not None:
-            self._check(request.done_through)
+            self._check(request.done_through, head)
         if not request.acknowledges:
             if subscriber.polls or any(each.acknowledges for each in subscriber.consumers.values()):
                 raise ConflictError(
                     f"the subscriber {subscriber.name!r} has consumers that acknowledge",
                     "the same, or another subscriber",
                 )
-            for number in list(subscriber.consumers):
+            for number in [number for number in subscriber.consumers if number != session.number]:
                 outputs.append(Say(number, Ended(subscriber.name, "another connection has taken its place")))
                 self.detach(subscriber, number)
         elif not subscriber.acknowledges:
             raise ConflictError(
                 f"the subscriber {subscriber.name!r} has a consumer that does not acknowledge", "another subscriber"
             )
-        if request.done_through is not None:
+        if request.done_through is not None and not subscriber.is_attended:  # of what others have it does not speak
             self._done_through(subscriber, request.done_through)
-        subscriber.consumers[session.number] = Consumer(
-            session.number, request.acknowledges, max(1, request.credit), max(1, request.credit_bytes)
-        )
+        consumer = subscriber.consumers.setdefault(session.number, Consumer(session.number, request.acknowledges, 1, 1))
+        consumer.credit, consumer.credit_bytes = max(1, request.credit), max(1, request.credit_bytes)
+        consumer.principal = session.principal
         return outputs
 
     def poll(self, subscriber: Subscriber, request: Take, session: Session, now: float) -> None:
@@ -116,8 +118,7 @@ class Dispatcher:
     def pump(self, subscriber: Subscriber, now: float) -> list[Output]:
         """Return what goes out to a subscriber's consumers now."""
         sent: dict[int, list[Delivery]] = {}
-        deliveries = subscriber.deliveries
-        while subscriber.consumers and (chosen := deliveries.next(self._gate.logged, now)) is not None:
+        while subscriber.consumers and (chosen := self._next(subscriber, now)) is not None:
             consumer = subscriber.consumer_with_credit()
             if consumer is None:
                 break
@@ -125,26 +126,43 @@ class Dispatcher:
         outputs: list[Output] = [
             Say(session, Deliveries(subscriber.name, tuple(items))) for session, items in sent.items()
         ]
-        while subscriber.polls and (chosen := deliveries.next(self._gate.logged, now)) is not None:
+        while subscriber.polls and (chosen := self._next(subscriber, now)) is not None:
             poll, polled = subscriber.polls[0], subscriber.polled
             assert polled is not None
             items: list[Delivery] = []
             while chosen is not None and len(items) < poll.take.most and polled.has_credit:
-                items.append(self._sent(subscriber, chosen, polled, now, poll.session))
-                chosen = deliveries.next(self._gate.logged, now)
+                items.append(self._sent(subscriber, chosen, polled, now, -poll.session))
+                chosen = self._next(subscriber, now)
             if not items:
                 break
-            outputs.append(Say(poll.session, Taken(poll.take.request, tuple(items))))
+            outputs.append(Say(poll.session, _taken(subscriber, poll, items)))
             subscriber.polls.pop(0)
         return outputs
 
+    def _next(self, subscriber: Subscriber, now: float) -> Sent | None:
+        """Return what is to be sent now; what was sent often enough becomes a dead letter instead."""
+        while (chosen := subscriber.deliveries.next(self._gate.logged, now)) is not None:
+            if not 0 < subscriber.settings.attempts <= chosen.attempts:
+                return chosen
+            position, attempts = chosen.delivery.position, chosen.attempts
+            self._buried += self._bury(subscriber, position, f"delivered {attempts} times and not done", now)
+            self.dirty[subscriber.name] = subscriber
+        return None
+
+    def take_buried(self) -> list[Change]:
+        """Return the dead letters that sending has made and that are to be kept."""
+        buried, self._buried = self._buried, []
+        return buried
+
     def _sent(self, subscriber: Subscriber, chosen: Sent, consumer: Consumer, now: float, session: int = 0) -> Delivery:
+        position, after = chosen.delivery.position, consumer.sent_through
+        consumer.sent_through = max(position, after)
         consumer.use(len(chosen.delivery.body))
         self.counts["sent"] += 1
         if not consumer.acknowledges:
             return subscriber.deliveries.stream(chosen)
         due_s = now + subscriber.settings.wait_s
-        return subscriber.deliveries.send(chosen, session or consumer.session, due_s)
+        return subscriber.deliveries.send(chosen, session or consumer.session, due_s, after)
 
     # -- What consumers say
 
@@ -154,21 +172,25 @@ class Dispatcher:
         if consumer is not None and not consumer.acknowledges:
             consumer.free(request.count, request.size_bytes)
 
-    def acknowledge(self, subscriber: Subscriber, request: Acknowledge, session: int, now: float) -> list[Change]:
+    def acknowledge(
+        self, subscriber: Subscriber, request: Acknowledge, session: int, head: int, now: float
+    ) -> list[Change]:
         """Take what a consumer says of deliveries; return what is to be kept."""
         for position in (*request.done, *request.again, *request.never, request.done_through or START):
-            self._check(position)
+            self._check(position, head)
         if subscriber.deliveries.island_count + len(request.done) > MOST_ISLANDS:
             raise TooLargeError(
                 f"more than {MOST_ISLANDS:,} deliveries of {subscriber.name!r} are done before others", "them in order"
             )
         changes: list[Change] = []
         if request.done_through is not None:
-            if len(subscriber.consumers) > 1:  # of what went to the others it does not speak
-                for position in subscriber.deliveries.sent_to(session, request.done_through):
-                    changes += self._done(subscriber, position)
-            else:
+            if not subscriber.acknowledges:  # then there is one consumer, which speaks of all
                 self._done_through(subscriber, request.done_through)
+            else:  # of what went to others, or in another answer to a long poll, it does not speak
+                deliveries = subscriber.deliveries
+                owner = session if session in subscriber.consumers else deliveries.session_of(request.done_through)
+                for position in deliveries.sent_to(owner, request.done_through):
+                    changes += self._done(subscriber, position)
         for position in request.done:
             changes += self._done(subscriber, position)
         for position in request.never:
@@ -178,16 +200,19 @@ class Dispatcher:
         self.dirty[subscriber.name] = subscriber
         return changes
 
-    def _check(self, position: Position) -> None:
-        # Replays that were asked for one after another have heads of their own, which no event may have yet.
-        if position.event > self._gate.logged or position.head > self._head() + 1:
+    def _check(self, position: Position, head: int) -> None:
+        """Raise an error for a position that cannot have been delivered: a replay may be ahead of the disk by one."""
+        if position.event > self._gate.logged or position.head > head + 1:
             raise BadRequestError(
                 f"the position {position.head}.{position.event} is not in the log yet", "one that was delivered"
             )
 
     def _done(self, subscriber: Subscriber, position: Position) -> list[Change]:
         is_revived = subscriber.deliveries.is_revived(position)
-        self._free(subscriber, subscriber.deliveries.done(position))
+        sent = subscriber.deliveries.done(position)
+        subscriber.free(sent)
+        if sent is not None and not is_revived:
+            subscriber.confirm_losses(position)
         self.counts["done"] += 1
         if not is_revived:
             return []
@@ -198,16 +223,11 @@ class Dispatcher:
         ended = subscriber.deliveries.done_through(position)
         self.counts["done"] += len(ended)
         for sent in ended:
-            self._free(subscriber, sent)
+            subscriber.free(sent)
+        subscriber.confirm_losses(position)
         if not subscriber.is_live and position > subscriber.passed:
             subscriber.settle(position)
         self.dirty[subscriber.name] = subscriber
-
-    def _free(self, subscriber: Subscriber, sent: Sent | None) -> None:
-        """Give a consumer its credit back."""
-        consumer = None if sent is None else subscriber.consumer_of(sent.session)
-        if sent is not None and consumer is not None:
-            consumer.free(1, len(sent.delivery.body))
 
     def _again(self, subscriber: Subscriber, position: Position, due_s: float, now: float) -> list[Change]:
         attempts = subscriber.deliveries.attempts_of(position)
@@ -216,7 +236,7 @@ class Dispatcher:
         if 0 < subscriber.settings.attempts <= attempts:
             return self._bury(subscriber, position, f"delivered {attempts} times and not done", now)
         for sent in subscriber.deliveries.again(position, due_s, subscriber.settings.is_ordered):
-            self._free(subscriber, sent)
+            subscriber.free(sent)
             self.counts["again"] += 1
         return []
 
@@ -225,8 +245,10 @@ class Dispatcher:
         sent = subscriber.deliveries.bury(position)
         if sent is None:
             return []
-        self._free(subscriber, sent)
+        subscriber.free(sent)
         self.counts["dead"] += 1
+        if not subscriber.is_durable:  # nobody could ask for it
+            return []
         subscriber.dead_count += not is_revived
         delivery = sent.delivery
         return [
@@ -254,7 +276,7 @@ class Dispatcher:
         outputs += self.pump(subscriber, now)
         for poll in [poll for poll in subscriber.polls if poll.ends_s <= now]:
             subscriber.polls.remove(poll)
-            outputs.append(Say(poll.session, Taken(poll.take.request, ())))
+            outputs.append(Say(poll.session, _taken(subscriber, poll, ())))
         if changes:
             self.dirty[subscriber.name] = subscriber
         return outputs, changes
@@ -265,7 +287,7 @@ class Dispatcher:
         for name, subscriber in self.dirty.items():
             if not subscriber.is_durable:
                 continue
-            floor = subscriber.floor(self._gate.logged)
+            floor = subscriber.kept_floor(self._gate.logged)
             islands = subscriber.deliveries.islands(floor)
             facts = floor, len(islands), subscriber.seen_us
             if facts != subscriber.saved:
@@ -286,3 +308,8 @@ class Dispatcher:
     def tell(subscriber: Subscriber, answer: Answer) -> list[Output]:
         """Tell all consumers of a subscriber something."""
         return [Say(session, answer) for session in subscriber.consumers]
+
+
+def _taken(subscriber: Subscriber, poll: Poll, items: Sequence[Delivery]) -> Taken:
+    """Return the answer to a long poll, with what the subscriber will not get."""
+    return Taken(poll.take.request, tuple(items), tuple(loss.lost for loss in subscriber.losses))

@@ -321,6 +321,8 @@ class Taken(Message, frozen=True):
 
     request: int
     items: tuple[Delivery, ...]
+    losses: tuple[Lost, ...] = ()
+    """What the subscriber will not get."""
 
 
 class Lost(Message, frozen=True):

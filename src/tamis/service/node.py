@@ -21,7 +21,7 @@ from tamis.errors import EventError
 from tamis.service import event_keys
 from tamis.service.catching_up import WINDOW, Window, lowest_event, skipped
 from tamis.service.dispatching import Dispatcher
-from tamis.service.errors import ForbiddenError, MisfitError, ServiceError, StorageFullError
+from tamis.service.errors import ForbiddenError, MisfitError, OverloadedError, ServiceError, StorageFullError
 from tamis.service.event_keys import EventKeys, event_key
 from tamis.service.gate import Gate
 from tamis.service.interest import Interest
@@ -70,9 +70,11 @@ if TYPE_CHECKING:
     from tamis.routing import Broker
     from tamis.service.changes import Change, Stored
     from tamis.service.permissions import Permissions
-    from tamis.service.subscribers import Subscriber
+    from tamis.service.subscribers import Replay, Subscriber
 
 FLOORS_EVERY_S = 0.2
+ALL_FLOORS_EVERY_S = 30.0
+"""So often are the floors of those kept who came on without a delivery, so that a restart need not look again."""
 FULL_PAUSE_S = 1.0
 """So long after the disk was full nothing is tried."""
 
@@ -127,7 +129,7 @@ class Node:
         self.gate = Gate(logged=log.last)
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
         self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
-        self.dispatcher = Dispatcher(self.gate, lambda: self.head)
+        self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
         self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
@@ -137,11 +139,13 @@ class Node:
         self._behind: dict[str, Subscriber] = {}
         self._touched: deque[tuple[int, list[Subscriber]]] = deque()
         """Who was found something in blocks that are not on disk, by their last positions."""
-        self._kept_count = 0
-        self._floors_at_s = now
+        self._kept_count = self._urgent_count = 0
+        self._floors_at_s = self._all_floors_at_s = now
+        self._keeping: deque[tuple[int, Replay]] = deque()
+        """Replays that begin when they are kept, by the numbers of their changes."""
         self._asked_from: int | None = None
         """The first event that is being read for the pass, if any is."""
-        self._full_until_s = float("-inf")
+        self._full_at_s = float("-inf")
         self._last_replay = -1
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
         """Blocks that were handed to a shared log and have no positions yet."""
@@ -150,10 +154,10 @@ class Node:
         self.counts = {"taken": 0, "known": 0, "refused": 0}
         self.roster.restore(stored, Position.of(self.head), now)
         changes = self.roster.permit(permissions, self.head, now)
-        self._start: list[Output] = self._keep(changes, is_urgent=False)
+        self._start: list[Output] = self._keep(changes)
 
     def start(self) -> list[Output]:
-        """Return what is to be kept because permissions are others than they were."""
+        """Return what is to be kept, before anything is heard, because permissions are others than they were."""
         start, self._start = self._start, []
         return start
 
@@ -180,11 +184,17 @@ class Node:
     @property
     def needed(self) -> int:
         """The lowest position that a durable subscriber still needs."""
-        logged = self.gate.logged
-        floors = [subscriber.floor(logged) for subscriber in self.roster if subscriber.is_durable]
-        lowest = [floor.event + 1 if floor.head == floor.event else floor.head for floor in floors]
-        lowest += [replay.first for subscriber in self.roster for replay in subscriber.replays]
-        return min(lowest, default=self.head + 1)
+        lowest = [self.head + 1]
+        for subscriber in self.roster:
+            if subscriber.is_durable:
+                floor = subscriber.floor(self.gate.logged)
+                lowest.append(floor.event + 1 if floor.head == floor.event else floor.head)
+                lowest += [
+                    max(replay.first, floor.event + 1) if floor.head == replay.since + 1 else replay.first
+                    for replay in (*subscriber.replays, *subscriber.ending)
+                    if replay.end > floor
+                ]
+        return min(lowest)
 
     @property
     def kept_all(self) -> bool:
@@ -209,10 +219,10 @@ class Node:
             case Unsubscribe(number, name, keys):
                 subscriber = self.roster.named(name, session.principal)
                 changes = self.roster.unsubscribe(subscriber, keys, now)
-                return self._keep(changes, session, Accepted(number)) + self._sent(subscriber, now)
+                return self._keep_all(changes, session, Accepted(number)) + self._sent(subscriber, now)
             case Configure(number, name, settings):
                 subscriber, changes = self.roster.made(name, session.principal, True, self.head, settings)
-                return self._keep(changes, session, Accepted(number))
+                return self._keep_all(changes, session, Accepted(number))
             case Forget(number, name):
                 return self._forget(self.roster.named(name, session.principal), session, Accepted(number), now)
             case Describe(number, name):
@@ -225,10 +235,12 @@ class Node:
             case Take(_, name):
                 subscriber = self.roster.named(name, session.principal)
                 self.dispatcher.poll(subscriber, request, session, now)
+                subscriber.seen_us = int(now * 1e6)
                 return self._sent(subscriber, now)
             case Acknowledge(number, name):
                 subscriber = self.roster.named(name, session.principal)
-                changes = self.dispatcher.acknowledge(subscriber, request, session.number, now)
+                changes = self.dispatcher.acknowledge(subscriber, request, session.number, self.head, now)
+                subscriber.seen_us = int(now * 1e6)
                 answer = Accepted(number) if number else None
                 return self._keep(changes, session, answer) + self._sent(subscriber, now)
             case Wrote(name):
@@ -254,9 +266,21 @@ class Node:
         outputs: list[Output] = []
         if changes:
             self._kept_count += 1
+            self._urgent_count = self._kept_count if is_urgent else self._urgent_count
             outputs.append(Keep(self._kept_count, tuple(changes), is_urgent))
         if session is not None and answer is not None:
             outputs += self.gate.hold(Say(session.number, answer), kept=self._kept_count if changes else 0)
+        return outputs
+
+    def _keep_all(self, changes: Sequence[Change], session: Session | None, answer: Any) -> list[Output]:
+        """Let changes be kept; the answer is said when they are, and whatever was to be kept before.
+
+        So a request that changes nothing, because somebody who had no answer asks for the same once more, is not
+        answered before what it asked for is on disk.
+        """
+        outputs = self._keep(changes)
+        if session is not None and answer is not None:
+            outputs += self.gate.hold(Say(session.number, answer), kept=self._urgent_count)
         return outputs
 
     # -- Subscriptions
@@ -265,9 +289,17 @@ class Node:
         principal, roster = session.principal, self.roster
         known = roster.subscribers.get(request.subscriber)
         effective = roster.checked(known, request.subscriptions, principal)
+        is_replay = 0 < request.replay_from <= self.head and bool(request.subscriptions)
+        if is_replay and known is not None and roster.is_replaying(known, request, effective, self.head):
+            is_replay = False  # somebody who had no answer asks once more
+        if is_replay and self._is_shared and known is not None and known.last_replay == self.head:
+            raise OverloadedError(
+                f"the subscriber {known.name!r} has a replay that was asked for at the same position",
+                "another try when another event has come",
+            )
         subscriber, changes = roster.made(request.subscriber, principal, request.is_durable, self.head)
         subscriber.made_by = subscriber.made_by or session.number
-        if request.replay_from and self.head == self._last_replay and not self._is_shared:
+        if is_replay and self.head == self._last_replay and not self._is_shared:
             self.head += 1  # two replays that were asked for at one position would have deliveries of one position
         since = self.head
         changes += roster.subscribe(subscriber, request.subscriptions, effective, principal, since, now)
@@ -275,18 +307,19 @@ class Node:
             others = tuple(key for key in subscriber.subscriptions if key not in request.subscriptions)
             if others:
                 changes += roster.unsubscribe(subscriber, others, now)
-        if request.replay_from:
-            self._last_replay = since
+        if is_replay:
+            self._last_replay = subscriber.last_replay = since
             self._leave_live(subscriber)
-            changes += roster.replay(subscriber, request.subscriptions, max(1, request.replay_from), since)
-            subscriber.is_catching_up = True
+            changes += roster.replay(subscriber, request.subscriptions, request.replay_from, since)
+            self._keeping.append((self._kept_count + 1, subscriber.replays[-1]))
+        subscriber.is_catching_up |= request.replay_from > 0
         answer = Subscribed(
             request.request,
             since,
             any(subscriber.subscriptions[key].since == since for key in request.subscriptions),
             {key: str(expression) for key, expression in effective.items()},
         )
-        return self._keep(changes, session, answer) + self._sent(subscriber, now)
+        return self._keep_all(changes, session, answer) + self._sent(subscriber, now)
 
     def _forget(self, subscriber: Subscriber, session: Session | None, answer: Any, now: float) -> list[Output]:
         outputs = self.dispatcher.tell(subscriber, Ended(subscriber.name, "the subscriber was forgotten"))
@@ -295,34 +328,50 @@ class Node:
         ]
         for group in (self._live, self._behind, self.dispatcher.dirty):
             group.pop(subscriber.name, None)
-        return outputs + self._keep(self.roster.forget(subscriber, now), session, answer)
+        subscriber.consumers, subscriber.polls, subscriber.polled = {}, [], None
+        return outputs + self._keep_all(self.roster.forget(subscriber, now), session, answer)
 
     def permit(self, permissions: Permissions, now: float) -> list[Output]:
-        """Take other permissions; what subscribers may receive changes with the next event."""
-        return self._keep(self.roster.permit(permissions, self.head, now))
+        """Take other permissions; what subscribers may receive changes with the next event.
+
+        Whoever may not use a subscriber any more no longer consumes it.
+        """
+        outputs = self._keep(self.roster.permit(permissions, self.head, now))
+        for subscriber in list(self.roster):
+            for consumer in list(subscriber.consumers.values()):
+                principal = consumer.principal
+                if principal is None or permissions.may_use(principal, subscriber.name, subscriber.owner):
+                    continue
+                outputs.append(Say(consumer.session, Ended(subscriber.name, "it may not be used any more")))
+                outputs += self._detach(subscriber, consumer.session, now)
+        return outputs
 
     # -- Consumers
 
     def _attach(self, request: Attach, session: Session, now: float) -> list[Output]:
         subscriber, changes = self.roster.made(request.subscriber, session.principal, request.is_durable, self.head)
-        outputs = self.dispatcher.attach(subscriber, request, session)
+        outputs = self.dispatcher.attach(subscriber, request, session, self.head)
         subscriber.seen_us = int(now * 1e6)
-        subscriber.is_catching_up = not self._is_at_head(subscriber)
+        subscriber.is_catching_up |= not subscriber.is_live and not self._is_at_head(subscriber)
         floor = subscriber.floor(self.gate.logged)
         answer = Attached(request.request, subscriber.name, self.gate.logged, floor)
-        return outputs + self._keep(changes, session, answer) + self._sent(subscriber, now)
+        outputs += self._keep(changes, session, answer)
+        outputs += [Say(session.number, loss.lost) for loss in subscriber.losses]
+        return outputs + self._sent(subscriber, now)
 
     def _close(self, session: int, now: float) -> list[Output]:
         outputs: list[Output] = []
         for subscriber in [each for each in self.roster if each.is_used_by(session)]:
-            self._settle(subscriber)
-            self.dispatcher.detach(subscriber, session)
-            subscriber.seen_us = int(now * 1e6)
-            if not subscriber.is_durable and not subscriber.consumers:
-                outputs += self._forget(subscriber, None, None, now)
-            else:
-                outputs += self._sent(subscriber, now)
+            outputs += self._detach(subscriber, session, now)
         return outputs
+
+    def _detach(self, subscriber: Subscriber, session: int, now: float) -> list[Output]:
+        self._settle(subscriber)
+        self.dispatcher.detach(subscriber, session)
+        subscriber.seen_us = int(now * 1e6)
+        if not subscriber.is_durable and not subscriber.consumers:
+            return self._forget(subscriber, None, None, now)
+        return self._sent(subscriber, now)
 
     def _settle(self, subscriber: Subscriber) -> None:
         """Write down how far a live subscriber has come, before it is no longer live."""
@@ -332,8 +381,13 @@ class Node:
 
     def _sent(self, subscriber: Subscriber, now: float) -> list[Output]:
         """Return what goes out to a subscriber now, and see to whether it is live or behind."""
-        outputs = self.dispatcher.pump(subscriber, now)
         name = subscriber.name
+        if self.roster.subscribers.get(name) is not subscriber:
+            return []  # it was forgotten while its events were on their way to the disk
+        outputs = self.dispatcher.pump(subscriber, now)
+        outputs += self._keep(self.dispatcher.take_buried())
+        if not subscriber.is_live:
+            self._live.pop(name, None)
         if not subscriber.is_attended:
             if subscriber.is_live or subscriber.deliveries.unacknowledged_count or subscriber.deliveries.queue_count:
                 self._settle(subscriber)
@@ -354,7 +408,7 @@ class Node:
             self._behind[name] = subscriber
         if subscriber.is_live and subscriber.is_catching_up and not subscriber.deliveries.queue_count:
             subscriber.is_catching_up = False
-            outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.head))
+            outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.gate.logged))
         return outputs
 
     def _leave_live(self, subscriber: Subscriber) -> None:
@@ -399,7 +453,7 @@ class Node:
             waiting.append(publication)
         self.counts["known"] += sum(publication.known_count for publication in waiting)
         if not group:
-            return outputs + [each for one in waiting for each in self._answered(one, 0, ())]
+            return outputs + [each for one in waiting for each in self._held(self._answered(one, (), ()))]
         self._time_us = max(self._time_us, int(now * 1e6))
         block = Block(
             0 if self._is_shared else self.head + 1,
@@ -414,12 +468,12 @@ class Node:
         self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
         wanted = self._found(block, [event.record for event in group], now, outputs)
         for publication in waiting:
-            outputs += self._answered(publication, block.first, wanted)
+            outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
         return outputs
 
     def _checked(self, event: Incoming, session: Session, now: float) -> Incoming:
         """Return an event that may be taken, as filters see it."""
-        if now < self._full_until_s:
+        if 0 <= now - self._full_at_s < FULL_PAUSE_S:
             raise StorageFullError("the disk is full", "room on the disk; reading goes on")
         if reason := self.roster.permissions.objection_to_publish(session.principal, event.record):
             raise ForbiddenError(reason)
@@ -451,17 +505,20 @@ class Node:
         self._touched.append((block.last, touched))
         return wanted
 
-    def _answered(self, publication: _Publication, first: int, wanted: Sequence[int]) -> list[Output]:
-        """Return the answer to a publication, when all of its events are on disk."""
-        positions = tuple(first + place if is_new else place for is_new, place in publication.places)
+    def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
+        """Return the answer to a publication whose group was given these positions."""
+        positions = tuple(given[place] if is_new else place for is_new, place in publication.places)
         counts = None
-        if publication.asks_wanted:
+        if publication.asks_wanted and wanted is not None:
             counts = tuple(wanted[place] if is_new else 0 for is_new, place in publication.places)
         last = max(positions, default=0)
-        answer = Published(
-            publication.request, last, positions, publication.known_count, self._is_durable, counts
-        )  # fmt: skip
-        return self.gate.hold(Say(publication.session, answer), logged=last)
+        answer = Published(publication.request, last, positions, publication.known_count, self._is_durable, counts)
+        return Say(publication.session, answer)
+
+    def _held(self, answer: Say) -> list[Output]:
+        """Return an answer to a publication if all of its events are on disk; hold it back until they are."""
+        assert isinstance(answer.answer, Published)
+        return self.gate.hold(answer, logged=answer.answer.last)
 
     def _matches(
         self, records: Sequence[Mapping[str, Any]], session: Session
@@ -477,6 +534,7 @@ class Node:
     def on_disk(self, through: int, now: float) -> list[Output]:
         """The log is on disk up to a position; return what may be said now."""
         outputs = self.gate.on_disk(through)
+        self._recent.let_go(self.gate.logged)
         while self._touched and self._touched[0][0] <= through:
             for subscriber in self._touched.popleft()[1]:
                 outputs += self._sent(subscriber, now)
@@ -484,17 +542,21 @@ class Node:
 
     def kept(self, through: int) -> list[Output]:
         """The state is on disk up to a number; return what may be said now."""
+        while self._keeping and self._keeping[0][0] <= through:
+            self._keeping.popleft()[1].is_kept = True
         return self.gate.on_kept(through)
 
     def not_written(self, block: Block, error: ServiceError, now: float) -> list[Output]:
-        """A block could not be written: its events are not taken, and their publishers are told why."""
-        self._full_until_s = now + FULL_PAUSE_S
+        """A block could not be written: its events are not taken, and their publishers are told why.
+
+        A publication that was refused because of some of its events may have others that another block has taken.
+        """
+        self._full_at_s = now
         if self._is_shared:
             _, waiting = self._expected.popleft()
             return [Say(each.session, Refused(each.request, error)) for each in waiting]
         self.keys.forget(map(event_key, block.events))
         self._recent.remove(block.first)
-        self._touched = deque((last, touched) for last, touched in self._touched if last != block.last)
         for subscriber in self.roster:
             subscriber.deliveries.drop_between(block.first, block.last)
 
@@ -505,12 +567,14 @@ class Node:
             outputs.append(Say(output.session, Refused(output.answer.request, error)))
         return outputs
 
-    def appended(self, block: Block) -> list[Output]:
-        """A shared log has given the oldest block that waits its positions; return the answers to its publishers."""
+    def appended(self, parts: Sequence[Block]) -> list[Output]:
+        """A shared log has given the oldest block that waits its positions; return the answers to its publishers.
+
+        The block may have been cut into parts. Who wants its events is known only when they come back from the log.
+        """
         _, waiting = self._expected.popleft()
-        self.gate.on_disk(block.last)
-        wanted = (0,) * len(block.events)
-        return [output for each in waiting for output in self._answered(each, block.first, wanted)]
+        positions = [position for part in parts for position in range(part.first, part.last + 1)]
+        return [self._answered(each, positions, None) for each in waiting]
 
     def follow(self, blocks: Iterable[Block], now: float) -> list[Output]:
         """Take what a shared log has, from whomever it came, in the order of its positions.
@@ -533,8 +597,19 @@ class Node:
         return self._schema.conform(record)
 
     def dropped(self, first: int) -> None:
-        """The log begins at a position now; those who needed more are told when they come there."""
+        """The log begins at a position now; those who needed more are told when they come there.
+
+        A shared log may have dropped what this node had not followed yet: then nobody is live any more.
+        """
         self.first = max(self.first, first)
+        if self._is_shared and self.first > self.head + 1:
+            for subscriber in list(self._live.values()):
+                self._leave_live(subscriber)
+            self.head = self.first - 1
+            self.gate.on_disk(self.head)
+            self._recent = Recent(self.limits.recent_bytes, self.head)
+        if self._repetitions:
+            self._repetitions = {position for position in self._repetitions if position >= self.first}
 
     # -- Catching up
 
@@ -547,7 +622,9 @@ class Node:
         """Has a subscriber that is behind room for what a pass finds? So much that a pass is worth it."""
         deliveries = subscriber.deliveries
         return (
-            deliveries.queue_count <= self.limits.queue_events // 2
+            subscriber.is_served
+            and not subscriber.is_held
+            and deliveries.queue_count <= self.limits.queue_events // 2
             and deliveries.queue_bytes <= self.limits.queue_bytes // 2
         )
 
@@ -586,7 +663,7 @@ class Node:
             for loss in skipped(subscriber, self.first, self._gaps):
                 outputs += self.dispatcher.tell(subscriber, loss)
                 self.dispatcher.counts["lost"] += 1
-        return ready
+        return [subscriber for subscriber in ready if self._takes_more(subscriber)]
 
     def _look(
         self,
@@ -597,11 +674,16 @@ class Node:
         now: float,
         outputs: list[Output],
     ) -> None:
-        """Give everybody whose cursor is from `first` to `through` what it wants of these blocks."""
+        """Give everybody whose cursor is from `first` to `through` what it wants of these blocks.
+
+        Nobody moves into what a repair has left out: whoever comes there is told of that first.
+        """
+        through = min([through, *(gap.first - 1 for gap in self._gaps if gap.first > first)])
         here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
-        window = Window(blocks, self._record, self._interest, self.roster.past, here, self._repetitions)
+        window = Window(blocks, first, self._record, self._interest, self.roster.past, here, self._repetitions)
         for subscriber in here:
-            window.look(subscriber, first, through, self.head, self._is_full)
+            window.look(subscriber, through, self.head, self._is_full)
+            self.dispatcher.dirty[subscriber.name] = subscriber
             outputs += self._sent(subscriber, now)
         for subscriber in ready:
             if subscriber not in here and subscriber.next_event > self._recent.last:
@@ -620,8 +702,11 @@ class Node:
             changes += kept
             outputs += said + self._sent(subscriber, now)
         outputs += self._keep(changes)
-        if now - self._floors_at_s >= FLOORS_EVERY_S:
+        if not 0 <= now - self._floors_at_s < FLOORS_EVERY_S:  # a clock may also be set back
             self._floors_at_s = now
+            if not 0 <= now - self._all_floors_at_s < ALL_FLOORS_EVERY_S:
+                self._all_floors_at_s = now
+                self.dispatcher.dirty.update(self._live)
             outputs += self._floors()
             outputs += self._forgotten(now)
         return outputs
@@ -632,7 +717,7 @@ class Node:
         changes = self.dispatcher.floors()
         for subscriber in dirty:
             if subscriber.past or subscriber.ending:
-                changes += self.roster.done_with(subscriber, subscriber.floor(self.gate.logged))
+                changes += self.roster.done_with(subscriber, subscriber.kept_floor(self.gate.logged))
         return self._keep(changes, is_urgent=False)
 
     def _forgotten(self, now: float) -> list[Output]:

@@ -20,6 +20,7 @@ class Recent:
     >>> recent = Recent(most_bytes=10)
     >>> for first in (1, 3, 5):
     ...     recent.add(Block(first, 0, (b"four", b"4444"), bytes(2)))
+    >>> recent.let_go(through=4)
     >>> recent.first, [block.first for block in recent.read(6, 9)]
     (5, [5])
     """
@@ -43,11 +44,18 @@ class Recent:
         return self._lasts[-1] if self._lasts else self._after
 
     def add(self, block: Block) -> None:
-        """Take the newest block, and let go of the oldest."""
+        """Take the newest block."""
         self._blocks.append(block)
         self._lasts.append(block.last)
         self._size_bytes += block.size_bytes
-        while self._size_bytes > self._most_bytes and self._start < len(self._blocks) - 1:
+
+    def let_go(self, through: int) -> None:
+        """Let go of the oldest blocks that are too many, of those up to a position: they are on disk."""
+        while (
+            self._size_bytes > self._most_bytes
+            and self._start < len(self._blocks) - 1
+            and self._lasts[self._start] <= through
+        ):
             gone = self._blocks[self._start]
             self._start += 1
             self._size_bytes -= gone.size_bytes

@@ -29,7 +29,7 @@ from tamis.service.errors import BadRequestError, ConflictError, ForbiddenError,
 from tamis.service.interest import PastVersions
 from tamis.service.messages import Principal, SubscriberFacts, SubscriberSettings, SubscriptionFacts, Wanted
 from tamis.service.permissions import EFFECTIVE_LIMITS
-from tamis.service.positions import Position
+from tamis.service.positions import START, Position
 from tamis.service.subscribers import Replay, Subscriber, Version
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.routing import Broker
     from tamis.service.changes import Stored
+    from tamis.service.messages import Subscribe
     from tamis.service.permissions import Permissions
 
 LONGEST_NAME = 200
@@ -95,6 +96,7 @@ class Roster:
         """Return a subscriber, made now if it is not there, and what is to be kept."""
         subscriber = self.subscribers.get(name)
         self._check_use(name, subscriber, principal)
+        is_new = subscriber is None
         if subscriber is not None:
             if subscriber.is_durable != is_durable:
                 kind = "durable" if subscriber.is_durable else "passing"
@@ -112,7 +114,8 @@ class Roster:
             self.subscribers[name] = subscriber
         if not is_durable:
             return subscriber, []
-        return subscriber, [_kept(subscriber), FloorKept(name, subscriber.floor(head), (), subscriber.seen_us)]
+        floors = [FloorKept(name, subscriber.floor(head), (), subscriber.seen_us)] if is_new else []
+        return subscriber, [_kept(subscriber), *floors]
 
     def forget(self, subscriber: Subscriber, now: float) -> list[Change]:
         """Forget a subscriber with all that belongs to it; return what is to be kept of that."""
@@ -156,8 +159,13 @@ class Roster:
         principal: Principal,
         since: int,
         now: float,
+        *,
+        keeps_replays: bool = False,
     ) -> list[Change]:
-        """Put subscriptions in force for every event behind `since`; return what is to be kept. Unchanged ones stay."""
+        """Put subscriptions in force for every event behind `since`; return what is to be kept. Unchanged ones stay.
+
+        Replays of a subscription that is replaced end, unless they are to go on with the new filter.
+        """
         changes: list[Change] = []
         entries = []
         for key, each in wanted.items():
@@ -165,16 +173,17 @@ class Roster:
             self._principals[subscriber.name, key] = principal
             if current is not None and (current.text, current.effective) == (each.text, effective[key]):
                 continue
+            version = Version(key, subscriber.next_number, each.text, each.filter, effective[key], since)
+            renewed = self._renew_replays(subscriber, version) if keeps_replays else []
             if current is not None:
                 changes += self._end(subscriber, current, since)
             else:
                 self._count(subscriber.owner, 1)
-            version = Version(key, subscriber.next_number, each.text, each.filter, effective[key], since)
             subscriber.next_number += 1
             subscriber.subscriptions[key] = version
             entries.append(Entry(key, effective[key]))
             if subscriber.is_durable:
-                changes.append(self._version_kept(subscriber, version))
+                changes += [self._version_kept(subscriber, version), *renewed]
         if entries:
             self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
         return changes
@@ -182,7 +191,7 @@ class Roster:
     def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
         """Let a version count up to a position only."""
         version.until = until
-        changes = self._stop_replays(subscriber, version.key)
+        changes = self._stop_replays(subscriber, version.key, version.number)
         if until > version.since and (subscriber.is_durable or not subscriber.is_live):
             subscriber.past[version.key, version.number] = version
             self.past.add(subscriber.name, version)
@@ -204,12 +213,13 @@ class Roster:
             version = subscriber.subscriptions.pop(key)
             self._principals.pop((subscriber.name, key), None)
             self._count(subscriber.owner, -1)
-            changes += self._stop_replays(subscriber, key)
+            changes += self._stop_replays(subscriber, key, version.number)
             changes.append(SubscriptionGone(subscriber.name, key, version.number))
             for (past_key, number), past in list(subscriber.past.items()):
                 if past_key == key:
                     changes.append(self._drop_past(subscriber, past_key, number, past))
-            subscriber.deliveries.drop_key(key)
+            for sent in subscriber.deliveries.drop_key(key):
+                subscriber.free(sent)
         self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
         return changes if subscriber.is_durable else []
 
@@ -237,19 +247,54 @@ class Roster:
         """Deliver events of the past, too; return what is to be kept."""
         changes: list[Change] = []
         for key in keys:
-            changes += self._stop_replays(subscriber, key)
+            changes += self._stop_replays(subscriber, key, subscriber.subscriptions[key].number)
         versions = {key: subscriber.subscriptions[key].number for key in keys}
-        subscriber.replays.append(Replay(versions, first, since, first - 1))
+        subscriber.replays.append(Replay(versions, first, since, first - 1, not subscriber.is_durable))
         if subscriber.is_durable:
             changes += [ReplayKept(subscriber.name, key, number, first, since) for key, number in versions.items()]
         return changes
 
-    def _stop_replays(self, subscriber: Subscriber, key: str) -> list[Change]:
+    def is_replaying(
+        self, subscriber: Subscriber, request: Subscribe, effective: Mapping[str, Expression], head: int
+    ) -> bool:
+        """Is just this replay, asked for at this position, under way?"""
+        current = subscriber.subscriptions
+        for replay in (*subscriber.replays, *subscriber.ending):
+            if replay.since == head and replay.first == request.replay_from:
+                return replay.versions.keys() == request.subscriptions.keys() and all(
+                    (current[key].text, current[key].effective) == (wanted.text, effective[key])
+                    for key, wanted in request.subscriptions.items()
+                )
+        return False
+
+    def _renew_replays(self, subscriber: Subscriber, version: Version) -> list[Change]:
+        """Let the replays of a subscription go on with a new version of it; return what is to be kept."""
         changes: list[Change] = []
         for replay in (*subscriber.replays, *subscriber.ending):
-            number = replay.versions.pop(key, None)
+            number = replay.versions.get(version.key)
             if number is not None:
+                replay.versions[version.key] = version.number
+                changes += [
+                    ReplayGone(subscriber.name, version.key, number),
+                    ReplayKept(subscriber.name, version.key, version.number, replay.first, replay.since),
+                ]
+        return changes
+
+    def _stop_replays(self, subscriber: Subscriber, key: str, number: int) -> list[Change]:
+        """End the replays of a version; the positions that they had are not used again."""
+        changes: list[Change] = []
+        for replay in (*subscriber.replays, *subscriber.ending):
+            if replay.versions.get(key) == number:
+                del replay.versions[key]
                 changes.append(ReplayGone(subscriber.name, key, number))
+                if not replay.versions:
+                    subscriber.deliveries.pass_over(replay.end)
+        if changes:
+            floor = subscriber.deliveries.least_floor
+            islands = subscriber.deliveries.islands(floor)
+            floor = min([floor, *(loss.after for loss in subscriber.losses)])
+            changes.append(FloorKept(subscriber.name, floor, islands, subscriber.seen_us))
+            subscriber.saved = START, 0, 0
         subscriber.replays = [replay for replay in subscriber.replays if replay.versions]
         subscriber.ending = [replay for replay in subscriber.ending if replay.versions]
         return changes if subscriber.is_durable else []
@@ -272,7 +317,9 @@ class Roster:
                 except ForbiddenError:
                     effective = parse("FALSE")
                 if effective != version.effective:
-                    changes += self.subscribe(subscriber, {key: wanted}, {key: effective}, principal, since, now)
+                    changes += self.subscribe(
+                        subscriber, {key: wanted}, {key: effective}, principal, since, now, keeps_replays=True
+                    )
         return changes
 
     # -- Keeping
@@ -321,7 +368,10 @@ class Roster:
                 self.subscribers[each.subscriber].replays.append(replay)
             replay.versions[each.key] = each.number
         for subscriber in self.subscribers.values():
-            subscriber.settle(subscriber.deliveries.least_floor)
+            done = subscriber.deliveries.least_floor
+            places = [done, *subscriber.deliveries.islands(done), *(each.end for each in subscriber.replays)]
+            subscriber.last_replay = max((each.head - 1 for each in places if each.head > each.event), default=-1)
+            subscriber.settle(done)
 
     def _count(self, owner: str, change: int) -> None:
         count = self._counts.get(owner, 0) + change

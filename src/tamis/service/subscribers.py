@@ -16,14 +16,15 @@ A replay of the past that was asked for at position `since` comes between the ev
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.service.deliveries import Deliveries
 from tamis.service.positions import START, Position
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
-    from tamis.service.messages import SubscriberSettings, Take
+    from tamis.service.deliveries import Sent
+    from tamis.service.messages import Lost, Principal, SubscriberSettings, Take
 
 
 @dataclass(slots=True)
@@ -56,6 +57,8 @@ class Replay:
     since: int
     looked: int = 0
     """The last event that was looked at."""
+    is_kept: bool = True
+    """Whether it would survive a restart; before that, nothing of it is delivered."""
 
     @property
     def end(self) -> Position:
@@ -67,6 +70,14 @@ class Replay:
         return Position(self.since + 1, event)
 
 
+class Loss(NamedTuple):
+    """Events that the log no longer had, between two positions of the cursor, and what is said of them."""
+
+    after: Position
+    until: Position
+    lost: Lost
+
+
 @dataclass(slots=True)
 class Consumer:
     """A session that takes events of a subscriber."""
@@ -75,8 +86,11 @@ class Consumer:
     acknowledges: bool
     credit: int
     credit_bytes: int
+    principal: Principal | None = None
     used: int = 0
     used_bytes: int = 0
+    sent_through: Position = START
+    """The highest position that it was sent."""
 
     @property
     def has_credit(self) -> bool:
@@ -131,12 +145,16 @@ class Subscriber:
     """Whether it is to be told when it has come to the head of the log."""
     made_by: int = 0
     """The session that a passing subscriber ends with, if nobody consumes it."""
+    last_replay: int = -1
+    """Where a replay was asked for last."""
     next_number: int = 1
     """Of the next version of a subscription."""
     seen_us: int = 0
     saved: tuple[Position, int, int] = (START, 0, 0)
     """The floor that was kept last, how many islands above it, and when the subscriber had been seen."""
     dead_count: int = 0
+    losses: list[Loss] = field(default_factory=list)
+    """What it is told to be lost, once more to everybody who comes, until something behind that is acknowledged."""
     passed: Position = START
     """Everything up to here has been looked at, replays included."""
 
@@ -146,6 +164,12 @@ class Subscriber:
     def replay(self) -> Replay | None:
         """The replay that is under way."""
         return self.replays[0] if self.replays and self.replays[0].since <= self.looked else None
+
+    @property
+    def is_held(self) -> bool:
+        """Is it at a replay that may not begin yet?"""
+        replay = self.replay
+        return replay is not None and not replay.is_kept
 
     @property
     def next_event(self) -> int:
@@ -177,6 +201,7 @@ class Subscriber:
         self.is_live = False
         self.passed = floor
         self.looked = floor.event if floor.head == floor.event else floor.head - 1
+        self.losses = [loss for loss in self.losses if loss.until <= floor]  # the others are found again
         pending = sorted((*self.replays, *self.ending), key=lambda replay: replay.since)
         self.replays = [replay for replay in pending if replay.end > floor]
         self.ending = [replay for replay in pending if replay.end <= floor]
@@ -191,6 +216,14 @@ class Subscriber:
             return self.deliveries.least_floor
         return self.deliveries.floor(max(self.passed, Position.of(logged)) if self.is_live else self.passed)
 
+    def kept_floor(self, logged: int) -> Position:
+        """Return the floor that a restart is to begin from: losses that nobody has confirmed are found again."""
+        return min([self.floor(logged), *(loss.after for loss in self.losses)])
+
+    def confirm_losses(self, done: Position) -> None:
+        """Forget what was lost before something that was delivered and is done: whoever has that was told."""
+        self.losses = [loss for loss in self.losses if loss.until > done]
+
     @property
     def acknowledges(self) -> bool:
         """Do its consumers say what they have done? If one of them does not, only what it says later counts."""
@@ -202,6 +235,11 @@ class Subscriber:
     def is_attended(self) -> bool:
         """Is there anybody to deliver to, or who has something to acknowledge?"""
         return bool(self.consumers or self.polls or (self.polled is not None and self.polled.used))
+
+    @property
+    def is_served(self) -> bool:
+        """Is there anybody to deliver to now?"""
+        return bool(self.consumers or self.polls)
 
     @property
     def state(self) -> str:
@@ -220,5 +258,11 @@ class Subscriber:
         return min(ready, key=lambda consumer: consumer.used / consumer.credit, default=None)
 
     def consumer_of(self, session: int) -> Consumer | None:
-        """Return the consumer that a delivery was sent to; long polls are one consumer."""
-        return self.consumers.get(session) or self.polled
+        """Return the consumer that a delivery was sent to, if it is there. Long polls, below 0, are one consumer."""
+        return self.polled if session < 0 else self.consumers.get(session)
+
+    def free(self, sent: Sent | None) -> None:
+        """Give the credit of a delivery back to the consumer that had it."""
+        consumer = None if sent is None else self.consumer_of(sent.session)
+        if sent is not None and consumer is not None:
+            consumer.free(1, len(sent.delivery.body))
