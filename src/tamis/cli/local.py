@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tamis.matching import Matcher
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
     from tamis.sources.jetstream import Message, StreamState
     from tamis.sources.nats_address import NatsAddress
 
@@ -48,7 +48,7 @@ class Rules:
             raise ColumnError(f"conditions are strings, and {where!r} is {table.schema.field(where).type}")
         rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
         self.matcher: Matcher
-        self.rejected: list[Rejection]
+        self.rejected: list[Rejected]
         self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
 
 

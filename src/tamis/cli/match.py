@@ -41,7 +41,7 @@ from tamis.cli.unmet import show_unmet
 from tamis.sources.disk import as_path, on_disk
 
 if TYPE_CHECKING:
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
 
 EXAMPLES = (
     Example("tamis workload auction --events 2000 --subscriptions 50 --out a", "Some events and subscriptions."),
@@ -223,7 +223,7 @@ def _matched_here(
     keep: list[str] | None,
     result: str,
     strict: bool,
-) -> tuple[dict[str, Any] | None, list["Rejection"]]:
+) -> tuple[dict[str, Any] | None, list["Rejected"]]:
     """Match in this process; return what there is to tell, and the rejected rows."""
     from tamis.cli.local import read_events, rules_for, write_matches
 
@@ -268,11 +268,11 @@ def _matched(
     result: str,
     options: dict[str, Any],
     strict: bool,
-) -> tuple[dict[str, Any] | None, list["Rejection"]]:
+) -> tuple[dict[str, Any] | None, list["Rejected"]]:
     """Match on Spark; return what there is to tell, and the rejected rows. If these forbid it, nothing is written."""
     from tamis import spark as on_spark
     from tamis.language import Schema
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
     from tamis.spark.files import read_in_order, read_table, write_table
     from tamis.spark.sightings import Sighted
 
@@ -282,7 +282,7 @@ def _matched(
         targets.require_new(session)
         table = read(session)
         compiled = on_spark.compiled(read_in_order(session, subscriptions), schema=Schema.from_spark(table), **naming)
-        bad = [Rejection(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
+        bad = [Rejected(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
         if bad and strict:
             return None, bad
         sighted = Sighted(table, compiled)

@@ -41,7 +41,7 @@ from tamis.sources.nats_address import scheme_of, without_secrets
 
 if TYPE_CHECKING:
     from tamis.language import Schema
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
     from tamis.spark import SubscriptionLog
 
 EXAMPLES = (
@@ -195,7 +195,7 @@ def _run(
     metrics_port: int | None,
     kept: str | None,
     as_json: bool,
-) -> tuple[dict[str, float] | None, list["Rejection"]]:
+) -> tuple[dict[str, float] | None, list["Rejected"]]:
     """Run the stream; return its figures, and the rejected rows. No file to keep these: then they forbid it."""
     from tamis import spark as on_spark
     from tamis.language import Schema
@@ -256,7 +256,7 @@ def _arriving(
 
 def _asked(
     session: Any, path: str, checkpoint: str, id: str, where: str, schema: "Schema", strict: bool
-) -> tuple["SubscriptionLog | None", list["Rejection"]]:
+) -> tuple["SubscriptionLog | None", list["Rejected"]]:
     """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says.
 
     And the rows of the table that are no subscriptions; if these forbid the whole there is no log.
