@@ -13,6 +13,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tamis.language.expressions import (
+    COMPLEMENTS,
+    MIRRORED,
     TRUE,
     And,
     AtLeast,
@@ -38,8 +40,6 @@ from tamis.language.ranges.kinds import ABSENT, TEXTS
 from tamis.language.ranges.lines import BOOLEAN
 from tamis.language.ranges.predicates import compared, pattern_subject, pieces_of, subject
 from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
-from tamis.language.rewrites.canonical import MIRRORED
-from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.relations.domains import EQUAL, GREATER, LESS, Axis, values_on
 from tamis.relations.formulas import ALWAYS, NEVER, Fact, Formula, all_of, any_of, at_least, opposite, within
 

@@ -21,20 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import (
     Attribute,
-    Between,
-    Compare,
     Expression,
-    In,
     IsNull,
-    Like,
-    Literal,
     Not,
     postorder,
 )
 from tamis.language.meaning import truth
-from tamis.language.patterns import ANY_TEXT, like_pieces
+from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, Simple, simple
 from tamis.language.requirements import required_kinds
-from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.values import is_number, kind_of, value_of
 from tamis.selectivity.lines import standing
 
@@ -151,22 +145,9 @@ class Statistics:
                 return self._about(path).equal(True)
             case IsNull(Attribute(path)):
                 return self._about(path).absent
-            case Compare(operator, Attribute(path), Literal(operand)):
-                return _compared(self._about(path), operator, value_of(operand))
-            case Compare(operator, Literal(operand), Attribute(path)):
-                return _compared(self._about(path), MIRRORED[operator], value_of(operand))
-            case Between(Attribute(path), Literal(low), Literal(high)):
-                about = self._about(path)
-                if low is None or high is None or not _comparable(low, high):
-                    return 0.0
-                return max(0.0, about.below(high, True) - about.below(low, False))
-            case In(Attribute(path), members):
-                return sum(self._about(path).equal(member) for member in set(members) if member is not None)
-            case Like(Attribute(path), pattern, escape):
-                match like_pieces(pattern, escape):
-                    case [str(prefix), wild] if wild is ANY_TEXT:
-                        about = self._about(path)
-                        return about.below(prefix + "\U0010ffff", True) - about.below(prefix, False)
+        match simple(predicate):
+            case Simple(operator, Attribute(path), operands):
+                return _asked(self._about(path), operator, operands)
         return self._extrapolated(predicate)
 
     def _negated(self, inner: Expression) -> float:
@@ -231,6 +212,21 @@ class Statistics:
                 for name, about in read["attributes"].items()
             },
         )
+
+
+def _asked(about: AttributeStatistics, operator: str, operands: tuple[Any, ...]) -> float:
+    """Return how many values a simple predicate asks for."""
+    if operator == BETWEEN:
+        low, high = operands
+        if low is None or high is None or not _comparable(low, high):
+            return 0.0
+        return max(0.0, about.below(high, True) - about.below(low, False))
+    if operator == IN:
+        return sum(about.equal(member) for member in set(operands) if member is not None)
+    if operator == PREFIX:
+        prefix = operands[0]
+        return about.below(prefix + "\U0010ffff", True) - about.below(prefix, False)
+    return _compared(about, operator, value_of(operands[0]))
 
 
 def _compared(about: AttributeStatistics, operator: str, operand: Any) -> float:

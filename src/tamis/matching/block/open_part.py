@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tamis.language.expressions import And, Attribute, Compare, In, Literal, Or
+from tamis.language.expressions import And, Attribute, Or
+from tamis.language.ranges.simple import IN, Simple, simple
 from tamis.matching.closures import Closure, holding, is_small
 
 if TYPE_CHECKING:
@@ -251,10 +252,10 @@ def keys_of(expression: Expression) -> list[Key]:
             keys = [min(keys_of(operand), key=_value_count, default=None) for operand in operands]
             joined = tuple(pair for key in keys if key is not None for pair in key)
             return [joined] if None not in keys and _value_count(joined) <= _MOST_VALUES else []
-        case Compare("=", Attribute((name,)), Literal(value)) if _is_key(value):
-            return [((name, (value,)),)]
-        case In(Attribute((name,)), values) if len(values) <= _MOST_VALUES and all(map(_is_key, values)):
-            return [((name, tuple(dict.fromkeys(values))),)]
+    match simple(expression):
+        case Simple(operator, Attribute((name,)), values, False) if operator in ("=", IN):
+            if len(values) <= _MOST_VALUES and all(map(_is_key, values)):
+                return [((name, tuple(dict.fromkeys(values))),)]
     return []
 
 

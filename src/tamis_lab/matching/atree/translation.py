@@ -18,6 +18,7 @@ import numpy as np
 
 from tamis.errors import BudgetError
 from tamis.language.expressions import (
+    COMPLEMENTS,
     And,
     AtLeast,
     Compare,
@@ -27,7 +28,7 @@ from tamis.language.expressions import (
     Or,
     Xor,
 )
-from tamis.language.rewrites.negation import COMPLEMENTS, nnf
+from tamis.language.rewrites.negation import nnf
 from tamis.matching.errors import UnsupportedExpressionError
 from tamis_lab.matching.atree.certainty import Promises, promises
 from tamis_lab.matching.atree.filters.kernels import PATH_BITS
