@@ -31,6 +31,7 @@ from tamis.language.expressions import UNKNOWN, Expression
 from tamis.language.rewrites.disjunctive import DEFAULT_BUDGET, disjuncts
 from tamis.matching.base import Algorithm
 from tamis.matching.errors import UnsupportedExpressionError
+from tamis_lab.matching.kernels import LastPages, Outlet
 from tamis_lab.matching.predicates import Predicates
 from tamis_lab.matching.roll import Growing, Roll, Scratch, is_due
 from tamis_lab.matching.shapes import conjunctions, shaped
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis_lab.matching.predicates import Fulfilled, Numbers, PredicateView
-    from tamis_lab.matching.snapshots import Out
 
 _MOST_MERGED = 256
 
@@ -113,6 +113,10 @@ class Pages(NamedTuple):
     owners: npt.NDArray[np.uint32]
     slot_ends: npt.NDArray[np.uint32]
 
+    def behind(self, conjunction_count: int) -> LastPages:
+        """Return what the kernels ask of the conjunctions that came after the first so many."""
+        return LastPages(self.predicates, self.ends, self.owners, conjunction_count, len(self.slot_ends))
+
 
 class Book:
     """The conjunctions of all subscriptions, in order of registration."""
@@ -168,7 +172,7 @@ class Index(Protocol):
     conjunction_count: int
     """How many conjunctions it knows; those behind are asked one by one."""
 
-    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Out) -> tuple[int, int]:
+    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Outlet) -> tuple[int, int]:
         """Do what `PhasedSnapshot.write` promises."""
 
     def memory(self) -> int:
@@ -272,5 +276,5 @@ class ConjunctiveSnapshot(PhasedSnapshot):
         self.index = index
         self.pages = pages
 
-    def write(self, part: Fulfilled, begin: int, out: Out) -> tuple[int, int]:
+    def write(self, part: Fulfilled, begin: int, out: Outlet) -> tuple[int, int]:
         return self.index.match(part, begin, self.pages, self._scratch, out)

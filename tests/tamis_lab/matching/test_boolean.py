@@ -141,9 +141,15 @@ def evaluated(trees, held, mode, is_counted=True):
     alive = np.full(len(trees), 2**32 - 1, np.uint32)
     nowhere, stack = np.full(len(trees), -1, np.int32), np.empty((30, 4), np.int64)
     written = kernels.evaluate(
-        np.arange(len(trees), dtype=np.uint32), len(trees), is_counted, data, locations, bits, mode, alive, 0,
-        nowhere, np.zeros(1, np.uint8), False, 0, stack, counts, out[0], out[1], 0,
-    )  # fmt: skip
+        np.arange(len(trees), dtype=np.uint32),
+        is_counted,
+        kernels.TreeBytes(data, locations, mode),
+        kernels.Marks(alive, 0, nowhere, False),
+        np.zeros(1, np.uint8),
+        kernels.GroveRoom(np.zeros(0, np.uint8), np.zeros(0, np.uint32), bits, stack, counts),
+        (0, 0),
+        kernels.Outlet(out[0], out[1]),
+    )
     return [slot in out[1][:written] for slot in range(len(trees))], int(counts[kernels.LEAVES])
 
 
@@ -179,7 +185,8 @@ def reordered(tree, shares, sign):
     out = np.zeros_like(source)
     size = np.array([len(tree)])
     nodes, waiting, node_shares = np.empty((60, 4), np.int64), np.empty(60, np.int64), np.empty(60, np.float32)
-    writing.order_children(source, np.zeros(1, np.uint32), size, shares, sign, nodes, node_shares, waiting, out)
+    room = writing.NodeRoom(nodes, node_shares, waiting)
+    writing.order_children(source, np.zeros(1, np.uint32), size, shares, sign, room, out)
     return out.tobytes()
 
 
@@ -262,7 +269,7 @@ def test_the_golden_example_has_the_published_hits_candidates_and_matches():
     grove = snapshot.groves[None]
     fulfilled = grove.view.fulfilled_by(EVENT)
     hits = np.zeros(len(grove.index.least), np.uint8)
-    kernels.count_hits(fulfilled, 0, len(fulfilled), grove.index.starts, grove.index.lists, hits)
+    kernels.count_hits(fulfilled, 0, len(fulfilled), grove.index.associations, hits)
     assert hits[:3].tolist() == [5, 8, 2]
     assert grove.index.least[:3].tolist() == [4, 5, 3]
     candidates = np.empty(128, np.uint32)
@@ -281,8 +288,8 @@ def test_the_association_multiset_counts_a_predicate_by_occurrence():
     index = algorithm.snapshot().groves[None].index
     predicates = algorithm._groves[None].predicates
     p, q = (predicates.add(tamis.parse(text)) for text in ("p", "q"))
-    assert index.lists[index.starts[p] : index.starts[p + 1]].tolist() == [0, 0, 1, 1]
-    assert index.lists[index.starts[q] : index.starts[q + 1]].tolist() == [0, 1, 1]
+    assert index.associations.members(p).tolist() == [0, 0, 1, 1]
+    assert index.associations.members(q).tolist() == [0, 1, 1]
     assert algorithm.snapshot().match_event({"p": True, "q": False}).tolist() == [0]
 
 

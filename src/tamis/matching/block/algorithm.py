@@ -413,7 +413,7 @@ class Block(Algorithm):
         segment = compiled(joined(drafts, flags), self._sample, self.schema)
         segment.encoder(self.schema)
         breathe()
-        if len(segment.twins):
+        if segment.has_twins:
             segment.first_twins()
         return Part.of(segment)
 
@@ -482,10 +482,9 @@ class Block(Algorithm):
 
     def _plan_in(self, number: int, part: Part, place: int) -> HandlePlan:
         segment, first, twin_count = part.segment, place, 1
-        if len(segment.twins):
+        if segment.has_twins:
             first = int(segment.first_twins()[place])
-            twins = segment.twins[segment.twin_starts[first] : segment.twin_starts[first + 1]]
-            twin_count = int(np.count_nonzero(part.alive[twins]))
+            twin_count = int(np.count_nonzero(part.alive[segment.twins.members(first)]))
         clauses = clause_plans(segment, first, self._sample, self.schema)
         # The first of the twins may be gone: its clauses are still asked for the others.
         twin_of = int(segment.draft.handles[first]) if first != place and part.alive[first] else None
@@ -501,12 +500,12 @@ class Block(Algorithm):
                 "segments": [part.living for part in self._parts],
                 "open": len(self._open),
                 "axes": len({axis.key for part in self._parts for axis in part.segment.draft.axes}),
-                "clauses": sum(len(part.segment.draft.clause_owners) for part in self._parts),
+                "clauses": sum(part.segment.draft.clause_count for part in self._parts),
                 "broad_clauses": sum(len(part.segment.maps.broad.rows) for part in self._parts),
                 "twins": sum(
-                    len(part.segment) - int(np.count_nonzero(np.diff(part.segment.twin_starts)))
+                    len(part.segment) - int(np.count_nonzero(part.segment.twins.counts))
                     for part in self._parts
-                    if len(part.segment.twins)
+                    if part.segment.has_twins
                 ),
                 "keys": sum(len(part.segment.key_axes) for part in self._parts),
                 "is_informed": all(part.segment.is_informed for part in self._parts),
@@ -666,7 +665,7 @@ class BlockSnapshot(Snapshot):
             if shortcut is not None and reached is not None:
                 arrays = shortcut.arrays(living[0], reached, (events.count + 63) // 64)
             for numbers, owners in segment.match_codes(segment.codes(events, self._schema), *living, arrays):
-                if shortcut is not None and len(segment.twins):
+                if shortcut is not None and segment.has_twins:
                     has_none = shortcut.destinations[owners] == 0  # a twin may have one
                     numbers, owners = numbers[has_none], owners[has_none]
                 kernels.count_events(numbers, found.counts)

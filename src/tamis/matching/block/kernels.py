@@ -179,23 +179,19 @@ class Matches(NamedTuple):
 class Reaching(NamedTuple):
     """What is needed to ask nobody twice. A destination is a number from 1 on; 0 is that of those who have none.
 
-    row_groups     uint32[rows]    the group of destinations that the row's owner, or one of the owner's twins, has
-    group_starts   uint32[:]       those of group g are group_members[group_starts[g]:group_starts[g + 1]], in order
-    group_members  uint32[:]
-    destinations   uint32[owners]  of each owner
-    twin_starts    uint32[:]       the owner's twins, see `twins.py`; empty where nobody has any
-    twins          uint32[:]
-    alive          bool[owners]
-    words          int             how many words of 64 events a map has
-    reached        uint64[:]       for each destination the map of the events that reached it; that of 0 stays empty
-    targets        uint32[:]       room for all destinations, and behind them a mark for each, cleared after use
+    row_groups    uint32[rows]    the group of destinations that the row's owner, or one of the owner's twins, has
+    groups        lists[groups]   of uint32: the destinations of each group, in order
+    destinations  uint32[owners]  of each owner
+    twins         lists[owners]   of uint32: the owner's twins, see `twins.py`; no lists where nobody has any
+    alive         bool[owners]
+    words         int             how many words of 64 events a map has
+    reached       uint64[:]       for each destination the map of the events that reached it; that of 0 stays empty
+    targets       uint32[:]       room for all destinations, and behind them a mark for each, cleared after use
     """
 
     row_groups: Any
-    group_starts: Any
-    group_members: Any
+    groups: Any
     destinations: Any
-    twin_starts: Any
     twins: Any
     alive: Any
     words: int
@@ -236,27 +232,14 @@ class Hulls(NamedTuple):
 class Layout(NamedTuple):
     """Which clause each row is, and which leaves are checked there, the most selective first.
 
-    clauses  int64[rows]      the clause of each row; one that is found by the members of a set has several
-    chosen   int64[clauses]   the leaf by which each clause is found, -1 for none
-    starts   int64[rows + 1]  the leaves of row r are leaves[starts[r]:starts[r + 1]]
-    leaves   uint32[:]
+    clauses  int64[rows]     the clause of each row; one that is found by the members of a set has several
+    chosen   int64[clauses]  the leaf by which each clause is found, -1 for none
+    leaves   lists[rows]     of uint32: the leaves of each row
     """
 
     clauses: Any
     chosen: Any
-    starts: Any
     leaves: Any
-
-
-class SetTable(NamedTuple):
-    """Sets of operands, as a draft has them: set s is operands[starts[s]:starts[s + 1]], in order.
-
-    starts    int32[sets + 1]
-    operands  int32[:]
-    """
-
-    starts: Any
-    operands: Any
 
 
 # -- Leaves, trees and clauses
@@ -336,8 +319,8 @@ def is_repeated(codes, event, owner, ordinal, program):
 @njit(nogil=True, cache=True, inline="always")
 def reached_word(row, word, shortcut):
     """Return the events of a word that have reached all whom a row could reach."""
-    group_starts, group_members, reached = shortcut.group_starts, shortcut.group_members, shortcut.reached
-    words = shortcut.words
+    group_starts, group_members = shortcut.groups.starts, shortcut.groups.values
+    reached, words = shortcut.reached, shortcut.words
     group = np.uintp(shortcut.row_groups[row])
     bits = ~np.uint64(0)
     for index in range(np.uintp(group_starts[group]), np.uintp(group_starts[group + np.uintp(1)])):
@@ -350,9 +333,9 @@ def reached_word(row, word, shortcut):
 @njit(nogil=True, cache=True)
 def find_targets(owner, shortcut):
     """Write the destinations of an owner and its twins, as far as they live, each once; returns how many there are."""
-    destinations, twin_starts, twins = shortcut.destinations, shortcut.twin_starts, shortcut.twins
+    destinations, twin_starts, twins = shortcut.destinations, shortcut.twins.starts, shortcut.twins.values
     alive, targets = shortcut.alive, shortcut.targets
-    if twin_starts.size == 0:
+    if twins.size == 0:
         targets[0] = destinations[owner]
         return np.uintp(1)
     room = np.uintp(targets.size // 2)
@@ -848,8 +831,9 @@ def drop_repeated(owners):
 
 
 @njit(nogil=True, cache=True)
-def count_twins(owners, starts, twins, alive):
+def count_twins(owners, twin_lists, alive):
     """Return how many living twins some owners have together."""
+    starts, twins = twin_lists
     count = 0
     for owner in owners:
         for index in range(starts[owner], starts[owner + 1]):
@@ -858,8 +842,11 @@ def count_twins(owners, starts, twins, alive):
 
 
 @njit(nogil=True, cache=True)
-def write_twins(events, owners, starts, twins, alive, out_events, out_owners):
-    """Write the living twins of each owner, with its event."""
+def write_twins(matches, twin_lists, alive, out):
+    """Write the living twins of each match's owner, with its event."""
+    events, owners = matches
+    starts, twins = twin_lists
+    out_events, out_owners = out
     written = 0
     for match in range(owners.size):
         owner = owners[match]
@@ -875,13 +862,14 @@ def write_twins(events, owners, starts, twins, alive, out_events, out_owners):
 
 
 @njit(nogil=True, cache=True)
-def find_first_equal(starts, words, table, firsts):
+def find_first_equal(rows, table, firsts):
     """Find for each row of words the first that is equal.
 
-    starts  int[:]     row r is words[starts[r]:starts[r + 1]]
+    rows    lists      of uint32: the words of each row
     table   int64[:]   -1 throughout, a power of two, more than the rows
     firsts  int64[:]   written
     """
+    starts, words = rows
     mask = table.size - 1
     for row in range(firsts.size):
         start, size = starts[row], starts[row + 1] - starts[row]
@@ -906,8 +894,9 @@ def find_first_equal(starts, words, table, firsts):
 
 
 @njit(nogil=True, cache=True)
-def choose_access(clause_starts, clause_leaves, costs, chosen):
+def choose_access(leaves_of_clauses, costs, chosen):
     """Choose the cheapest leaf of each clause; -1 where none has a finite cost."""
+    clause_starts, clause_leaves = leaves_of_clauses
     for clause in range(chosen.size):
         best = np.inf
         chosen[clause] = -1
@@ -919,13 +908,14 @@ def choose_access(clause_starts, clause_leaves, costs, chosen):
 
 
 @njit(nogil=True, cache=True)
-def lay_out_leaves(clause_starts, clause_leaves, keeps_chosen, shares, layout):
+def lay_out_leaves(leaves_of_clauses, keeps_chosen, shares, layout):
     """Write the leaves of each row's clause, the most selective first, but for the one by which it is found.
 
     keeps_chosen  bool[clauses]  whether that one is written too
-    layout                       `starts` and `leaves` are written; returns how many leaves were
+    layout                       its leaves are written; returns how many
     """
-    rows, chosen, starts, placed = layout
+    clause_starts, clause_leaves = leaves_of_clauses
+    rows, chosen, (starts, placed) = layout
     written = 0
     for row in range(rows.size):
         clause = rows[row]
@@ -950,7 +940,7 @@ def choose_probes(layout, table, hulls, shifts, probes):
 
     probes  uint16[rows, 16]  see `Probes`
     """
-    rows, chosen, leaf_starts, placed = layout
+    rows, chosen, (leaf_starts, placed) = layout
     leaf_axes, kinds, leaf_firsts, leaf_spans, _ = table
     firsts, lasts, costs = hulls
     best = np.empty(3, np.int64)

@@ -94,14 +94,17 @@ def _text_orders(left: Series, right: Series) -> tuple[Any, Any]:
         orders = np.empty(len(column.words), np.int8)
         all_words = np.arange(len(orders), dtype=np.int32)
         one_word = np.full(len(orders), constant.values[0], np.int32)  # not 0: it may be any, or NULL
-        mine, theirs = column.words.texts, constant.words.texts
-        kernels.orders_of_texts(mine.data, mine.offsets, all_words, theirs.data, theirs.offsets, one_word, orders)
-        found = by_text(orders, column)
-        return (found, zero) if column is left else (zero, found)
-    one, two = left.words.texts, right.words.texts
+        kernels.orders_of_texts(_texts_of(column, all_words), _texts_of(constant, one_word), orders)
+        by_row = by_text(orders, column)
+        return (by_row, zero) if column is left else (zero, by_row)
     orders = np.empty(len(left.values), np.int8)
-    kernels.orders_of_texts(one.data, one.offsets, left.values, two.data, two.offsets, right.values, orders)
+    kernels.orders_of_texts(_texts_of(left, left.values), _texts_of(right, right.values), orders)
     return orders, zero
+
+
+def _texts_of(column: Series, places: Any) -> kernels.TextColumn:
+    """Return some of the texts of a column."""
+    return kernels.TextColumn(column.words.texts.data, column.words.texts.offsets, places)
 
 
 # -- Sets

@@ -19,6 +19,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
+from tamis.ragged import Ragged
 from tamis_lab.matching.atree.filters import Filter, General, Paths, Zero
 from tamis_lab.matching.atree.gate import Gate
 from tamis_lab.matching.atree.graph import Programs, SharedGraph, kernels
@@ -206,10 +207,10 @@ class ATreeSnapshot(Snapshot):
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         numbers = self._view.fulfilled_by(event)
-        starts = np.array([0, len(numbers)], np.int64)
+        fulfilled = Ragged(np.array([0, len(numbers)], np.int64), numbers)
         owner = self._owner
         with owner.filtering() as one, owner._gate.reading():
-            _, found = one.matched(owner._graph, starts, numbers, 0, 1)
+            _, found = one.matched(owner._graph, fulfilled, 0, 1)
             handles = found.copy()
         if self._promises and not is_kept(self._promises, event):
             handles = self._corrected(handles, event)
@@ -257,7 +258,7 @@ class ATreeSnapshot(Snapshot):
                 while begin < part.event_count:
                     with owner._gate.reading():
                         ends, handles = one.matched(
-                            owner._graph, part.starts, part.numbers, begin, min(part.event_count, begin + _EVENTS)
+                            owner._graph, part.lists, begin, min(part.event_count, begin + _EVENTS)
                         )
                         found.append(handles.copy())
                     counts.append(np.diff(ends, prepend=0))
