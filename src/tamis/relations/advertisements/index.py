@@ -122,7 +122,7 @@ class OverlapIndex:
 
         With `only`, just those keys for which it says so; about the others nothing needs to be proven.
         """
-        query = self._asked(given)
+        query = self._begin_query(given)
         tree = laid_out_form(query)
         found: list[Any] = []
         for segment in self._segments:
@@ -154,7 +154,7 @@ class OverlapIndex:
         return next(iter(self._one_of(given)), None)
 
     def _one_of(self, given: Filter) -> list[Any]:
-        query = self._asked(given)
+        query = self._begin_query(given)
         if self._is_exact:
             return self._proven(query)
         for portion in self._portions(query, first=1):
@@ -220,7 +220,8 @@ class OverlapIndex:
         self.candidate_count += segment.candidate_count
         self.evaluated_count += segment.evaluated_count
 
-    def _asked(self, given: Filter) -> Expression:
+    def _begin_query(self, given: Filter) -> Expression:
+        """Return what is asked; every query may compare large filters for as long as any other."""
         self._large_count = 0
         if len(self._waiting) > _MOST_WAITING:
             self._lay_out()
