@@ -31,7 +31,7 @@ Arrived = tuple[str, Event]
 """An event with its name."""
 
 
-class Batch(NamedTuple):
+class ArrivedBatch(NamedTuple):
     """Events with their names, and what is to be done when all that came of them has arrived."""
 
     names: list[str]
@@ -67,7 +67,7 @@ class BadLines:
 
 def arriving(
     events: str, options: dict[str, str], bad: BadLines, event_id: str | None, durable: str | None, ack_wait_s: float
-) -> Iterator[Batch]:
+) -> Iterator[ArrivedBatch]:
     """Yield events as they come."""
     if durable is not None:
         source = _durable(events, options, bad, durable, ack_wait_s)
@@ -85,11 +85,11 @@ def arriving(
         yield batch._replace(names=names)
 
 
-def _batches(parts: Iterable[Iterator[Arrived]], most: int = _BATCH) -> Iterator[Batch]:
+def _batches(parts: Iterable[Iterator[Arrived]], most: int = _BATCH) -> Iterator[ArrivedBatch]:
     """Cut what comes at once into batches."""
     for part in parts:
         while batch := list(islice(part, most)):
-            yield Batch([name for name, _ in batch], [event for _, event in batch], _nothing)
+            yield ArrivedBatch([name for name, _ in batch], [event for _, event in batch], _nothing)
 
 
 def _nothing() -> None:
@@ -112,7 +112,7 @@ def _parsed(lines: Iterable[bytes], bad: BadLines) -> Iterator[Event]:
     return (event for event in map(bad.event, lines) if event is not None)
 
 
-def _messages(events: str, options: dict[str, str], bad: BadLines) -> Iterator[Batch]:
+def _messages(events: str, options: dict[str, str], bad: BadLines) -> Iterator[ArrivedBatch]:
     from tamis.cli.local import nats_reading, nats_stream
 
     def arrived() -> Iterator[Arrived]:
@@ -125,7 +125,9 @@ def _messages(events: str, options: dict[str, str], bad: BadLines) -> Iterator[B
     return _batches([arrived()], min(_BATCH, nats_reading(events, options).max_messages))
 
 
-def _durable(events: str, options: dict[str, str], bad: BadLines, name: str, ack_wait_s: float) -> Iterator[Batch]:
+def _durable(
+    events: str, options: dict[str, str], bad: BadLines, name: str, ack_wait_s: float
+) -> Iterator[ArrivedBatch]:
     from tamis.cli.local import nats_reading, stream_name
     from tamis.sources.durable_reading import DurableReading
     from tamis.sources.jetstream import JetStream
@@ -137,19 +139,19 @@ def _durable(events: str, options: dict[str, str], bad: BadLines, name: str, ack
         for messages in durable.batches(_BATCH):
             parsed = [(name_of(stream, message.sequence), bad.event(message.body)) for message in messages]
             good = [(event_name, event) for event_name, event in parsed if event is not None]
-            yield Batch(
+            yield ArrivedBatch(
                 [event_name for event_name, _ in good],
                 [event for _, event in good],
                 lambda messages=messages: durable.acknowledge(messages),  # type: ignore[misc]
             )
 
 
-def _rows(events: str, options: dict[str, str]) -> Iterator[Batch]:
+def _rows(events: str, options: dict[str, str]) -> Iterator[ArrivedBatch]:
     place = [str(file.resolve()) for file in files_of(events)]
     first = 0
     for batch in read_table(events, options).to_batches(_BATCH):
         rows = [{name: value for name, value in row.items() if value is not None} for row in batch.to_pylist()]
         # The content is part of the name: a file may be another one tomorrow.
         names = [name_of(place, first + number, json.dumps(row, default=str)) for number, row in enumerate(rows)]
-        yield Batch(names, rows, _nothing)
+        yield ArrivedBatch(names, rows, _nothing)
         first += len(rows)

@@ -67,7 +67,7 @@ NOTES = (
 )
 
 
-class Result(StrEnum):
+class MatchOutput(StrEnum):
     """What comes out."""
 
     pairs = "pairs"
@@ -79,7 +79,7 @@ def match(
     events: Annotated[str, typer.Option(metavar="PATH|URL", help="The events: files, nats://... or kafka://...")],
     subscriptions: Annotated[str, typer.Option(metavar="PATH", help="The subscriptions: ids and conditions.")],
     out: Annotated[str, typer.Option(metavar="PATH", help="Where the matches go.")],
-    result: Annotated[Result, typer.Option(help="Pairs, a list for each event, or a count.")] = Result.pairs,
+    result: Annotated[MatchOutput, typer.Option(help="Pairs, a list for each event, or a count.")] = MatchOutput.pairs,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A column of the events to keep; may be repeated.")
     ] = None,
@@ -131,7 +131,7 @@ def match(
     if as_json:
         to_programs(told | told_in_json(bad, kept))
         return
-    rows = f"{told['rows']:,} {'pairs' if result is Result.pairs else 'events'}"
+    rows = f"{told['rows']:,} {'pairs' if result is MatchOutput.pairs else 'events'}"
     on_spark = " on Spark" if told["engine"] == "spark" else ""
     done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")

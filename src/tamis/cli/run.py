@@ -31,7 +31,7 @@ from tamis.sources.disk import as_path, on_disk
 from tamis.sources.nats_address import is_nats, scheme_of
 
 if TYPE_CHECKING:
-    from tamis.cli.arrivals import Batch
+    from tamis.cli.arrivals import ArrivedBatch
     from tamis.cli.local import Rules
 
 EXAMPLES = (
@@ -153,7 +153,7 @@ def _look_first(
 
 
 def _matched(
-    batches: Iterator["Batch"],
+    batches: Iterator["ArrivedBatch"],
     rules: "Rules",
     keep: list[str] | None,
     match_id: str | None,

@@ -54,7 +54,7 @@ class Forest(NamedTuple):
     predicates: Small
 
 
-class Leaves(NamedTuple):
+class LeafFacts(NamedTuple):
     """What is known of the leaves of a forest, by row; 0 for a junction. Made by `layout.Layout.leaves`.
 
     shares       float64[:]  how often it holds, or what it is worth
@@ -114,7 +114,7 @@ class Tree(NamedTuple):
     operands: Floats
 
 
-class Figures(NamedTuple):
+class FigureTable(NamedTuple):
     """Three versions of a tree that are compared, each LEAST to LEAF_COUNT.
 
     first   float64[7]  as it came
@@ -145,7 +145,7 @@ class Workspace(NamedTuple):
     prunable: Flags
     saved: Floats
     best: Floats
-    figures: Figures
+    figures: FigureTable
 
 
 @kernel
@@ -383,7 +383,7 @@ def is_allowed(row, tree: Tree, prunable, rule):
 
 
 @inlined
-def degradation(dimension, figures: Figures, weight):
+def degradation(dimension, figures: FigureTable, weight):
     """Return a dimension of a change, the less the better; `weight` is how far away the subscriber is."""
     first, before, after = figures.first, figures.before, figures.after
     if dimension == EFFICIENCY:
@@ -407,7 +407,7 @@ def degradation(dimension, figures: Figures, weight):
 
 
 @inlined
-def _plant(tree: Tree, begin, leaves: Leaves, is_overlap):
+def _plant(tree: Tree, begin, leaves: LeafFacts, is_overlap):
     """Write the state and the values of a tree as it came; its rows begin at `begin` of the forest."""
     nodes, state, values = tree.nodes, tree.state, tree.values
     for row in range(len(nodes)):
@@ -494,7 +494,7 @@ def _best_pruning(tree: Tree, order: Order, weight, work: Workspace):
 
 @kernel
 def sequences(
-    forest: Forest, leaves: Leaves, gone: Flags, weights: Floats, order: Order, steps: StepTable, work: Workspace
+    forest: Forest, leaves: LeafFacts, gone: Flags, weights: Floats, order: Order, steps: StepTable, work: Workspace
 ) -> None:
     """Write, for each tree, which branches go one after the other, the best first, until nothing can.
 
@@ -510,7 +510,7 @@ def sequences(
 
 @inlined
 def _write_sequence(
-    number, forest: Forest, leaves: Leaves, gone: Flags, weight, order: Order, steps: StepTable, work: Workspace
+    number, forest: Forest, leaves: LeafFacts, gone: Flags, weight, order: Order, steps: StepTable, work: Workspace
 ):
     """Write which branches of one tree go, one after the other."""
     begin, end = forest.nodes.starts[number], forest.nodes.starts[number + 1]

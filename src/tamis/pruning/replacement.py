@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tamis.language.ranges.value_sets import Values
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.selectivity.estimates import Share
 
 _COMPARED_PAIRWISE = 300
@@ -88,7 +88,7 @@ def replace_predicates(
 def _covering(predicates: list[Expression], schema: Schema | None) -> dict[Expression, list[Expression]]:
     """Return, for each predicate, others that cover it."""
     context = context_of(schema)
-    lines: dict[Axis, list[tuple[Values, Expression]]] = {}
+    lines: dict[TermAxis, list[tuple[Values, Expression]]] = {}
     for predicate in predicates:
         formula = context.form(predicate).formula
         if isinstance(formula, Within):

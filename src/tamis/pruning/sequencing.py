@@ -23,8 +23,8 @@ from tamis.language.rewrites.monotone import leaf_count, leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.characteristics import characteristic
 from tamis.pruning.errors import GoalError
-from tamis.pruning.kernels import COLUMNS, LEAST_HITS, Figures, Order, StepTable, Workspace
-from tamis.pruning.layout import Layout, constants_known, laid_out
+from tamis.pruning.kernels import COLUMNS, LEAST_HITS, FigureTable, Order, StepTable, Workspace
+from tamis.pruning.layout import ForestLayout, constants_known, laid_out
 from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
 from tamis.pruning.trees import RULES, memory_bytes, options, pruning_form, without
 from tamis.ragged import places_of, starts_of
@@ -108,7 +108,7 @@ def _counted(tree: Expression) -> Callable[[Expression], float]:
 class Sequences:
     """The sequences of many filters, as columns."""
 
-    layout: Layout
+    layout: ForestLayout
     measure: Measure
     table: StepTable
     """Their steps."""
@@ -174,7 +174,7 @@ class Ordered:
 
 
 def sequences(
-    given: Iterable[str | Expression] | Layout,
+    given: Iterable[str | Expression] | ForestLayout,
     share: Share,
     measure: str | Measure = "accuracy",
     *,
@@ -187,7 +187,7 @@ def sequences(
     Occurrences are counted among these filters, unless somebody knows better. `distances` are hops, one for each.
     """
     order = measure_of(measure)
-    layout = given if isinstance(given, Layout) else laid_out(given)
+    layout = given if isinstance(given, ForestLayout) else laid_out(given)
     count = len(layout.trees)
     weights = np.ones(count) if distances is None else np.array(distances, np.float64)
     if not (weights > 0).all():
@@ -205,7 +205,7 @@ def sequences(
     return found
 
 
-def step_table(layout: Layout) -> StepTable:
+def step_table(layout: ForestLayout) -> StepTable:
     """Return room for the steps of all trees: each step takes one leaf or more, so there are no more than leaves."""
     count = len(layout.trees)
     leaf_counts = np.zeros(0, np.int64)
@@ -224,7 +224,7 @@ def step_table(layout: Layout) -> StepTable:
     )
 
 
-def workspace(layout: Layout) -> Workspace:
+def workspace(layout: ForestLayout) -> Workspace:
     """Return room to work in, for the largest of some trees."""
     largest = int(layout.forest.nodes.counts.max(initial=1))
     return Workspace(
@@ -234,5 +234,5 @@ def workspace(layout: Layout) -> Workspace:
         prunable=np.zeros(largest, np.bool_),
         saved=np.zeros((largest, COLUMNS)),
         best=np.zeros(5),
-        figures=Figures(np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS)),
+        figures=FigureTable(np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS)),
     )

@@ -18,7 +18,7 @@ from tamis.language.ranges.kinds import ABSENT
 from tamis.language.ranges.lines import NULL, RECORD, Cut, cut_at, last_value
 from tamis.language.ranges.value_sets import Values, intersection, is_disjoint, is_member, stretches
 from tamis.relations.clauses import Clauses, around, clauses
-from tamis.relations.domains import Axis, axis_of, paths_of
+from tamis.relations.domains import TermAxis, axis_of, paths_of
 from tamis.relations.errors import NotAFilterError
 from tamis.relations.formulas import (
     ALWAYS,
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-Box: TypeAlias = dict[Axis, Values]
-Corner: TypeAlias = dict[Axis, Cut]
+Box: TypeAlias = dict[TermAxis, Values]
+Corner: TypeAlias = dict[TermAxis, Cut]
 """A place in a box: for some attributes, the cut before their value."""
 
-Projection: TypeAlias = frozenset[tuple[Axis, Values]]
+Projection: TypeAlias = frozenset[tuple[TermAxis, Values]]
 """For each attribute that is not free, the values that it has in some events."""
-Projections: TypeAlias = frozenset[tuple[Axis | None, Projection | None]]
+Projections: TypeAlias = frozenset[tuple[TermAxis | None, Projection | None]]
 """The projection of all events that match (None), and of those in which one attribute has its least value."""
 _MOST_BOXES = 3
 
@@ -83,7 +83,7 @@ class Form:
         self.box = _box(formula)
         """The set of each term, if the filter says no more than that; None otherwise."""
         if self.box is not None:
-            self.axes: frozenset[Axis] = frozenset(self.box)
+            self.axes: frozenset[TermAxis] = frozenset(self.box)
             self.facts: frozenset[Fact] = frozenset()
         else:
             found = list(leaves(formula))
@@ -198,7 +198,7 @@ class Form:
         return self._opposite
 
 
-def are_independent(axes: Iterable[Axis], schema: Schema | None) -> bool:
+def are_independent(axes: Iterable[TermAxis], schema: Schema | None) -> bool:
     """Can each of these attributes have each of its values, whatever the others have?"""
     if schema is not None and schema.mandatory_by_type:
         return False
@@ -231,8 +231,8 @@ def _projections(boxes: list[Box]) -> Projections:
     if not boxes:
         return frozenset()
     whole = around(boxes)
-    found: set[tuple[Axis | None, Projection | None]] = {(None, frozenset(whole.items()))}
-    for axis in set[Axis]().union(*boxes):
+    found: set[tuple[TermAxis | None, Projection | None]] = {(None, frozenset(whole.items()))}
+    for axis in set[TermAxis]().union(*boxes):
         least = axis.values[0]
         rest = [box for box in boxes if axis not in box or is_member(least, box[axis])]
         if not rest:
@@ -267,21 +267,21 @@ class Context:
         self.schema = schema
         self.has_free_types = schema is None or not schema.mandatory_by_type
         """Does the type of an event not say which attributes it has?"""
-        self._axes: dict[Expression, Axis] = {}
-        self._orders: dict[Expression, Axis] = {}
+        self._axes: dict[Expression, TermAxis] = {}
+        self._orders: dict[Expression, TermAxis] = {}
         self._translate = Translator(schema, self.axis, self._order_axis)
         self._forms: dict[str | Expression, Form] = {}
         self._older: dict[str | Expression, Form] = {}
         self._paths: dict[Expression, frozenset[tuple[str, ...]]] = {}
 
-    def axis(self, term: Expression) -> Axis:
+    def axis(self, term: Expression) -> TermAxis:
         """Return the axis of a term."""
         found = self._axes.get(term)
         return found if found is not None else self._axes.setdefault(term, axis_of(term, self.schema))
 
-    def _order_axis(self, pair: Expression) -> Axis:
+    def _order_axis(self, pair: Expression) -> TermAxis:
         found = self._orders.get(pair)
-        return found if found is not None else self._orders.setdefault(pair, Axis.of_order(pair))
+        return found if found is not None else self._orders.setdefault(pair, TermAxis.of_order(pair))
 
     def paths_of(self, predicate: Expression) -> frozenset[tuple[str, ...]]:
         """Return the attributes that a predicate mentions; a long one is not read again for every question."""

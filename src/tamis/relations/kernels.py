@@ -37,7 +37,7 @@ class ReachTable(NamedTuple):
     marks: Integers
 
 
-class Limits(NamedTuple):
+class RowLimits(NamedTuple):
     """What rows have to stay within, by axis. Made by `rows.Rows.staying_within`.
 
     lows          int64[:]  the least place that is allowed
@@ -85,7 +85,7 @@ def reaching_around(
 
 
 @kernel
-def staying_within(candidates: Integers, rows: ReachTable, limits: Limits, found: Integers) -> int:
+def staying_within(candidates: Integers, rows: ReachTable, limits: RowLimits, found: Integers) -> int:
     """Keep the candidates whose rows stay within limits, and have an entry on all axes needed; return how many.
 
     candidates    int64[:]  the rows to look at

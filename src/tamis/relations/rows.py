@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tamis.language.ranges.lines import DOUBLE, NUMBER, TEXT, Cut, as_double, double_key
 from tamis.relations import kernels
-from tamis.relations.kernels import Limits, ReachTable
+from tamis.relations.kernels import ReachTable, RowLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,7 @@ def marks_of(cut: Cut) -> int:
     return found - (found >> 63 << 64)
 
 
-class Rows:
+class ReachRows:
     """Rows of reaches, by number."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Rows:
         for (axis, low, high, bits), is_needed in zip(outer, needed, strict=True):
             lows[axis], highs[axis], marks[axis], are_needed[axis] = low, high, bits, is_needed
         found: Ints = np.empty(len(candidates), np.int64)
-        limits = Limits(lows, highs, marks, are_needed, int(are_needed.sum()))
+        limits = RowLimits(lows, highs, marks, are_needed, int(are_needed.sum()))
         kept = kernels.staying_within(candidates, self._table, limits, found)
         return found[:kept]
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
 
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box
     from tamis.relations.search import Facts
 
@@ -164,7 +164,9 @@ def is_witness(
     )
 
 
-def guesses(box: Box, facts: Facts, axes: Iterable[Axis], loose: Set[Path], schema: Schema | None) -> Iterator[Event]:
+def guesses(
+    box: Box, facts: Facts, axes: Iterable[TermAxis], loose: Set[Path], schema: Schema | None
+) -> Iterator[Event]:
     """Return events in which the attributes of a question have values that may suit its functions and patterns.
 
     `loose` are the attributes that functions and patterns mention; of the others one value is as good as another.
@@ -187,7 +189,7 @@ def guesses(box: Box, facts: Facts, axes: Iterable[Axis], loose: Set[Path], sche
         yield completed(chosen, schema)
 
 
-def _aligned(involved: list[Expression], axes: list[Axis], box: Box, choices: Choices) -> Iterator[dict[Path, Any]]:
+def _aligned(involved: list[Expression], axes: list[TermAxis], box: Box, choices: Choices) -> Iterator[dict[Path, Any]]:
     """Give a function's attributes the values of its constants, in order: there `distance(lat, lon, 1, 2)` is 0."""
     by_path = {axis.term.path: axis for axis in axes if isinstance(axis.term, Attribute)}
     for node in involved:
@@ -255,7 +257,9 @@ def _combinations(choices: Choices) -> Iterator[dict[Path, Any]]:
         yield {path: chance.choice(values[:8] if chance.random() < 0.5 else values) for path, values in choices.items()}
 
 
-def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Axis], loose: Set[Path]) -> Iterator[Any]:
+def _hints(
+    involved: list[Expression], facts: Facts, box: Box, axes: Iterable[TermAxis], loose: Set[Path]
+) -> Iterator[Any]:
     """Return values that functions and patterns may want their attributes to have."""
     wanted = [predicate for (predicate, truth), is_so in facts.items() if truth and is_so]
     constants = list(islice(_constants(involved, box, axes, loose), _MOST_HINTS))
@@ -273,7 +277,7 @@ def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Ax
     yield from ("a" * length for length in lengths)
 
 
-def _constants(involved: list[Expression], box: Box, axes: Iterable[Axis], loose: Set[Path]) -> Iterator[Any]:
+def _constants(involved: list[Expression], box: Box, axes: Iterable[TermAxis], loose: Set[Path]) -> Iterator[Any]:
     """Return the constants of functions, and the ends of the sets that functions and their attributes lie in."""
     for axis in axes:
         if not axis.is_order and (not axis.is_plain or axis.paths <= loose):

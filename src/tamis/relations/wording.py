@@ -36,7 +36,7 @@ from tamis.relations.formulas import ALWAYS, Constant, Within
 from tamis.relations.listing import listed
 
 if TYPE_CHECKING:
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Context
 
 Station = tuple[Any, int]
@@ -50,7 +50,7 @@ _MOST_CUTS = 4_096
 _ORDERS = ("<", "<=", "=", "<>", ">=", ">")
 
 
-def worded(axis: Axis, values: Values, context: Context) -> Expression | None:
+def worded(axis: TermAxis, values: Values, context: Context) -> Expression | None:
     """Return an expression that is true just for these values of the axis.
 
     >>> from tamis.relations.forms import context_of
@@ -67,7 +67,7 @@ def worded(axis: Axis, values: Values, context: Context) -> Expression | None:
     return said if isinstance(meant, Within) and meant.axis is axis and meant.values == values else None
 
 
-def _said(axis: Axis, values: Values, context: Context) -> Expression | None:
+def _said(axis: TermAxis, values: Values, context: Context) -> Expression | None:
     term = axis.term
     if values == axis.values:
         return TRUE
@@ -102,7 +102,7 @@ def _means(expression: Expression, values: Values, context: Context) -> bool:
     return isinstance(formula, Within) and formula.values == values
 
 
-def _event_types(axis: Axis, values: Values, context: Context) -> Expression | None:
+def _event_types(axis: TermAxis, values: Values, context: Context) -> Expression | None:
     """Return IS A if the values are just the names of an event type and those below it."""
     schema = context.schema
     if schema is None or not isinstance(axis.term, Attribute) or axis.term.path != (schema.type_attribute,):

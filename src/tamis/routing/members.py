@@ -12,7 +12,7 @@ from tamis.language.ranges.value_sets import is_member, points
 
 if TYPE_CHECKING:
     from tamis.language.ranges.lines import Cut
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box
 
 _MOST_POINTS = 16
@@ -33,13 +33,13 @@ class Members(Generic[Item]):
     """
 
     def __init__(self) -> None:
-        self._files: dict[Axis, dict[Cut, dict[Item, None]]] = {}
+        self._files: dict[TermAxis, dict[Cut, dict[Item, None]]] = {}
         self._loose: dict[Item, None] = {}
-        self._filed_by: dict[Item, Axis] = {}
+        self._filed_by: dict[Item, TermAxis] = {}
 
     def add(self, item: Item, place: Box) -> None:
         """File a thing under the term that tells most of them apart."""
-        best: tuple[int, Axis, list[Cut]] | None = None
+        best: tuple[int, TermAxis, list[Cut]] | None = None
         for axis, values in place.items():
             found = points(values, axis.line, _MOST_POINTS)
             if found is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.language.patterns import least_text_above
-from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, Simple, simple
+from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, SimplePredicate, simple
 from tamis.selectivity.lines import AFTER, BEFORE, TEXT, Line, Place, standing
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def comparison(predicate: Expression) -> Comparison | None:
     return None if asked is None or asked.is_negated else _comparison(asked)
 
 
-def _comparison(asked: Simple) -> Comparison | None:
+def _comparison(asked: SimplePredicate) -> Comparison | None:
     if asked.operator in (BETWEEN, IN, PREFIX):
         return None
     stands = standing(asked.operands[0])
@@ -65,7 +65,7 @@ def line_question(predicate: Expression) -> LineQuestion | None:
     return question
 
 
-def _positive(asked: Simple) -> LineQuestion | None:
+def _positive(asked: SimplePredicate) -> LineQuestion | None:
     term, operands = asked.term, asked.operands
     if asked.operator == BETWEEN:
         return _between(term, *operands)

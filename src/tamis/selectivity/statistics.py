@@ -27,7 +27,7 @@ from tamis.language.expressions import (
     postorder,
 )
 from tamis.language.meaning import truth
-from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, Simple, simple
+from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, SimplePredicate, simple
 from tamis.language.requirements import required_kinds
 from tamis.language.values import is_number, kind_of, value_of
 from tamis.selectivity.lines import standing
@@ -146,7 +146,7 @@ class Statistics:
             case IsNull(Attribute(path)):
                 return self._about(path).absent
         match simple(predicate):
-            case Simple(operator, Attribute(path), operands):
+            case SimplePredicate(operator, Attribute(path), operands):
                 return _asked(self._about(path), operator, operands)
         return self._extrapolated(predicate)
 

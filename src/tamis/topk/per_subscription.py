@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
-from tamis.topk.base import Algorithm, Arrival, Candidate
+from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
 from tamis.topk.families import Family, recognised
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
@@ -108,7 +108,7 @@ class Seen:
         return self._before + self._now
 
 
-class PerSubscription(Algorithm):
+class PerSubscription(RankingAlgorithm):
     """A ranking for each subscription, as `make` makes it."""
 
     def __init__(

@@ -57,10 +57,10 @@ def parse_ranked(text: str, schema: Schema | None = None, *, limits: Limits = DE
         raise TypeError(f"a ranked subscription's text is a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
-    return _Reader(text, schema, limits).ranked()
+    return _TextReader(text, schema, limits).ranked()
 
 
-class _Reader:
+class _TextReader:
     def __init__(self, text: str, schema: Schema | None, limits: Limits) -> None:
         self.text = text
         self.schema = schema

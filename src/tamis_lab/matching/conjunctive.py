@@ -32,7 +32,7 @@ from tamis.language.rewrites.disjunctive import DEFAULT_BUDGET, disjuncts
 from tamis.matching.base import Algorithm
 from tamis.matching.errors import UnsupportedExpressionError
 from tamis_lab.matching.kernels import LastPages, Outlet
-from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.predicates import PredicateRegistry
 from tamis_lab.matching.roll import Growing, Roll, Scratch, is_due
 from tamis_lab.matching.shapes import conjunctions, shaped
 from tamis_lab.matching.snapshots import PhasedSnapshot
@@ -166,7 +166,7 @@ class Book:
         return self._predicates.nbytes + self._ends.nbytes + self._owners.nbytes + self._slot_ends.nbytes
 
 
-class Index(Protocol):
+class ConjunctionIndex(Protocol):
     """What an algorithm made of the first pages of the book."""
 
     conjunction_count: int
@@ -184,16 +184,16 @@ class Conjunctive(Algorithm):
 
     def __init__(self, schema: Schema | None = None) -> None:
         super().__init__(schema)
-        self._predicates = Predicates(schema)
+        self._predicates = PredicateRegistry(schema)
         self._roll = Roll()
         self._book = Book()
-        self._index: Index | None = None
+        self._index: ConjunctionIndex | None = None
         self._scratch = Scratch()
         self._snapshot: ConjunctiveSnapshot | None = None
         self._lock = threading.RLock()
 
     @abstractmethod
-    def _laid_out(self, pages: Pages, view: PredicateView) -> Index:
+    def _laid_out(self, pages: Pages, view: PredicateView) -> ConjunctionIndex:
         """Lay out all conjunctions."""
 
     # -- Registration
@@ -271,7 +271,9 @@ class Conjunctive(Algorithm):
 class ConjunctiveSnapshot(PhasedSnapshot):
     """The book and its layout, at one moment."""
 
-    def __init__(self, view: PredicateView, index: Index, pages: Pages, roll: Roll, scratch: Scratch) -> None:
+    def __init__(
+        self, view: PredicateView, index: ConjunctionIndex, pages: Pages, roll: Roll, scratch: Scratch
+    ) -> None:
         super().__init__(view, roll, scratch)
         self.index = index
         self.pages = pages

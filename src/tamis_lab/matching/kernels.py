@@ -593,7 +593,7 @@ class TreeBytes(NamedTuple):
     mode: int
 
 
-class Grove(NamedTuple):
+class GroveTable(NamedTuple):
     """The trees of one event type, laid out. Invariant: what is not among the newest has lists and counters.
 
     associations  lists[predicates]  of uint32: the slots that ask for each predicate, by occurrence

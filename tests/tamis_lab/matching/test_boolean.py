@@ -19,7 +19,7 @@ from tamis_lab.matching import kernels
 from tamis_lab.matching.boolean import kernels as writing
 from tamis_lab.matching.boolean.algorithm import Boolean
 from tamis_lab.matching.boolean.encoding import decode, encode, plan, with_widths
-from tamis_lab.matching.boolean.grove import Options
+from tamis_lab.matching.boolean.grove import GroveOptions
 from tamis_lab.matching.boolean.semantics import semantic_least_hits
 from tamis_lab.matching.shapes import ALL, ALWAYS, ANY, LEAF, NEVER, fold_shape, least_hits, shaped
 from tests.strategies import conditions_over, events, simple_predicates
@@ -229,7 +229,7 @@ def test_what_is_learned_puts_the_child_first_that_decides():
     batch = [{"category": "book", "title": "Emma" if number == 0 else "other"} for number in range(500)]
     looked_at = {}
     for order in ("selective", "written", "adverse"):
-        algorithm = registered(f"{common} AND ({common} OR {rare})", options=Options(child_order=order))
+        algorithm = registered(f"{common} AND ({common} OR {rare})", options=GroveOptions(child_order=order))
         algorithm.learn(Events(batch))
         snapshot = algorithm.snapshot()
         numbers, _ = snapshot.match_events(Events(batch))
@@ -239,7 +239,7 @@ def test_what_is_learned_puts_the_child_first_that_decides():
     assert looked_at["selective"] <= looked_at["written"] <= looked_at["adverse"]
 
 
-@pytest.mark.parametrize("options", [Options(), Options(child_order="written"), Options(child_order="adverse"), Options(short_circuit=False), Options(with_widths=True), Options(semantic=True), Options(is_shuffled=True)])  # fmt: skip
+@pytest.mark.parametrize("options", [GroveOptions(), GroveOptions(child_order="written"), GroveOptions(child_order="adverse"), GroveOptions(short_circuit=False), GroveOptions(with_widths=True), GroveOptions(semantic=True), GroveOptions(is_shuffled=True)])  # fmt: skip
 @given(
     conditions=st.lists(conditions_over(simple_predicates), max_size=8),
     batch=st.lists(events(), max_size=6),
@@ -491,11 +491,11 @@ def test_a_destination_stays_with_its_subscription_when_others_go():
 
 def test_options_are_checked():
     with pytest.raises(ValueError, match="selective, written, adverse"):
-        Options(child_order="best")
+        GroveOptions(child_order="best")
 
 
 def test_a_tree_too_long_for_widths_is_refused():
-    algorithm = Boolean(None, Options(with_widths=True))
+    algorithm = Boolean(None, GroveOptions(with_widths=True))
     many = Or(tuple(tamis.parse(f"a = {number}") for number in range(9_500)))
     with pytest.raises(UnsupportedExpressionError, match="too long"):
         algorithm.prepare([many])

@@ -82,7 +82,7 @@ def as_predicates(found: Ranged, junction: type[And] | type[Or], line: str = "an
     >>> [str(predicate) for predicate in as_predicates(both, And)]
     ['a > 3', 'a <= 9']
     """
-    names = _Names(found.operands, line)
+    names = _OperandNames(found.operands, line)
     inside = _stretches(found.values, found.kind, line)
     if inside is None:
         return []
@@ -111,7 +111,7 @@ def _stretches(values: Values, kind: str, line: str) -> list[tuple[_Cuts, _Cuts]
     return [(tuple(low for low, _ in each), tuple(high for _, high in each)) for each in zip(*by_rank, strict=True)]
 
 
-class _Names:
+class _OperandNames:
     """The operands by which cuts, and the stretches between them, can be named."""
 
     def __init__(self, operands: Iterable[Scalar], line: str) -> None:

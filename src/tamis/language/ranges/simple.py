@@ -30,7 +30,7 @@ IN: Final = "in"
 PREFIX: Final = "prefix"
 
 
-class Simple(NamedTuple):
+class SimplePredicate(NamedTuple):
     """What a simple predicate asks of its term."""
 
     operator: str
@@ -42,22 +42,22 @@ class Simple(NamedTuple):
     """Whether it is true where this is false. A comparison is never negated, but for `<=>`: it has a complement."""
 
 
-def simple(predicate: Expression) -> Simple | None:
+def simple(predicate: Expression) -> SimplePredicate | None:
     """Return what a simple predicate asks; None for any other.
 
     >>> import tamis
     >>> for text in ("20 > price", "NOT price >= 20", "NOT sold", "title NOT LIKE 'The %'", "a < b"):
     ...     print(simple(tamis.parse(text)))
-    Simple(operator='<', term=<Attribute price>, operands=(20,), is_negated=False)
-    Simple(operator='<', term=<Attribute price>, operands=(20,), is_negated=False)
-    Simple(operator='=', term=<Attribute sold>, operands=(False,), is_negated=False)
-    Simple(operator='prefix', term=<Attribute title>, operands=('The ',), is_negated=True)
+    SimplePredicate(operator='<', term=<Attribute price>, operands=(20,), is_negated=False)
+    SimplePredicate(operator='<', term=<Attribute price>, operands=(20,), is_negated=False)
+    SimplePredicate(operator='=', term=<Attribute sold>, operands=(False,), is_negated=False)
+    SimplePredicate(operator='prefix', term=<Attribute title>, operands=('The ',), is_negated=True)
     None
     """
     if type(predicate) is Not:
         inner = predicate.value
         if type(inner) is Attribute:
-            return Simple("=", inner, (False,))
+            return SimplePredicate("=", inner, (False,))
         found = None if type(inner) is Not else simple(inner)
         if found is None:
             return None
@@ -67,26 +67,26 @@ def simple(predicate: Expression) -> Simple | None:
     return None if found is None or type(found.term) is Literal else found
 
 
-def _positive(predicate: Expression) -> Simple | None:
+def _positive(predicate: Expression) -> SimplePredicate | None:
     match predicate:
         case Compare(operator, term, Literal(operand)):
-            return Simple(operator, term, (operand,))
+            return SimplePredicate(operator, term, (operand,))
         case Compare(operator, Literal(operand), term):
-            return Simple(MIRRORED[operator], term, (operand,))
+            return SimplePredicate(MIRRORED[operator], term, (operand,))
         case Attribute():
-            return Simple("=", predicate, (True,))
+            return SimplePredicate("=", predicate, (True,))
         case Between(term, Literal(low), Literal(high)):
-            return Simple(BETWEEN, term, (low, high))
+            return SimplePredicate(BETWEEN, term, (low, high))
         case In(term, members):
-            return Simple(IN, term, members)
+            return SimplePredicate(IN, term, members)
         case Test("startswith", (term, Literal(str(prefix)))):
-            return Simple(PREFIX, term, (prefix,))
+            return SimplePredicate(PREFIX, term, (prefix,))
         case Like(term, pattern, escape):
             match like_pieces(pattern, escape):
                 case []:
-                    return Simple("=", term, ("",))
+                    return SimplePredicate("=", term, ("",))
                 case [str(text)]:
-                    return Simple("=", term, (text,))
+                    return SimplePredicate("=", term, (text,))
                 case [str(prefix), wild] if wild is ANY_TEXT:
-                    return Simple(PREFIX, term, (prefix,))
+                    return SimplePredicate(PREFIX, term, (prefix,))
     return None

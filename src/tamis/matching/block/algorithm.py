@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis
     from tamis.matching.block.draft import Draft
-    from tamis.matching.block.open_part import Entry, OpenView
+    from tamis.matching.block.open_part import OpenSubscription, OpenView
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
@@ -305,7 +305,7 @@ class Block(Algorithm):
         )
         self._flushing.start()
 
-    def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[Entry]) -> None:
+    def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[OpenSubscription]) -> None:
         try:
             with in_background():
                 merged = self._merged(parts, entries)
@@ -403,7 +403,7 @@ class Block(Algorithm):
             self._flushing is not None and id(part.segment) in self._being_flushed
         )
 
-    def _merged(self, parts: list[Part], opened: Sequence[Entry] = ()) -> Part:
+    def _merged(self, parts: list[Part], opened: Sequence[OpenSubscription] = ()) -> Part:
         """Return one part of several and of what was open behind them, ready for the first event."""
         drafts = [part.segment.draft for part in parts]
         flags = [part.alive for part in parts]
@@ -673,7 +673,7 @@ class BlockSnapshot(Snapshot):
         return found
 
 
-def _drafted(entries: Iterable[Entry]) -> Draft:
+def _drafted(entries: Iterable[OpenSubscription]) -> Draft:
     """Return a draft of open subscriptions."""
     drafting = Drafting()
     waiting = iter(entries)

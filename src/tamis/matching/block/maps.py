@@ -69,7 +69,7 @@ def planned(
     sample_codes: list[npt.NDArray[Any]] | None,
 ) -> Maps:
     """Plan the maps for the placed leaves and the trees of broad clauses (`is_broad`, by row)."""
-    steps = _Steps.of(draft, layout, is_broad)
+    steps = _BroadSteps.of(draft, layout, is_broad)
     mapped = _mapped_leaves(draft, leaves, layout, is_broad, steps)
     axes, buckets = _mapped_axes(draft, mapped, sample_codes)
     bases, counts, used = [], [], 0
@@ -88,7 +88,7 @@ def planned(
     return Maps(axes, np.array(bases, np.int64), np.array(counts, np.int64), buckets, used, broad)
 
 
-class _Steps(NamedTuple):
+class _BroadSteps(NamedTuple):
     """The steps of the trees of broad rows, one row behind the other.
 
     counts   int64[rows]  how many each row has
@@ -101,13 +101,13 @@ class _Steps(NamedTuple):
     leaves: npt.NDArray[np.uint32]
 
     @classmethod
-    def of(cls, draft: Draft, layout: Layout, is_broad: Flags) -> _Steps:
+    def of(cls, draft: Draft, layout: Layout, is_broad: Flags) -> _BroadSteps:
         counts = np.where(is_broad, draft.steps.counts[layout.clauses], 0)
         numbers = places_of(draft.steps.starts[:-1][layout.clauses], counts)
         return cls(counts, numbers, draft.steps.leaves[numbers])
 
 
-def _mapped_leaves(draft: Draft, leaves: LeafTable, layout: Layout, is_broad: Flags, steps: _Steps) -> Ints:
+def _mapped_leaves(draft: Draft, leaves: LeafTable, layout: Layout, is_broad: Flags, steps: _BroadSteps) -> Ints:
     """Return the leaves that broad rows ask, as far as bitmaps can say something about them."""
     is_used = np.zeros(len(leaves.kinds), np.bool_)
     is_used[layout.leaves.values[np.repeat(is_broad, layout.leaves.counts)]] = True
@@ -220,7 +220,7 @@ def _bucket_starts(bucket_of: npt.NDArray[np.uint16]) -> Ints:
 
 
 def _tree_steps(
-    draft: Draft, steps: _Steps, on_maps: _OnMaps, kept: Flags
+    draft: Draft, steps: _BroadSteps, on_maps: _OnMaps, kept: Flags
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Return the steps of the rows that keep theirs, and for each row where they start and whether they are exact."""
     # A step without a leaf, or with one that has no maps, lets every event through.

@@ -26,7 +26,7 @@ from tamis.language.parser import parse
 from tamis.relations import quick
 from tamis.relations.advertisements.disjoint import overlaps_by_predicates
 from tamis.relations.advertisements.proofs import Proofs
-from tamis.relations.advertisements.segments import Segment, laid_out_form
+from tamis.relations.advertisements.segments import FilterSegment, laid_out_form
 from tamis.relations.errors import DuplicateKeyError, NotAFilterError, UnknownKeyError
 from tamis.relations.forms import Context, Form
 from tamis.relations.relations import overlaps_forms
@@ -65,8 +65,8 @@ class OverlapIndex:
         self._context = context or Context(schema)
         self._filters: dict[Hashable, Expression] = {}
         self._waiting: dict[Hashable, None] = {}
-        self._segments: list[Segment] = []
-        self._places: dict[Hashable, Segment] = {}
+        self._segments: list[FilterSegment] = []
+        self._places: dict[Hashable, FilterSegment] = {}
         self._proofs = Proofs()
         self._large_count = 0
         """How many nodes of large pairs were compared for the present query."""
@@ -216,7 +216,7 @@ class OverlapIndex:
     def _form(self, key: Hashable) -> Form:
         return self._context.form(self._filters[key])
 
-    def _count(self, segment: Segment) -> None:
+    def _count(self, segment: FilterSegment) -> None:
         self.candidate_count += segment.candidate_count
         self.evaluated_count += segment.evaluated_count
 
@@ -232,7 +232,7 @@ class OverlapIndex:
         keys = list(self._waiting)
         while self._segments and len(self._segments[-1]) <= len(keys):
             keys = self._segments.pop().keys + keys
-        segment = Segment(keys, [self._filters[key] for key in keys], self._context)
+        segment = FilterSegment(keys, [self._filters[key] for key in keys], self._context)
         self._segments.append(segment)
         self._places.update(dict.fromkeys(keys, segment))
         self._waiting.clear()

@@ -16,7 +16,7 @@ from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.ranges.value_sets import Values
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Context
 
 _MOST_REMEMBERED = 1 << 18
@@ -32,7 +32,7 @@ class Predicates:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._numbers: dict[Expression, int] = {}
-        self._lines: dict[Axis, _Line] = {}
+        self._lines: dict[TermAxis, _Line] = {}
         self._facts: dict[Expression, list[tuple[int, Fact]]] = {}
         self._known: dict[Formula, frozenset[int]] = {}
         self._known_count = 0

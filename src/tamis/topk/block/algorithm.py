@@ -18,8 +18,8 @@ import numpy as np
 
 from tamis.language.expressions import TRUE
 from tamis.ragged import Ragged
-from tamis.topk.base import Algorithm
-from tamis.topk.block.rankings import Found, Log, Rankings
+from tamis.topk.base import RankingAlgorithm
+from tamis.topk.block.rankings import Entrants, Log, Rankings
 from tamis.topk.families import Family, recognised
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _FEW_ARRIVALS = 4
 """So few arrivals are taken one by one."""
 
 
-class Block(Algorithm):
+class BlockRankings(RankingAlgorithm):
     """All rankings in arrays, a group for each family of scores, with and without filters."""
 
     def __init__(self, schema: Schema | None = None, log_length: int = LOG_LENGTH, index: str = "auto") -> None:
@@ -77,7 +77,7 @@ class Block(Algorithm):
     # -- Events
 
     def arrive(self, arrivals: Sequence[Arrival]) -> list[Report]:
-        found: list[Found] = []
+        found: list[Entrants] = []
         if len(arrivals) <= _FEW_ARRIVALS:
             for step, arrival in enumerate(arrivals):
                 found += self._take(arrival, step)
@@ -88,7 +88,7 @@ class Block(Algorithm):
                 found.append(each._replace(steps=each.steps + start))
         return _reports(found)
 
-    def _take(self, arrival: Arrival, step: int) -> list[Found]:
+    def _take(self, arrival: Arrival, step: int) -> list[Entrants]:
         """Take one event."""
         place = self._note(arrival)
         log = self._log()
@@ -116,7 +116,7 @@ class Block(Algorithm):
             self._catch_up()
         return [each._replace(steps=np.full(len(each.steps), step)) for each in found]
 
-    def _take_many(self, arrivals: Sequence[Arrival]) -> list[Found]:
+    def _take_many(self, arrivals: Sequence[Arrival]) -> list[Entrants]:
         """Take as many events as there is room for in the log once it has been shortened to a quarter."""
         self._shorten()
         base = self._count
@@ -244,7 +244,7 @@ class Block(Algorithm):
         }  # fmt: skip
 
 
-def _reports(found: list[Found]) -> list[Report]:
+def _reports(found: list[Entrants]) -> list[Report]:
     """Join what was found, in order of the step, the time and the handle."""
     if not found:
         return []

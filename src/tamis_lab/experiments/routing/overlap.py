@@ -16,7 +16,7 @@ from tamis.relations import overlaps
 from tamis.relations.advertisements import OverlapIndex
 from tamis.workloads import Auction
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.errors import DisagreementError
 from tamis_lab.experiments.measuring import cpu_s, undisturbed
 from tamis_lab.experiments.routing.filter_times import TURNS
@@ -213,7 +213,7 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
             "advertisements",
             "ms a subscription",
             tuple(
-                Line(name, counts, tuple(row[name + problem] for row in rows), kin=kin) for name, kin in _KIN.items()
+                Curve(name, counts, tuple(row[name + problem] for row in rows), kin=kin) for name, kin in _KIN.items()
             ),
         )
         for told, problem in (("all overlaps", ALL), ("whether any overlaps", ANY))

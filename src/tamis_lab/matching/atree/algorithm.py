@@ -20,12 +20,12 @@ import numpy as np
 
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.ragged import Ragged
-from tamis_lab.matching.atree.filters import Filter, General, Paths, Zero
+from tamis_lab.matching.atree.filters import General, Paths, TruthFilter, Zero
 from tamis_lab.matching.atree.gate import Gate
 from tamis_lab.matching.atree.graph import Programs, SharedGraph, kernels
-from tamis_lab.matching.atree.translation import Translated, Translator
+from tamis_lab.matching.atree.translation import NodeTranslator, Translated
 from tamis_lab.matching.atree.unknowns import broken_by, is_kept, true_roots
-from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.predicates import PredicateRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,14 +54,14 @@ class ATree(Algorithm):
     """One shared graph of sub-expressions, and the true-value path filter, which is the fastest of the three."""
 
     name: ClassVar[str] = "atree"
-    filter_type: ClassVar[type[Filter]] = Paths
+    filter_type: ClassVar[type[TruthFilter]] = Paths
 
     def __init__(self, schema: Schema | None = None) -> None:
         super().__init__(schema)
-        self._predicates = Predicates(schema)
+        self._predicates = PredicateRegistry(schema)
         self._graph = SharedGraph(len(BAND_BOUNDS) + 1)
         self._gate = Gate()
-        self._idle: list[Filter] = []
+        self._idle: list[TruthFilter] = []
         self._limit = 0
         self.highest = 0
         """All handles in the graph are below this, those of an insertion that is going on included."""
@@ -77,7 +77,7 @@ class ATree(Algorithm):
     # -- Registration
 
     def prepare(self, expressions: Iterable[Expression]) -> Translated:
-        return Translator(self.name, self.schema, has_not=self.filter_type.has_not).translated(expressions)
+        return NodeTranslator(self.name, self.schema, has_not=self.filter_type.has_not).translated(expressions)
 
     def add(self, handles: Sequence[int], prepared: Translated) -> None:
         self._snapshot = None
@@ -143,7 +143,7 @@ class ATree(Algorithm):
         return self._snapshot
 
     @contextmanager
-    def filtering(self) -> Iterator[Filter]:
+    def filtering(self) -> Iterator[TruthFilter]:
         """Lend a filter."""
         try:
             lent = self._idle.pop()
@@ -183,14 +183,14 @@ class ATreeZero(ATree):
     """The graph, with the filter that suppresses zeros; NOT and XOR are nodes where a schema allows it."""
 
     name: ClassVar[str] = "atree-zero"
-    filter_type: ClassVar[type[Filter]] = Zero
+    filter_type: ClassVar[type[TruthFilter]] = Zero
 
 
 class ATreeGeneral(ATree):
     """The graph, with the general filter; NOT and XOR are nodes where a schema allows it."""
 
     name: ClassVar[str] = "atree-general"
-    filter_type: ClassVar[type[Filter]] = General
+    filter_type: ClassVar[type[TruthFilter]] = General
 
 
 class ATreeSnapshot(Snapshot):

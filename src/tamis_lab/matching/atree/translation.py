@@ -75,11 +75,11 @@ class _Frame:
         """Operands of the same kind whose operands stand here instead."""
 
 
-class Translator:
+class NodeTranslator:
     """Translates for one algorithm.
 
     >>> from tamis.language import parse
-    >>> translated = Translator("atree").translated([parse("price < 20 AND NOT (sold OR bids > 3)")])
+    >>> translated = NodeTranslator("atree").translated([parse("price < 20 AND NOT (sold OR bids > 3)")])
     >>> [str(predicate) for predicate in translated.predicates]
     ['price < 20', 'NOT sold', 'bids <= 3']
     >>> translated.programs.code.tolist()  # one AND of the leaves 0, 1 and 2

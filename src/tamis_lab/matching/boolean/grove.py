@@ -34,7 +34,7 @@ from tamis_lab.matching.boolean.encoding import LARGEST_WITH_WIDTHS, LEAF_BYTES,
 from tamis_lab.matching.boolean.semantics import semantic_least_hits
 from tamis_lab.matching.counting import associations, counters
 from tamis_lab.matching.kernels import Outlet
-from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.predicates import PredicateRegistry
 from tamis_lab.matching.roll import Growing, Roll, Scratch, is_due
 from tamis_lab.matching.snapshots import BLOCK, ROOM, PhasedSnapshot
 
@@ -52,7 +52,7 @@ _CHILD_ORDERS = {"selective": 1, "written": 0, "adverse": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GroveOptions:
     """How the algorithm may differ from what is best, so that somebody can measure what that is worth."""
 
     child_order: str = "selective"
@@ -84,7 +84,7 @@ class Prepared(NamedTuple):
     least_hits: int
 
 
-def prepared(shaped: Shaped, options: Options, algorithm: str) -> Prepared:
+def prepared(shaped: Shaped, options: GroveOptions, algorithm: str) -> Prepared:
     """Find out how a tree will be written."""
     coded, least, leaf_count, _ = plan(shaped.shape)
     if options.with_widths and len(coded) + (LEAF_BYTES - 1 + WIDTH_BYTES) * leaf_count > LARGEST_WITH_WIDTHS:
@@ -112,9 +112,9 @@ class Trees(NamedTuple):
 class Grove:
     """The subscriptions of one event type."""
 
-    def __init__(self, schema: Schema | None, options: Options) -> None:
+    def __init__(self, schema: Schema | None, options: GroveOptions) -> None:
         self._options = options
-        self.predicates = Predicates(schema)
+        self.predicates = PredicateRegistry(schema)
         self.roll = Roll()
         self._data, self._locations = Growing(np.uint8), Growing(np.uint32)
         self._least = Growing(np.uint16)
@@ -246,7 +246,7 @@ class Grove:
 class GroveIndex:
     """The lists of the predicates, and the least hits; immutable."""
 
-    def __init__(self, trees: Trees, most_leaves: int, number_count: int, options: Options) -> None:
+    def __init__(self, trees: Trees, most_leaves: int, number_count: int, options: GroveOptions) -> None:
         self.known = len(trees.locations)
         numbers = np.empty(len(trees.data) // LEAF_BYTES, np.uint32)
         ends = np.empty(self.known, np.uint32)
@@ -277,7 +277,7 @@ class GroveSnapshot(PhasedSnapshot):
         self.index = index
         self.trees = trees
         self._deepest = deepest
-        self._grove = kernels.Grove(
+        self._grove = kernels.GroveTable(
             index.associations,
             index.least,
             index.trees,

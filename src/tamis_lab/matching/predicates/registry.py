@@ -1,8 +1,8 @@
 """Which predicates are there, and who uses them?
 
-Equal predicates of different subscriptions are one, known by a *number*;
-a number is given back when nobody uses it any more, and given out again. `Predicates` keeps the numbers and counts the
-users; its *view* is an immutable index that tells, for an event or a batch, the numbers that are fulfilled.
+Equal predicates of different subscriptions are one, known by a *number*; a number is given back when nobody uses it any
+more, and given out again. `PredicateRegistry` keeps the numbers and counts
+the users; its *view* is an immutable index that tells, for an event or a batch, the numbers that are fulfilled.
 
     predicates   a = 1  b < 5  c LIKE ...      add and release, one at a time
                    0      1      2
@@ -42,11 +42,11 @@ _SMALL = 64
 _MOST_ALIASES = 1 << 14
 
 
-class Predicates:
+class PredicateRegistry:
     """Distinct predicates, by numbers, with how many use each.
 
     >>> from tamis.language import parse
-    >>> predicates = Predicates()
+    >>> predicates = PredicateRegistry()
     >>> [predicates.add(parse(text)) for text in ("price < 20", "bids = 0", "20 > price", "NOT price >= 20")]
     [0, 1, 0, 0]
     >>> predicates.view().fulfilled_by({"price": 12, "bids": 3}).tolist()

@@ -53,7 +53,7 @@ def rising(graph: SharedGraph, standing: Any = None) -> Rising:
     )
 
 
-class Filter(ABC):
+class TruthFilter(ABC):
     """A filter, and its working memory. What it found is good until it works again."""
 
     has_not: ClassVar[bool]
