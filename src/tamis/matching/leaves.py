@@ -148,7 +148,7 @@ class Leaves:
         comparisons, places, asked = self._comparisons, self._places, self._asked
         firsts, seconds = self._firsts, self._seconds
         least = -_SHORT
-        found = []
+        numbers = []
         for node in nodes:
             kind = type(node)
             if kind is Compare:
@@ -156,7 +156,7 @@ class Leaves:
                 if leaf is None:
                     leaf = comparisons[id(node)] = self._comparison(node)
                     self._kept.append(node)
-                found.append(leaf)
+                numbers.append(leaf)
                 continue
             if kind is Between and type(node.low) is Literal is type(node.high):
                 low: Any = node.low.value
@@ -167,7 +167,7 @@ class Leaves:
                     and type(high) is type(low)
                     and (type(low) is not int or (least <= low <= _SHORT and least <= high <= _SHORT))
                 ):
-                    found.append(len(asked))
+                    numbers.append(len(asked))
                     asked.append(axis + WITHIN)
                     firsts.append(operands[low])
                     seconds.append(operands[high])
@@ -178,15 +178,15 @@ class Leaves:
                 if len(types) == 1:
                     axis, operands = places.get(types.pop(), _NO_PLACES).get(id(node.value), _NOWHERE)
                     if operands is not None and (type(members[0]) is str or _are_short(members)):
-                        found.append(len(asked))
+                        numbers.append(len(asked))
                         asked.append(axis + AMONG)
                         firsts.append(len(self._set_ends))
                         seconds.append(0)
                         self._set_operands += map(operands.__getitem__, members)
                         self._set_ends.append(len(self._set_operands))
                         continue
-            found.append(self._other(node))
-        return found
+            numbers.append(self._other(node))
+        return numbers
 
     def _other(self, node: Any) -> int:
         asked = simple(node)

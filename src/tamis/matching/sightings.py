@@ -82,14 +82,14 @@ def unmet(asked: Iterable[Asked], kinds: Mapping[Path, set[str]]) -> list[Unmet]
     >>> [str(each) for each in unmet([Asked(("price",), NUMBER), Asked(("bids",), NUMBER)], {("bids",): {NUMBER}})]
     ['no event had the attribute price']
     """
-    found: dict[Unmet, None] = {}
+    missing: dict[Unmet, None] = {}
     for path, expected in asked:
         met = kinds.get(path)
         if not met:
-            found[Unmet(".".join(path))] = None
+            missing[Unmet(".".join(path))] = None
         elif expected is not None and expected not in met:
-            found[Unmet(".".join(path), expected, tuple(sorted(met)))] = None
-    return sorted(found, key=lambda each: (each.attribute, each.expected or ""))
+            missing[Unmet(".".join(path), expected, tuple(sorted(met)))] = None
+    return sorted(missing, key=lambda each: (each.attribute, each.expected or ""))
 
 
 class Sightings:

@@ -265,11 +265,11 @@ class Pruner:
             self._rank(entries)
 
     def _rank(self, entries: list[_PrunedFilter]) -> None:
-        found = self._sequences(entries)
+        ranked = self._sequences(entries)
         for number, entry in enumerate(entries):
             if entry.sequences is not None:
                 entry.done = entry.rows
-            entry.sequences, entry.number, entry.step = found, number, 0
+            entry.sequences, entry.number, entry.step = ranked, number, 0
             memory, leaf_count = entry.sizes
             self._memory_bytes += memory
             self._leaf_count += leaf_count
@@ -351,31 +351,31 @@ class Pruner:
             if goal.is_small_enough(self._leaf_count, self._original_leaf_count, self._memory_bytes):
                 break
             best = queue[0]
-            found = by_serial.get(int(best[-1]))
-            if found is None:
+            ranked_entry = by_serial.get(int(best[-1]))
+            if ranked_entry is None:
                 heappop(queue)
                 continue
             if bound is not None and best[0] > bound:
                 break
             heappop(queue)
-            if staleness != "strict" and found.returns < most_returns:
-                self._rank_again(found)
-                if not found.left:
+            if staleness != "strict" and ranked_entry.returns < most_returns:
+                self._rank_again(ranked_entry)
+                if not ranked_entry.left:
                     continue
-                now = self._key(found)
+                now = self._key(ranked_entry)
                 is_other = abs(now[0] - best[0]) > tolerance
                 if staleness == "dynamic":
                     rival = queue[0] if queue else None
                     is_other = rival is not None and now[0] > rival[0] + tolerance
                 if is_other:
-                    found.returns += 1
+                    ranked_entry.returns += 1
                     heappush(queue, now)
                     continue
-            self._take(found)
+            self._take(ranked_entry)
             taken += 1
-            changed[found.key] = None
-            if found.left:
-                heappush(queue, self._key(found))
+            changed[ranked_entry.key] = None
+            if ranked_entry.left:
+                heappush(queue, self._key(ranked_entry))
         return list(changed)
 
     def _take(self, entry: _PrunedFilter) -> None:

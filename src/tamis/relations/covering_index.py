@@ -252,13 +252,13 @@ class CoveringIndex:
         first, *others = witnesses
         rows = self._clauses_around(first)
         alone, rows = rows[self._is_alone[rows]], rows[~self._is_alone[rows]]
-        found = set(self._owners[rows].tolist())
+        owners = set(self._owners[rows].tolist())
         for witness in others:
             if len(alone):  # what is around the next witness, too, must be the same clause
                 alone = self._clauses.reaching_around(alone, self._witness_row(witness), self._defaults)
-            if found:
-                found &= set(self._owners[self._clauses_around(witness)].tolist())
-        return found.union(self._owners[alone].tolist())
+            if owners:
+                owners &= set(self._owners[self._clauses_around(witness)].tolist())
+        return owners.union(self._owners[alone].tolist())
 
     def _clauses_around(self, witness: Corner) -> Ints:
         postings = [self._by_clause.get(())]
@@ -280,10 +280,10 @@ class CoveringIndex:
             for box, row, each in zip(boxes, rows, needed, strict=True)
         ]
         candidates: Ints = np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))
-        found = {*self._unwitnessed, *self._empty}
+        owners = {*self._unwitnessed, *self._empty}
         for row, each in zip(rows, needed, strict=True):
-            found.update(self._seconds.staying_within(candidates, row, each, len(self._axis_numbers)).tolist())
-        return found
+            owners.update(self._seconds.staying_within(candidates, row, each, len(self._axis_numbers)).tolist())
+        return owners
 
     def _witnessed_at(self, box: Box, is_alone: bool) -> Ints:
         """Return the filters whose first witness may lie in a box, by the attribute that leaves the fewest."""
@@ -322,11 +322,11 @@ class CoveringIndex:
         witness: Corner = {}
         stack: list[tuple[tuple[str, ...], Any]] = [((name,), value) for name, value in event.items()]
         while stack:
-            path, found = stack.pop()
+            path, inner = stack.pop()
             axis = self._context.axis(Attribute(path))
-            witness[axis] = cut_at(value_of(found), axis.line)
-            if isinstance(found, dict):
-                stack += [((*path, name), value) for name, value in found.items()]
+            witness[axis] = cut_at(value_of(inner), axis.line)
+            if isinstance(inner, dict):
+                stack += [((*path, name), value) for name, value in inner.items()]
         return witness
 
     def _witness_row(self, witness: Corner) -> list[Reach]:

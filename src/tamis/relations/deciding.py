@@ -89,15 +89,15 @@ def ask(
         return Decision(False, True, "equality")
     forms = (*matching, *missing)
     formulas += _links(forms, context)
-    found = search(formulas, most_steps)
-    if found.is_possible is False:
+    result = search(formulas, most_steps)
+    if result.is_possible is False:
         return Decision(False, True, "search")
     is_plain = all(form.is_plain for form in forms)
-    if found.is_possible and is_plain:
-        return Decision(True, True, "search", found.box)
+    if result.is_possible and is_plain:
+        return Decision(True, True, "search", result.box)
     effort = _Effort()
-    if found.is_possible:
-        event = _guessed(found.box, found.facts, matching, missing, context, effort)
+    if result.is_possible:
+        event = _guessed(result.box, result.facts, matching, missing, context, effort)
         if event is not None:
             return Decision(True, True, "search", event=event)
     try:

@@ -100,13 +100,15 @@ def _ranks(line: str) -> list[tuple[Cut, Cut]]:
 
 
 def _attribute(path: tuple[str, ...], schema: Schema | None) -> tuple[str, bool]:
-    found = schema.type_of(path) if schema is not None else None
-    if schema is None or found is None:
+    declared = schema.type_of(path) if schema is not None else None
+    if schema is None or declared is None:
         return "any", True
-    line = found.name if isinstance(found, ScalarType) else "array" if isinstance(found, ArrayType) else "record"
+    line = (
+        declared.name if isinstance(declared, ScalarType) else "array" if isinstance(declared, ArrayType) else "record"
+    )
     inner = ".".join(path) + "."
     # A record that holds something mandatory is mandatory itself.
-    is_held = isinstance(found, RecordType) and any(name.startswith(inner) for name in schema.mandatory)
+    is_held = isinstance(declared, RecordType) and any(name.startswith(inner) for name in schema.mandatory)
     return line, not (schema.is_mandatory(path) or is_held)
 
 

@@ -86,9 +86,9 @@ class Form:
             self.axes: frozenset[TermAxis] = frozenset(self.box)
             self.facts: frozenset[Fact] = frozenset()
         else:
-            found = list(leaves(formula))
-            self.axes = frozenset(leaf.axis for leaf in found if isinstance(leaf, Within))
-            self.facts = frozenset(leaf for leaf in found if isinstance(leaf, Fact))
+            predicates = list(leaves(formula))
+            self.axes = frozenset(leaf.axis for leaf in predicates if isinstance(leaf, Within))
+            self.facts = frozenset(leaf for leaf in predicates if isinstance(leaf, Fact))
         self.is_plain = not self.facts and all(axis.is_plain for axis in self.axes)
         """Is it about attributes alone, each by itself?"""
         self.is_flat = context.has_free_types and not any(axis.is_nested for axis in self.axes)
@@ -231,18 +231,18 @@ def _projections(boxes: list[Box]) -> Projections:
     if not boxes:
         return frozenset()
     whole = around(boxes)
-    found: set[tuple[TermAxis | None, Projection | None]] = {(None, frozenset(whole.items()))}
+    projections: set[tuple[TermAxis | None, Projection | None]] = {(None, frozenset(whole.items()))}
     for axis in set[TermAxis]().union(*boxes):
         least = axis.values[0]
         rest = [box for box in boxes if axis not in box or is_member(least, box[axis])]
         if not rest:
-            found.add((axis, None))
+            projections.add((axis, None))
         elif len(rest) < len(boxes):
             others = around(rest)
             others.pop(axis, None)
             if others != {each: values for each, values in whole.items() if each is not axis}:
-                found.add((axis, frozenset(others.items())))
-    return frozenset(found)
+                projections.add((axis, frozenset(others.items())))
+    return frozenset(projections)
 
 
 def _box(formula: Formula) -> Box | None:
@@ -285,24 +285,24 @@ class Context:
 
     def paths_of(self, predicate: Expression) -> frozenset[tuple[str, ...]]:
         """Return the attributes that a predicate mentions; a long one is not read again for every question."""
-        found = self._paths.get(predicate)
-        if found is None:
+        paths = self._paths.get(predicate)
+        if paths is None:
             if len(self._paths) >= _MOST_FORMS:
                 self._paths.clear()
-            found = self._paths[predicate] = paths_of(predicate)
-        return found
+            paths = self._paths[predicate] = paths_of(predicate)
+        return paths
 
     def form(self, given: str | Expression) -> Form:
         """Return the form of a filter, a text or an expression."""
-        found = self._forms.get(given) if isinstance(given, str | Expression) else None
-        if found is None:
-            found = self._older.get(given) if isinstance(given, str | Expression) else None
-            if found is None:
-                found = self.new_form(given)
+        form = self._forms.get(given) if isinstance(given, str | Expression) else None
+        if form is None:
+            form = self._older.get(given) if isinstance(given, str | Expression) else None
+            if form is None:
+                form = self.new_form(given)
             if len(self._forms) >= _MOST_FORMS:  # what nobody asked for since the last time is forgotten
                 self._forms, self._older = {}, self._forms
-            self._forms[given] = found
-        return found
+            self._forms[given] = form
+        return form
 
     def new_form(self, given: str | Expression) -> Form:
         """Return the form of a filter that nobody needs to remember."""
@@ -362,9 +362,9 @@ _contexts: dict[int, Context] = {}
 
 def context_of(schema: Schema | None) -> Context:
     """Return the context of a schema; the last few are remembered by identity, which is quicker than by content."""
-    found = _contexts.get(id(schema))
-    if found is None or found.schema is not schema:
+    context = _contexts.get(id(schema))
+    if context is None or context.schema is not schema:
         if len(_contexts) >= _MOST_CONTEXTS:
             _contexts.clear()
-        found = _contexts[id(schema)] = Context(schema)
-    return found
+        context = _contexts[id(schema)] = Context(schema)
+    return context

@@ -42,24 +42,24 @@ def links(
     axis_of: Callable[[Expression], TermAxis],
 ) -> list[Formula]:
     """Return what holds for every event, about these axes and facts, and the attributes that they mention."""
-    found: list[Formula] = []
+    formulas: list[Formula] = []
     for axis in axes:
         if not axis.is_plain:
-            found += _if_known(within(axis, intersection(axis.values, ABSENT)), axis.term, axis_of)
+            formulas += _if_known(within(axis, intersection(axis.values, ABSENT)), axis.term, axis_of)
     predicates = dict.fromkeys(fact.predicate for fact in facts)
     for predicate in predicates:
         for truth in (True, False):
-            found += _if_known(Fact(predicate, truth, is_so=False), predicate, axis_of)
-        found.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
-    found += _between_patterns([each for each in predicates if isinstance(each, Like)])
+            formulas += _if_known(Fact(predicate, truth, is_so=False), predicate, axis_of)
+        formulas.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
+    formulas += _between_patterns([each for each in predicates if isinstance(each, Like)])
     # The links so far may have brought in further attributes.
     has_types = schema is not None and bool(schema.mandatory_by_type)
     if has_types or any(len(path) > 1 for path in paths):
         plain = [axis_of(Attribute(path)) for path in sorted(paths)]
-        found += _in_records(plain)
+        formulas += _in_records(plain)
         if schema is not None and has_types:
-            found += _by_event_type(plain, schema, axis_of)
-    return [link for link in found if link is not ALWAYS]
+            formulas += _by_event_type(plain, schema, axis_of)
+    return [link for link in formulas if link is not ALWAYS]
 
 
 def _if_known(unknown: Formula, node: Expression, axis_of: Callable[[Expression], TermAxis]) -> Iterator[Formula]:

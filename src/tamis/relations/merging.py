@@ -93,12 +93,12 @@ def merge(
     sample = None if events is None else list(events)
     context = context_of(schema)
     forms = [context.form(each) for each in given]
-    found = mergers(given, schema, budget=budget, events=sample, share=share)
+    merged = mergers(given, schema, budget=budget, events=sample, share=share)
     everyone = tuple(range(len(given)))
-    if len(found) == 1:
-        return Merger(found[0].expression, found[0].perfect, found[0].imperfection, everyone)
-    together = factored([merger.expression for merger in found])
-    if all(merger.perfect for merger in found):
+    if len(merged) == 1:
+        return Merger(merged[0].expression, merged[0].perfect, merged[0].imperfection, everyone)
+    together = factored([merger.expression for merger in merged])
+    if all(merger.perfect for merger in merged):
         return Merger(together, True, 0.0, everyone)
     measure = measure_of(forms, context, sample, share)
     return Merger(together, False, measure.of_expression(together, everyone), everyone)
@@ -121,12 +121,12 @@ def merger_around(
     context = context_of(schema)
     forms = [context.form(one), context.form(two)]
     parts = [part_of(form, number) for number, form in enumerate(forms)]
-    found = merged_around(parts[0], parts[1], measure_of(forms, context, None, share), budget, context)
-    if found is None or not found.imperfection:
-        return None if found is None else _merger(found, forms, context)
-    written = found.written(context)
+    merger = merged_around(parts[0], parts[1], measure_of(forms, context, None, share), budget, context)
+    if merger is None or not merger.imperfection:
+        return None if merger is None else _merger(merger, forms, context)
+    written = merger.written(context)
     assert written is not None
-    return Merger(written, False, found.imperfection, (0, 1))  # seen to match more; a solver need not be asked
+    return Merger(written, False, merger.imperfection, (0, 1))  # seen to match more; a solver need not be asked
 
 
 def united(one: Form, two: Form) -> Expression | None:

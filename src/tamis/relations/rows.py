@@ -100,9 +100,9 @@ class ReachRows:
         places, marks = defaults.copy(), np.zeros(len(defaults), np.int64)
         for axis, at, _, bits in point:
             places[axis], marks[axis] = at, bits
-        found: Ints = np.empty(len(candidates), np.int64)
-        kept = kernels.reaching_around(candidates, self._table, places, marks, found)
-        return found[:kept]
+        numbers: Ints = np.empty(len(candidates), np.int64)
+        kept = kernels.reaching_around(candidates, self._table, places, marks, numbers)
+        return numbers[:kept]
 
     def staying_within(self, candidates: Ints, outer: Iterable[Reach], needed: Iterable[bool], axis_count: int) -> Ints:
         """Return the candidates, all of them points, that lie within some reaches, and name all axes needed."""
@@ -110,10 +110,10 @@ class ReachRows:
         marks, are_needed = np.full(axis_count, ALL_MARKS, np.int64), np.zeros(axis_count, np.bool_)
         for (axis, low, high, bits), is_needed in zip(outer, needed, strict=True):
             lows[axis], highs[axis], marks[axis], are_needed[axis] = low, high, bits, is_needed
-        found: Ints = np.empty(len(candidates), np.int64)
+        numbers: Ints = np.empty(len(candidates), np.int64)
         limits = RowLimits(lows, highs, marks, are_needed, int(are_needed.sum()))
-        kept = kernels.staying_within(candidates, self._table, limits, found)
-        return found[:kept]
+        kept = kernels.staying_within(candidates, self._table, limits, numbers)
+        return numbers[:kept]
 
 
 Bag = array

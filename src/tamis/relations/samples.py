@@ -92,9 +92,9 @@ class EventSample:
         """Return the places of the sample's values on an axis, in order, and which of them each event has."""
         known = self._axes.get(axis)
         if known is None:
-            found = [axis.cut_in(event, self._schema) for event in self._events]
-            cuts = sorted(set(found))
+            event_cuts = [axis.cut_in(event, self._schema) for event in self._events]
+            cuts = sorted(set(event_cuts))
             numbers = {cut: number for number, cut in enumerate(cuts)}
-            ranks = np.fromiter((numbers[cut] for cut in found), np.int64, len(found))
+            ranks = np.fromiter((numbers[cut] for cut in event_cuts), np.int64, len(event_cuts))
             known = self._axes[axis] = (cuts, ranks)
         return known

@@ -131,8 +131,8 @@ class SatProblem:
                     if leaf.axis not in cuts:
                         cuts[leaf.axis] = set(leaf.axis.values[1:-1])
                     cuts[leaf.axis].update(leaf.values)
-        for axis, found in cuts.items():
-            inner = sorted(found - {axis.values[0], axis.values[-1]})
+        for axis, places in cuts.items():
+            inner = sorted(places - {axis.values[0], axis.values[-1]})
             self._cuts[axis] = inner
             self._first[axis] = self._count + 1
             self._count += len(inner)

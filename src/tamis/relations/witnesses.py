@@ -106,9 +106,9 @@ def completed(chosen: Mapping[Path, Any], schema: Schema | None) -> Event:
         if chosen[path] is not None:
             _put(event, path, chosen[path])
     if schema is not None:
-        found = event.get(schema.type_attribute)
+        event_type = event.get(schema.type_attribute)
         _complete(event, schema, None)
-        _complete(event, schema, found if isinstance(found, str) else None)
+        _complete(event, schema, event_type if isinstance(event_type, str) else None)
     return event
 
 
@@ -196,7 +196,7 @@ def _aligned(involved: list[Expression], axes: list[TermAxis], box: Box, choices
         paths = [each.path for each in node.children if isinstance(each, Attribute)]
         values = [each.value for each in node.children if isinstance(each, Literal)]
         if len(paths) > 1 and len(paths) == len(values):
-            chosen = {path: found[0] for path, found in choices.items()}
+            chosen = {path: candidates[0] for path, candidates in choices.items()}
             for path, value in zip(paths, values, strict=True):
                 axis = by_path[path]
                 chosen[path] = next(_as_typed(value, box.get(axis, axis.values), axis.line), chosen[path])

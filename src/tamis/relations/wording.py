@@ -43,7 +43,7 @@ Station = tuple[Any, int]
 """An operand, and whether the line is cut before (0) or after (1) what equals it."""
 
 _REMEMBERED = 1 << 14
-_LONG = 256
+_LISTED_FIRST = 256
 """Of a set with more cuts than this, it is seen first whether it is a list of single values."""
 _MOST_CUTS = 4_096
 """A set with more cuts that is no such list has no wording: an operand for each takes a tenth of a millisecond."""
@@ -123,11 +123,11 @@ def _of_kind(term: Expression, values: Values, everything: Values, line: str) ->
         return Like(term, f"{escaped}%")
     if values[0][0] == BOOLEAN:
         return Compare("=", term, Literal(first_value(values[0], values[1])))
-    if len(values) > _LONG and (members := listed(values, line)) is not None:
+    if len(values) > _LISTED_FIRST and (members := listed(values, line)) is not None:
         return _members(term, members)
     left_out = difference(everything, values)
     if left_out[0] != everything[0] and left_out[-1] != everything[-1]:  # or it is no exclusion: a list may be long
-        if len(left_out) > _LONG and (members := listed(left_out, line)) is not None:
+        if len(left_out) > _LISTED_FIRST and (members := listed(left_out, line)) is not None:
             return Not(_members(term, members))
         outside = _intervals(left_out, everything, line)
         if outside and all(_is_point(low, high) for low, high in outside):

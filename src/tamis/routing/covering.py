@@ -49,9 +49,9 @@ def _broadest(filters: list[Expression], comparisons: Comparisons) -> list[Expre
     for each in filters:
         known = comparisons.known(each)
         if not any(comparisons.is_covered(known, other) for other, _ in kept):
-            kept = [(other, told) for other, told in kept if not comparisons.is_covered(other, known)]
+            kept = [(other, broad) for other, broad in kept if not comparisons.is_covered(other, known)]
             kept.append((known, each))
-    return [told for _, told in kept]
+    return [broad for _, broad in kept]
 
 
 class EqualFilters:
@@ -140,11 +140,11 @@ class CoveringSummary(Summary):
 
     def _left(self, gone: EqualFilters) -> None:
         """Decide what becomes of the entry under which a filter stood that is gone."""
-        told, members = self._coverage[gone.entry], self._under[gone.entry]
+        expression, members = self._coverage[gone.entry], self._under[gone.entry]
         is_covered = self._comparisons.is_covered
-        if not is_covered(told, gone.known):
+        if not is_covered(expression, gone.known):
             return  # it was another one's entry
-        same = [group.sources.imperfection for group in members if is_covered(told, group.known)]
+        same = [group.sources.imperfection for group in members if is_covered(expression, group.known)]
         if same:  # nothing that is told is too broad now
             self._become(gone.entry, min(same))
             return

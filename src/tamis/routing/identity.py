@@ -115,8 +115,8 @@ class IdentitySummary(Summary):
         alike = () if projections is None else self._alike.get(projections, ())
         same = next((kind for kind in alike if self._comparisons.are_identical(known, kind.known)), None)
         if same is None and self._coverage is not None:
-            told = self._coverage.identical(known)
-            same = None if told is None else self._told[told]
+            identical = self._coverage.identical(known)
+            same = None if identical is None else self._told[identical]
         if same is not None:
             same.members.append(known)
         return same

@@ -41,11 +41,11 @@ class Members(Generic[Item]):
         """File a thing under the term that tells most of them apart."""
         best: tuple[int, TermAxis, list[Cut]] | None = None
         for axis, values in place.items():
-            found = points(values, axis.line, _MOST_POINTS)
-            if found is not None:
+            member_cuts = points(values, axis.line, _MOST_POINTS)
+            if member_cuts is not None:
                 count = len(self._files.get(axis, ()))
                 if best is None or count > best[0]:
-                    best = count, axis, found
+                    best = count, axis, member_cuts
         if best is None:
             self._loose[item] = None
             return
@@ -71,13 +71,13 @@ class Members(Generic[Item]):
 
     def meeting(self, place: Box) -> list[Item]:
         """Return the things that may lie partly in a place, and perhaps some others."""
-        found: dict[Item, None] = {}
+        items: dict[Item, None] = {}
         for axis, file in self._files.items():
             values = place.get(axis, axis.values)
             cuts = points(values, axis.line, _MOST_POINTS)
             if cuts is None:
                 cuts = [cut for cut in file if is_member(cut, values)]
             for cut in cuts:
-                found.update(file.get(cut, {}))
-        found.update(self._loose)
-        return list(found)
+                items.update(file.get(cut, {}))
+        items.update(self._loose)
+        return list(items)

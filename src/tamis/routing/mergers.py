@@ -216,10 +216,10 @@ class MergingSummary(Summary):
                 imperfection = cluster.imperfection
                 cluster = self._united(self._taken(within), cluster)
                 cluster.imperfection = imperfection
-            found = self._partner(expression, cluster.imperfection)
-            if found is None:
+            merger = self._partner(expression, cluster.imperfection)
+            if merger is None:
                 break
-            partner, expression, imperfection = found
+            partner, expression, imperfection = merger
             cluster = self._united(self._taken(partner), cluster)
             cluster.imperfection = imperfection
         self._tell(cluster, expression, cluster.imperfection)
@@ -261,14 +261,14 @@ class MergingSummary(Summary):
         form = self._context.form(expression)
         for key in self._partners.candidates(expression):
             other = self._context.form(self._entries[key])
-            found = None if self._is_too_long(other, form) else self._comparisons.united(other, form)
-            if found is not None:
-                together = self._together(key, form, imperfection, found, 0.0)
+            merged = None if self._is_too_long(other, form) else self._comparisons.united(other, form)
+            if merged is not None:
+                together = self._together(key, form, imperfection, merged, 0.0)
                 # A perfect merger adds nothing; but where its parts overlap, their shares may add up to more.
                 if self._nearly is None or together <= max(
                     self._budget, imperfection, self._clusters[key].imperfection
                 ):
-                    return key, found, min(1.0, together)
+                    return key, merged, min(1.0, together)
         return None if self._nearly is None else self._nearest(expression, imperfection, self._nearly)
 
     def _nearest(
@@ -282,11 +282,11 @@ class MergingSummary(Summary):
             if not self._is_too_long(self._context.form(self._entries[key]), form)
         ]
         for sight, key in sorted(sights):
-            found = nearly(self._entries[key], expression) if sight <= self._budget else None
-            if found is not None:
-                together = self._together(key, form, imperfection, found.expression, found.imperfection)
+            merged = nearly(self._entries[key], expression) if sight <= self._budget else None
+            if merged is not None:
+                together = self._together(key, form, imperfection, merged.expression, merged.imperfection)
                 if together <= self._budget:
-                    return key, found.expression, together
+                    return key, merged.expression, together
         return None
 
     def _is_too_long(self, one: Form, two: Form) -> bool:
@@ -377,8 +377,8 @@ class MergingSummary(Summary):
         cluster.imperfection = imperfection
         if imperfection > self._imperfections.get(cluster.key, 0.0):
             step = self._budget / _STEPS
-            expression, told = self._entries[cluster.key], ceil(imperfection / step) * step if step else imperfection
-            self._tell(self._taken(cluster.key), expression, min(told, max(self._budget, imperfection)))
+            expression, rounded = self._entries[cluster.key], ceil(imperfection / step) * step if step else imperfection
+            self._tell(self._taken(cluster.key), expression, min(rounded, max(self._budget, imperfection)))
 
     def _is_whole(self, cluster: MergedFilters) -> bool:
         """Is a cluster of one filter that filter?"""

@@ -91,10 +91,10 @@ def _distinct(path: tuple[str, ...], values: list[Any]) -> list[tuple[Mapping[st
     for value in values:
         key = (type(value), repr(value)) if not isinstance(value, str) else value
         counts.setdefault(key, [value, 0])[1] += 1
-    found: list[tuple[Mapping[str, Any], int]] = []
+    events: list[tuple[Mapping[str, Any], int]] = []
     for value, count in counts.values():
         event: Any = value
         for name in reversed(path):
             event = {name: event}
-        found.append((event, count))
-    return found
+        events.append((event, count))
+    return events

@@ -75,16 +75,16 @@ class AttributeStatistics:
 
     def below(self, operand: Any, is_included: bool) -> float:
         """Return how many events have a smaller value, or this one."""
-        found = 0.0
+        value_count = 0.0
         at = _place(operand)
         for value, count in self.frequent.items():
             if _comparable(value, operand) and (_place(value) < at or (is_included and _place(value) == at)):
-                found += count
+                value_count += count
         for number, count in enumerate(self.counts):
             low, high = self.bounds[number], self.bounds[number + 1]
             if _comparable(low, operand):
-                found += count * _position(_place(low), _place(high), at)
-        return found
+                value_count += count * _position(_place(low), _place(high), at)
+        return value_count
 
     def comparable(self, operand: Any) -> float:
         """Return how many events have a value that compares with this one."""
@@ -183,7 +183,7 @@ class Statistics:
         >>> Statistics.from_json(Statistics.of([{"a": 1}]).to_json()).attributes["a"].frequent
         {1: 1}
         """
-        told = {
+        document = {
             name: {
                 "absent": about.absent,
                 "frequent": [[_told(value), count] for value, count in about.frequent.items()],
@@ -193,7 +193,7 @@ class Statistics:
             }
             for name, about in self.attributes.items()
         }
-        return json.dumps({"events": self.event_count, "attributes": told})
+        return json.dumps({"events": self.event_count, "attributes": document})
 
     @classmethod
     def from_json(cls, text: str) -> Statistics:

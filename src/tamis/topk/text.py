@@ -133,12 +133,12 @@ class _TextReader:
         """Read a part of the text, so that errors point into the whole."""
         assert callable(read)
         try:
-            found: Expression = read(" " * start + self.text[start:end], self.schema, limits=self.limits)
+            expression: Expression = read(" " * start + self.text[start:end], self.schema, limits=self.limits)
         except LanguageError as error:
             if error.position is not None:
                 error.text = self.text
             raise
-        return found
+        return expression
 
     # -- Tokens
 
@@ -155,9 +155,9 @@ class _TextReader:
 
     def fail(self, expected: tuple[str, ...]) -> NoReturn:
         token: Token = self.token
-        found = "the end of the text" if token.kind == "end" else token.text[:40]
+        shown = "the end of the text" if token.kind == "end" else token.text[:40]
         raise ExpressionSyntaxError(
-            f"found {found}",
+            f"found {shown}",
             text=self.text,
             position=token.start,
             expected=expected,

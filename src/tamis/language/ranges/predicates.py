@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 
-_LONG = 64
+_TAKEN_SINGLY = 64
 """Of a longer list, the integers are taken all at once."""
 
 
@@ -162,9 +162,9 @@ def _among(members: tuple[Any, ...], is_true: bool, line: str) -> Values:
 
 
 def _any_of(members: tuple[Any, ...], line: str) -> Values:
-    if len(members) > _LONG and line in ("any", "number"):
+    if len(members) > _TAKEN_SINGLY and line in ("any", "number"):
         whole = [member for member in members if type(member) is int and -(2**53) <= member <= 2**53]
-        if len(whole) > _LONG:
+        if len(whole) > _TAKEN_SINGLY:
             rest = [member for member in members if type(member) is not int or not -(2**53) <= member <= 2**53]
             return union_of(whole_cuts(whole), *(compared("=", member, line) for member in rest))
     return union_of(*(compared("=", member, line) for member in members))

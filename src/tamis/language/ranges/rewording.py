@@ -121,26 +121,26 @@ class _OperandNames:
         self._points: dict[tuple[_Cuts, _Cuts], Any] = {}
         if not self._is_whole:
             for operand in operands:
-                found = places(operand, line)
-                before, after = tuple(place[1] for place in found), tuple(place[2] for place in found)
+                on_ranks = places(operand, line)
+                before, after = tuple(place[1] for place in on_ranks), tuple(place[2] for place in on_ranks)
                 self._cuts.setdefault(before, (operand, True))
                 self._cuts.setdefault(after, (operand, False))
                 self._points.setdefault((before, after), operand)
 
     def points(self, stretches: list[tuple[_Cuts, _Cuts]]) -> list[Any] | None:
         """Return the operands that stretches consist of; None if one of these is more than an operand."""
-        found = []
+        operands = []
         for low, high in stretches:
             if self._is_whole:
                 first = first_value(low[0], high[0], INTEGER)
                 if first != last_value(low[0], high[0], INTEGER):
                     return None
-                found.append(first)
+                operands.append(first)
             elif (low, high) in self._points:
-                found.append(self._points[low, high])
+                operands.append(self._points[low, high])
             else:
                 return None
-        return found
+        return operands
 
     def interval(self, term: Expression, low: _Cuts, high: _Cuts) -> list[Expression] | None:
         """Return the comparisons with the ends of a stretch; None if an end has no name."""

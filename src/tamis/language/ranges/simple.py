@@ -58,13 +58,13 @@ def simple(predicate: Expression) -> SimplePredicate | None:
         inner = predicate.value
         if type(inner) is Attribute:
             return SimplePredicate("=", inner, (False,))
-        found = None if type(inner) is Not else simple(inner)
-        if found is None:
+        asked = None if type(inner) is Not else simple(inner)
+        if asked is None:
             return None
-        complement = COMPLEMENTS.get(found.operator)
-        return found._replace(is_negated=True) if complement is None else found._replace(operator=complement)
-    found = _positive(predicate)
-    return None if found is None or type(found.term) is Literal else found
+        complement = COMPLEMENTS.get(asked.operator)
+        return asked._replace(is_negated=True) if complement is None else asked._replace(operator=complement)
+    asked = _positive(predicate)
+    return None if asked is None or type(asked.term) is Literal else asked
 
 
 def _positive(predicate: Expression) -> SimplePredicate | None:

@@ -149,8 +149,8 @@ def _anything(term: Expression, everything: Ranged, schema: Schema | None) -> Ex
     """What is left of a tautology: that the term has a value of this kind. Only a schema can promise the kind."""
     if schema is None or not isinstance(term, Attribute):
         return None
-    found = schema.type_of(term.path)
-    if found is None or found.kind != everything.kind:
+    declared = schema.type_of(term.path)
+    if declared is None or declared.kind != everything.kind:
         return None
     return TRUE if schema.is_mandatory(term.path) else Not(IsNull(term))
 

@@ -55,7 +55,7 @@ _MOST_WAITING = 4096
 """Whoever adds faster than the background compiles does so himself, once so many are open."""
 _MOST_FLUSHED = 4096
 """What is open is merged with the segments before it up to so many subscriptions; more would take too long."""
-_MANY = 4096
+_COMPILED_AT_ONCE = 4096
 """So many subscriptions that come together are compiled as they come."""
 _IN_USE = 8
 """Up to so many changes after a match another match is expected after each, and what it needs is done at once."""
@@ -112,8 +112,10 @@ class Block(Algorithm):
         While somebody matches, more than a few are compiled too: here nobody waits for it.
         """
         waiting = iter(expressions)
-        first = list(islice(waiting, _MANY))
-        if len(first) < _MANY and (len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always):
+        first = list(islice(waiting, _COMPILED_AT_ONCE))
+        if len(first) < _COMPILED_AT_ONCE and (
+            len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always
+        ):
             for expression in first:
                 check(expression)  # what cannot be laid out is refused now, and not when somebody matches
             return first

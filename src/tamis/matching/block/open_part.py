@@ -230,10 +230,10 @@ class OpenView:
                     asked.append(entries)
         part.look_count += 1
         part.asked_count += sum(map(len, asked))
-        found = {  # a set, because one may lie under several values of the event
+        candidates = {  # a set, because one may lie under several values of the event
             entry.handle for entries in asked for entry in entries if self._sees(entry.handle) and entry.holds(event)
         }
-        return sorted(found)
+        return sorted(candidates)
 
 
 def keys_of(expression: Expression) -> list[Key]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Flags = npt.NDArray[np.bool_]
 
-_FEW = 32
+_REMOVED_SINGLY = 32
 """So many removals at once are cheaper one by one than by asking all twins."""
 
 
@@ -61,7 +61,7 @@ class Part:
         living = self.living - len(places)
         if not segment.has_twins:
             return Part(segment, alive, alive, living)
-        if len(places) > _FEW:
+        if len(places) > _REMOVED_SINGLY:
             return Part(segment, alive, segment.asked(alive), living)
         asked = self.asked.copy()
         firsts = segment.first_twins()

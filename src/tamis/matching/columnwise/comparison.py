@@ -48,18 +48,18 @@ def compared(operator: str, left: Series, right: Series) -> Series:
         return NULL
     match operator:
         case "=":
-            found = equal(pair.left, pair.right)
+            truths = equal(pair.left, pair.right)
         case "<>":
-            found = ~equal(pair.left, pair.right)
+            truths = ~equal(pair.left, pair.right)
         case "<":
-            found = less(pair.left, pair.right)
+            truths = less(pair.left, pair.right)
         case "<=":
-            found = ~less(pair.right, pair.left)
+            truths = ~less(pair.right, pair.left)
         case ">":
-            found = less(pair.right, pair.left)
+            truths = less(pair.right, pair.left)
         case _:
-            found = ~less(pair.left, pair.right)
-    return Series("boolean", found, pair.known)
+            truths = ~less(pair.left, pair.right)
+    return Series("boolean", truths, pair.known)
 
 
 def between(value: Series, low: Series, high: Series) -> Series:
@@ -115,9 +115,9 @@ def among(value: Series, members: Sequence[Any]) -> Series:
     if not members:
         return Series("boolean", np.zeros(1, np.bool_))
     if value.kind == "object":
-        found = row_by_row(lambda one: _is_among(one, members), [value])
-        known = np.fromiter((each is not None for each in found), np.bool_, len(found))
-        return Series("boolean", np.array([bool(each) for each in found], np.bool_), known)
+        truths = row_by_row(lambda one: _is_among(one, members), [value])
+        known = np.fromiter((each is not None for each in truths), np.bool_, len(truths))
+        return Series("boolean", np.array([bool(each) for each in truths], np.bool_), known)
     if value.kind in ("null", "array"):
         return NULL
     kind = "number" if value.kind in NUMBERS else value.kind
@@ -138,17 +138,17 @@ def _number_among(value: Series, members: list[Any]) -> Any:
     if value.kind == "double":
         inexact = np.concatenate([inexact, np.array([float(member) for member in exact], np.float64)])
         exact = []
-    found = np.zeros(len(value.values), np.bool_)
+    is_member = np.zeros(len(value.values), np.bool_)
     if len(inexact):
         doubles = value.doubles()
-        found |= np.isin(doubles, inexact)
+        is_member |= np.isin(doubles, inexact)
         if np.isnan(inexact).any():
-            found |= np.isnan(doubles)
+            is_member |= np.isnan(doubles)
     if exact:
         units = [_units(member, value.scale) for member in exact]
         fitting = [each for each in units if each is not None and LEAST_INTEGER <= each <= GREATEST_INTEGER]
-        found |= np.isin(value.values, np.array(fitting, np.int64))
-    return found
+        is_member |= np.isin(value.values, np.array(fitting, np.int64))
+    return is_member
 
 
 def _units(member: int | Decimal, scale: int) -> int | None:

@@ -126,8 +126,8 @@ class Whereabouts:
 def _degrees(coordinate: Series, count: int) -> Doubles:
     """Return numbers as doubles, and everything else as NaN."""
     if coordinate.kind == "object":
-        found = [float(value) if is_number(value) else math.nan for value in coordinate.values]
-        return np.broadcast_to(np.array(found, np.float64), count)
+        degrees = [float(value) if is_number(value) else math.nan for value in coordinate.values]
+        return np.broadcast_to(np.array(degrees, np.float64), count)
     if coordinate.kind not in NUMBERS:
         return np.full(count, math.nan)
     doubles = coordinate.doubles()

@@ -124,20 +124,20 @@ class OverlapIndex:
         """
         query = self._begin_query(given)
         tree = laid_out_form(query)
-        found: list[Any] = []
+        keys: list[Any] = []
         for segment in self._segments:
-            found += segment.overlapping(tree)
+            keys += segment.overlapping(tree)
             self._count(segment)
         if self._is_exact:
-            found += self._waiting
+            keys += self._waiting
         else:
-            found += [key for key in self._waiting if overlaps_by_predicates(query, self._filters[key], self._schema)]
+            keys += [key for key in self._waiting if overlaps_by_predicates(query, self._filters[key], self._schema)]
         if only is not None:
-            found = [key for key in found if only(key)]
+            keys = [key for key in keys if only(key)]
         if self._is_exact:
             form = self._context.form(query)
-            found = [key for key in found if self._overlaps(key, form)]
-        return found
+            keys = [key for key in keys if self._overlaps(key, form)]
+        return keys
 
     def overlaps_any(self, given: Filter) -> bool:
         """Does a filter overlap any of those that are here?"""

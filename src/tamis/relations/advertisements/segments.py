@@ -131,11 +131,11 @@ class FilterSegment:
             everybody = np.zeros(len(self._keys), np.bool_)
             if not self._found(frozenset.intersection(*false_sets), everybody, 1):
                 return
-        found = np.zeros(len(self._keys), np.bool_)
+        is_found = np.zeros(len(self._keys), np.bool_)
         most = first
         for disjoint in false_sets:
             while True:
-                numbers = self._found(disjoint, found, most)
+                numbers = self._found(disjoint, is_found, most)
                 if numbers:
                     yield [self._keys[number] for number in numbers]
                 if len(numbers) < most:

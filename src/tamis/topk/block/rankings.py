@@ -171,11 +171,11 @@ class Rankings:
         if len(self._stamps) < self.group.slots:
             self._stamps = np.zeros(len(bounds), np.int64)
         near = index.near(self.coordinates, place, bounds)
-        found = np.empty(len(near), np.int64)
+        numbers = np.empty(len(near), np.int64)
         count = searching.concerned_slots(
-            near, self.group.scores, self.coordinates, place, bounds, self._stamps, self._stamp, found
+            near, self.group.scores, self.coordinates, place, bounds, self._stamps, self._stamp, numbers
         )
-        return np.sort(found[:count])
+        return np.sort(numbers[:count])
 
     def _chosen(self, place: int) -> Index | None:
         """Return the index in use. It is chosen anew from time to time; None stands for columns."""
@@ -208,10 +208,10 @@ class Rankings:
         Apart from them come those for which no more events can wait.
         """
         table = self._slots
-        found = np.empty(len(slots), np.int64)
-        count = kernels.note_arrival(slots, place, self.group.scores, self.coordinates, table, found)
-        is_full = table.counts[found[:count]] == WAITING
-        return found[:count][~is_full], found[:count][is_full]
+        numbers = np.empty(len(slots), np.int64)
+        count = kernels.note_arrival(slots, place, self.group.scores, self.coordinates, table, numbers)
+        is_full = table.counts[numbers[:count]] == WAITING
+        return numbers[:count][~is_full], numbers[:count][is_full]
 
     def due(self, time: float, position: float = -math.inf) -> Integers:
         """Return the slots that something leaves before a time, or by a position."""
@@ -258,9 +258,9 @@ class Rankings:
         rows = np.repeat(slots, counts)
         places = self._slots.waiting[rows, places_of(np.zeros(len(slots), np.int64), counts)].astype(np.int64)
         goal = kernels.UpdateGoal(until, inclusive, settle_to)
-        found = self._run(kernels.RankingTask(slots, Ragged(starts, places), False, goal), log)
+        entrants = self._run(kernels.RankingTask(slots, Ragged(starts, places), False, goal), log)
         kernels.forget_waiting(slots, self._slots)
-        return found
+        return entrants
 
     def run_passing(self, slots: Integers, passing: Ragged[np.int64], log: Log, until: float) -> Entrants:
         """Bring rankings with filters up to date with the events that pass them: places in the log, a list a slot.
@@ -283,8 +283,8 @@ class Rankings:
         self._settled = max(last, self._settled)
         run = self.run_open if self.is_open else self.run_waiting
         if len(slots):
-            found = run(slots, log, settle_to=settle_to)
-            assert not len(found.steps), "what enters the best k enters on arrival, or when something leaves"
+            entrants = run(slots, log, settle_to=settle_to)
+            assert not len(entrants.steps), "what enters the best k enters on arrival, or when something leaves"
 
     def slide(self, count: int) -> None:
         """Follow the log as it drops its first events, for which nobody waits any more."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _RATIO = 4
 """Neighbouring levels are merged where the older is not so many times as large."""
-_SMALL = 64
+_LEVEL_KEPT = 64
 """Levels of so few are always merged, and so few dead predicates are left where they are."""
 _MOST_ALIASES = 1 << 14
 
@@ -160,7 +160,7 @@ class PredicateRegistry:
     def view(self) -> PredicateView:
         """Return an index of the present predicates; it stays what it is, whatever is added and released later."""
         is_stale = self._view is None or bool(self._new)
-        if self._dead > max(_SMALL, len(self) // 3):
+        if self._dead > max(_LEVEL_KEPT, len(self) // 3):
             self._bury()
             is_stale = True
         if is_stale:
@@ -175,7 +175,7 @@ class PredicateRegistry:
             return
         size = len(self._new)
         first = len(self._levels)
-        while first > 0 and len(self._levels[first - 1]) < max(_RATIO * size, _SMALL):
+        while first > 0 and len(self._levels[first - 1]) < max(_RATIO * size, _LEVEL_KEPT):
             first -= 1
             size += len(self._levels[first])
         merged = [number for level in self._levels[first:] for number in level.numbers.tolist()]
