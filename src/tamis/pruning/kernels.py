@@ -260,11 +260,14 @@ def evaluate(row, tree: Tree, is_overlap):
     at = _operand_from(tree, row + 1, end, is_or)
     while at < end:
         if is_and and not is_overlap:
+            # Fréchet's bounds: operands of AND hold together at least as often as their failures cannot be kept apart,
+            # and at most as often as the rarest; on average, as if they were independent.
             least += values[at, LEAST] - 1.0
             average *= values[at, AVERAGE]
             most = min(most, values[at, MOST])
             hits += values[at, LEAST_HITS]
         elif is_and or is_or:
+            # One minus the product of the complements, without taking complements: an OR, or the overlap of an AND.
             average = average + values[at, AVERAGE] - average * values[at, AVERAGE]
             most += values[at, MOST]
             if is_and or not is_overlap:
@@ -279,6 +282,7 @@ def evaluate(row, tree: Tree, is_overlap):
             for part in range(LEAST_HITS + 1):
                 tree.operands[count, part] = values[at, part]
         count += 1
+        # What is added up is the same for every junction; only the shares depend on its kind.
         memory += values[at, MEMORY_BYTES]
         occurrences += values[at, OCCURRENCES]
         leaves += values[at, LEAF_COUNT]
@@ -360,6 +364,7 @@ def mark_prunable(tree: Tree, prunable: Flags) -> None:
     size = len(tree.nodes)
     for row in range(size - 1, -1, -1):
         prunable[row] = offers(row, tree)
+    # Rows lie from the root down, so backwards every branch is done before its parent asks.
     for row in range(size - 1, 0, -1):
         if prunable[row] and not tree.state[row, GONE]:
             prunable[tree.nodes[row, PARENT]] = True
@@ -448,6 +453,8 @@ def _cut_back(tree: Tree, begin, gone: Flags, is_overlap):
 def _try_without(row, tree: Tree, saved: Floats, after: Floats, is_overlap):
     """Write the values that the whole tree has without a branch; the tree stays as it is."""
     leave_out(row, tree)
+    # Only the way up to the root changes, so only that is saved and put back: a try costs the depth of the tree, not
+    # its size.
     depth, at = 0, tree.nodes[row, PARENT]
     while at >= 0:
         _copy_values(tree.values[at], saved[depth])
@@ -473,6 +480,7 @@ def _best_pruning(tree: Tree, order: Order, weight, work: Workspace):
     chosen = -1
     row = 1
     while row < len(tree.nodes):
+        # Behind the end of a branch that is gone: nothing inside it can go a second time.
         if tree.state[row, GONE]:
             row = tree.nodes[row, END]
             continue
@@ -553,6 +561,7 @@ def running_maxima(starts: npt.NDArray[np.int64], step_counts: Small, keys: Floa
             is_less = False
             for part in range(width):
                 if keys[step, part] != keys[step - 1, part]:
+                    # Keys are compared part by part, as tuples are; the first that differs decides.
                     is_less = keys[step, part] < keys[step - 1, part]
                     break
             if is_less:

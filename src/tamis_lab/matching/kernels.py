@@ -131,10 +131,13 @@ def list_candidates(hits, least, candidates):
     for block in range(0, hits.size, 64):
         some, needed = hits[block : block + 64], least[block : block + 64]
         is_any = np.uint8(0)
+        # Without a branch, over a whole block: hardly any block has a candidate, so hardly any is looked at twice.
         for index in range(64):
             is_any |= np.uint8(some[index] >= needed[index])
         if is_any:
             for index in range(64):
+                # Every slot is written, and the place moves on only if it has hits enough; that is why there is room
+                # for 64 more.
                 candidates[count] = block + index
                 count += some[index] >= needed[index]
         for index in range(64):
@@ -418,6 +421,8 @@ def sort_conjunctions(ends, ordered, ranks, order, stack):
         height -= 1
         low, high, depth = stack[height, 0], stack[height, 1], stack[height, 2]
         while high - low > 1:
+            # Three parts: less, equal, greater at this depth. Only the equal ones look at the next depth, so common
+            # beginnings are read once.
             pivot = rank_at(order[low + (high - low) // 2], depth, ends, ordered, ranks)
             less, at, more = low, low, high
             while at < more:
@@ -465,6 +470,8 @@ def grow_tree(order, ends, ordered, path, parents, labels, nodes_of):
         begin = np.int64(ends[conjunction - 1]) if conjunction > 0 else np.int64(0)
         end = np.int64(ends[conjunction])
         depth = 0
+        # Sorted, so what a conjunction has in common with the one before is a path that exists: only its rest makes
+        # nodes.
         while (
             begin + depth < end
             and before_begin + depth < before_end
@@ -521,6 +528,7 @@ def match_tree(fulfilled, begin, tree, pages, room, out):
         for index in range(first, last):
             number = numbers[index]
             if number < equal_axes.size and equal_axes[number] > 0:
+                # A linked list for each axis: hardly ever longer than one, and cleared through the same predicates.
                 twins[number] = equal_at[equal_axes[number] - 1]
                 equal_at[equal_axes[number] - 1] = number + np.uint32(1)
         stack[0] = 0
@@ -666,6 +674,7 @@ def evaluate_node(trees, at, end, bits, mode, stack):
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = trees[at], trees[at + 1], trees[at] == ALL, end
     at += 2
     while depth >= 0:
+        # The width says where this child ends, so that what cannot matter is passed over without being walked.
         if mode == WITH_WIDTHS:
             end = at + 2 + np.int64(trees[at]) + np.int64(trees[at + 1]) * 256
             at += 2

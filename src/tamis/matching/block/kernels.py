@@ -265,6 +265,7 @@ def holds(code, kind, first, span, bitmaps):
         return (bitmaps[first + (code >> 6)] >> np.uint64(code & 63)) & np.uint64(1) != 0
     if code == 0:
         return False
+    # A list is kept where a bitmap of all codes would be longer; its members ascend, so it is searched by halving.
     low, high = np.int64(first), np.int64(first) + np.int64(span)
     while low < high:
         middle = (low + high) >> 1
@@ -306,6 +307,8 @@ def clause_holds(codes, event, clause, program):
 def is_repeated(codes, event, owner, ordinal, program):
     """Was this match found through an earlier clause of the same subscription already?"""
     first = program.owner_clauses[owner]
+    # Clauses are numbered within their owner: only those before this one may have written the match. To mark owners
+    # instead would need a mark for each event of the block.
     for earlier in range(first, first + ordinal):
         row = program.clause_rows[earlier]
         if row != NONE and clause_holds(codes, event, row, program):
@@ -324,6 +327,8 @@ def reached_word(row, word, shortcut):
     group = np.uintp(shortcut.row_groups[row])
     bits = ~np.uint64(0)
     for index in range(np.uintp(group_starts[group]), np.uintp(group_starts[group + np.uintp(1)])):
+        # A row is done with where all destinations of its group are reached, so this is an intersection; destination 0
+        # is that of those who have none, its map stays empty, and so such a row is always asked.
         bits &= reached[np.uintp(group_members[index]) * np.uintp(words) + np.uintp(word)]
         if bits == 0:
             break
@@ -338,6 +343,8 @@ def find_targets(owner, shortcut):
     if twins.size == 0:
         targets[0] = destinations[owner]
         return np.uintp(1)
+    # The second half of `targets` marks what is in the first half already: twins share destinations, and each is
+    # written once.
     room = np.uintp(targets.size // 2)
     count = np.uintp(0)
     for index in range(twin_starts[owner], twin_starts[owner + 1]):
@@ -347,6 +354,7 @@ def find_targets(owner, shortcut):
             targets[room + destination] = 1
             targets[count] = destination
             count += np.uintp(1)
+    # Only what was marked is cleared: the room is as long as there are destinations.
     for index in range(count):
         targets[room + np.uintp(targets[index])] = 0
     return count
@@ -415,6 +423,7 @@ def match_keys(block, runs, program, asked, survivors, place, out, shortcut):
     while run < runs.orders.size:
         begin, end = starts[runs.begins[run]], starts[runs.ends[run]]
         last_row = runs.rows[run + 1]
+        # No event of the block has one of the key's codes: the whole run is passed over.
         if begin == end:
             at = last_row
         slice_start = np.uintp(runs.orders[run] + begin)
@@ -423,6 +432,7 @@ def match_keys(block, runs, program, asked, survivors, place, out, shortcut):
             row = np.uintp(at)
             owner = clauses[row, OWNER]
             if asked[owner] and not is_broad[row]:
+                # A row writes no more matches than it has events, so this one test saves one for each match.
                 if written + np.int64(size) > out_events.size:
                     return run, at, written
                 remaining = size
@@ -495,10 +505,12 @@ def fill_maps(codes, count, buckets, base, bucket_count, words, maps):
     buckets  uint16[:]  the bucket of each code
     maps     uint64[:]  the maps one behind the other, `words` words each, a bit per event
     """
+    # The map behind the last bucket is the first union, that of no bucket at all; it stays empty.
     maps[base * words : (base + bucket_count + 1) * words] = 0
     for event in range(count):
         row = base + buckets[codes[event]]
         maps[row * words + (event >> 6)] |= np.uint64(1) << np.uint64(event & 63)
+    # Running unions: map j holds the events of all buckets before the j-th, so an interval is a difference of two.
     union = (base + bucket_count) * words
     for index in range(bucket_count * words):
         maps[union + words + index] = maps[union + index] | maps[base * words + index]
@@ -567,6 +579,7 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
         for word in range(words):
             survivors[word] = unmatched[word]
         first_leaf, last_leaf = np.uintp(clauses[row, LEAVES]), np.uintp(clauses[row + np.uintp(1), LEAVES])
+        # Unless somebody is reached already all events are left, and to look for one would be in vain.
         left = np.uint64(1)
         if shortcut is not None:
             left = np.uint64(0)
@@ -633,6 +646,7 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
                             break
                 if not is_match or (not is_tree_done and not tree_holds(codes, event, tree, trees, bitmaps)):
                     continue
+                # The next clauses of the same owner need not ask about this event: each is matched once.
                 unmatched[word] ^= lowest
                 if shortcut is not None:
                     if target_count == np.uintp(NONE):
@@ -649,6 +663,8 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
 @njit(nogil=True, cache=True)
 def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
     """Evaluate a tree on bitmaps; the result is the first `words` words of the stack."""
+    # Postfix order: operands stand before what joins them, so a stack of maps is all that is needed, as deep as
+    # `plans` allows.
     top = np.uintp(0)  # where the next entry goes
     while step < last_step:
         action = steps[step, 0]
@@ -707,6 +723,7 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
     axis_points, axis_ranges, key_firsts, key_lasts, key_rows, scan_key = keys
     shifts, probe_rows = probes
     clauses, leaves, trees, bitmaps = program.clauses, program.leaves, program.trees, program.bitmaps
+    # Room for all keys and all rows: to ask whether there is room would be a branch in the inner loop.
     passed = np.empty(key_firsts.size + 1, np.uint32)
     candidates = np.empty(probe_rows.shape[0], np.uint32)
     candidate_count = 0
@@ -922,9 +939,11 @@ def lay_out_leaves(leaves_of_clauses, keeps_chosen, shares, layout):
         starts[row] = written
         for index in range(clause_starts[clause], clause_starts[clause + 1]):
             leaf = clause_leaves[index]
+            # Whoever finds a row by its key knows already that this leaf holds.
             if leaf == chosen[clause] and not keeps_chosen[clause]:
                 continue
             place = written
+            # Insertion sort: a clause has a handful of leaves, and they are written where they stay.
             while place > starts[row] and shares[placed[place - 1]] > shares[leaf]:
                 placed[place] = placed[place - 1]
                 place -= 1
@@ -946,6 +965,7 @@ def choose_probes(layout, table, hulls, shifts, probes):
     best = np.empty(3, np.int64)
     for row in range(rows.size):
         few = -1
+        # Of the sets of few operands the one that holds least often is asked as 64 bits; there is room for one.
         for index in range(leaf_starts[row], leaf_starts[row + 1]):
             leaf = np.int64(placed[index])
             if leaf != chosen[rows[row]] and kinds[leaf] == FEW and (few < 0 or costs[leaf] < costs[few]):
@@ -960,6 +980,8 @@ def choose_probes(layout, table, hulls, shifts, probes):
             if costs[leaf] == np.inf or leaf_axes[leaf] > 0xFFFF:
                 is_all = False
                 continue
+            # The probes are the whole answer only if nothing was rounded: no hull around a set, and no code that lost
+            # bits.
             is_all &= kinds[leaf] == INTERVAL and shifts[leaf_axes[leaf]] == 0
             count += 1
             for place in range(3):
@@ -984,6 +1006,7 @@ def choose_probes(layout, table, hulls, shifts, probes):
                 probes[row, 3 * place + 2] = (lasts[leaf] >> shifts[axis]) - first
         probes[row, 10:] = 0
         if few < 0:
+            # No such set: the axis behind the last one, whose bit 0 always holds.
             probes[row, 10], probes[row, 11] = shifts.size, 1
         else:
             probes[row, 10] = leaf_axes[few]
@@ -1016,6 +1039,7 @@ def write_sets(set_numbers, sets, code_counts, is_in, places, kinds, words):
     for index in range(set_numbers.size):
         number, place = set_numbers[index], places[index]
         if kinds[index] == MEMBER:
+            # For NOT IN all codes but 0 are set first, and the members are then turned off by the same XOR.
             if not is_in[index]:
                 for code in range(1, code_counts[index]):
                     words[place + (code >> 6)] |= np.uint64(1) << np.uint64(code & 63)
@@ -1044,7 +1068,9 @@ def list_buckets(set_numbers, sets, buckets, bucket_sizes, longest, starts, list
         number = set_numbers[index]
         for member in range(set_starts[number], set_starts[number + 1]):
             bucket = np.int64(buckets[2 * np.int64(set_operands[member]) + 2])
+            # Members ascend, and so do their buckets: equal ones stand side by side.
             if bucket != last:
+                # Too many maps to unite: the set is no help, and its survivors are checked one by one.
                 if written - starts[index] == longest:
                     written = starts[index]
                     break
@@ -1087,6 +1113,8 @@ def events_of_maps(maps, words, events, rows):
     for place in range(maps.size):
         bits = maps[place]
         while bits:
+            # The lowest bit that is set, alone: x & -x in unsigned numbers. A word costs as many turns as it has
+            # events.
             lowest = bits & (~bits + np.uint64(1))
             bits ^= lowest
             if written < events.size:

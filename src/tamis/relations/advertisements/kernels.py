@@ -90,6 +90,7 @@ def find_overlaps(
                 break
             if is_found[tree] or not is_there[tree] or (hits[tree] != 0) != is_touched:
                 continue
+            # Counted by occurrence on both sides: a predicate that a tree has twice is two of its leaves.
             if forest.least_hits[tree] + hits[tree] > forest.leaf_counts[tree]:
                 continue  # too few leaves are left
             candidate_count += 1

@@ -397,6 +397,7 @@ def _caught_up(
     s, k = view.s, view.k
     ranking, measures = work.ranking, work.measures
     size, bound, due, seen = view.size, view.bound, view.due, view.seen
+    # With fewer than k candidates everything enters.
     worst = ranking.keys[k - 1] if size >= k else _INFINITY
     written = reports.state[WRITTEN]
     _measure(view, scores, events, seen, view.count, measures)
@@ -547,6 +548,7 @@ def _first_after(times, time):
 @inlined
 def _next_within(measures, bound, e, stop):
     """Return the first event from `e` to `stop` whose measure is within the bound; `stop` if there is none."""
+    # Many at a time and without a branch, so that the compiler uses vector instructions: hardly any block has a hit.
     while e + _TOGETHER <= stop:
         is_any = False
         for w in range(e, e + _TOGETHER):
@@ -554,6 +556,7 @@ def _next_within(measures, bound, e, stop):
         if is_any:
             break
         e += _TOGETHER
+    # Not `measures[e] > bound`: a NaN is an event that waits no more, and must not stop the search.
     while e < stop and not measures[e] <= bound:
         e += 1
     return e
@@ -592,6 +595,8 @@ def _soonest(ranking: Candidates, count):
     """Return when the first of the best leaves."""
     due = _INFINITY
     for r in range(count):
+        # Ranked by key, not by age: the soonest may stand anywhere. Only the best k matter, whoever else leaves is not
+        # missed.
         due = min(due, ranking.leaves[r])
     return due
 
@@ -640,6 +645,7 @@ def _without_departed(ranking: Candidates, size, clock):
     """Remove what leaves by now. Return the new size."""
     p = 0
     for r in range(size):
+        # In place, and in order: what stays moves up, so the ranking need not be sorted again.
         if ranking.leaves[r] > clock:
             _move(ranking, r, p)
             p += 1
@@ -650,6 +656,8 @@ def _without_departed(ranking: Candidates, size, clock):
 def _with_promoted(view: View, scores: ScoreTable, events: EventLog, work: RankingWorkspace, merged, e, size):
     """Insert the waiting events that beat the one that is the k-th best now. Return the new size."""
     k, ranking, measures = view.k, work.ranking, work.measures
+    # Each that enters moves the k-th best up, and the bound with it: fewer and fewer of those that follow have a
+    # chance.
     worst = ranking.keys[k - 1]
     bound = measure_bound(scores, worst)
     for w in range(merged, e):
@@ -730,6 +738,7 @@ def _joined(view: View, events: EventLog, work: RankingWorkspace, kept, size):
     """Merge what was kept, sorted by rank, into the ranking, from behind. Return the new size."""
     ranking, kept_keys, kept_places = work.ranking, work.kept_keys, work.kept_places
     r, q = size - 1, kept - 1
+    # From behind, so that nothing is written over before it is read, and no second table is needed.
     p = size + kept - 1
     while q >= 0:
         number = events.numbers[_place(view, kept_places[q])]

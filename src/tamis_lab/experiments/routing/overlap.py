@@ -144,8 +144,8 @@ def _claims(rows: list[Row], exact: list[tuple[bool, bool]]) -> tuple[Claim, ...
     counts = [row["advertisements"] for row in rows]
     at = f"at {counts[-1]:,}"
     parts = (
-        f"Of the {{}} ms, {{}} are spent on the query itself: so long it takes with {FEW_ADVERTISEMENTS} advertisements. A "
-        "Boolean query has all its alternatives, a conjunction is one."
+        f"Of the {{}} ms, {{}} are spent on the query itself: so long it takes with {FEW_ADVERTISEMENTS} "
+        "advertisements. A Boolean query has all its alternatives, a conjunction is one."
     )
 
     def by_itself(name: str) -> str:

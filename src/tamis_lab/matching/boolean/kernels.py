@@ -209,6 +209,8 @@ def write_widths(trees, at, out, written, stack):
             out[written] = trees[at]
             written += 1
             at += 1
+        # A leaf takes five bytes; the width of a junction is known when its last child is written, and is filled in
+        # then.
         out[place], out[place + 1] = 5, 0
         while depth >= 0:
             stack[depth, 0] -= 1

@@ -203,6 +203,7 @@ def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest)
         while True:
             change = np.uint64(1)
             if level == 1:  # true leaves need no queue
+                # All leaves have spoken: from now on the nodes of the lowest level that waits.
                 if leaf == starts[event + 1]:
                     level = 2
                     place = queue_starts[2] if queue_starts.size > 2 else np.int64(0)
@@ -260,6 +261,7 @@ def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest)
                 states[parent] = state + change
         for index in range(standing.size):
             row = np.uint64(standing[index])
+            # True without any event, and this event turned it over.
             if states[row] >> bits == mark and states[row] & turned:
                 continue
             first = np.uint64(rises[row, HOLDER_START])
@@ -331,6 +333,7 @@ def match_band_by_paths(band, numbers, graph, waiting, mark, room, found):
         for index in range(max(parent_count, 1 if parent_count < 0 else 0)):
             parent = first if parent_count < 0 else parents[first + index, 0]
             need = np.uint32(-parent_count) if parent_count < 0 else np.uint32(parents[first + index, 1])
+            # It came after the bands were written down, and is left out as if it had come after the event.
             if parent >= bands.size:
                 continue
             state = states[parent]
@@ -344,6 +347,7 @@ def match_band_by_paths(band, numbers, graph, waiting, mark, room, found):
                         stack[top] = parent
                         top += 1
                     else:
+                        # It became true before its band has its turn: it goes to the front of the band's list.
                         following[parent] = heads[bands[parent]]
                         heads[bands[parent]] = parent
     for node in standing:
