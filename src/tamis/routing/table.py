@@ -402,7 +402,7 @@ class RoutingTable:
                     removed.append(self._versions[entry])
                 self._versions[entry] = number
         self._matcher.remove_many(removed)
-        self._free_numbers += removed  # not before: another filter may get a number that the matcher no longer has
+        self._free_numbers += removed  # not before: a number that is given out is new to the matcher
         return len(changed)
 
     def _take_counts(self) -> None:

@@ -102,7 +102,7 @@ class Candidates(NamedTuple):
     entered: Flags
 
 
-class EventLog(NamedTuple):
+class ArrivalLog(NamedTuple):
     """The log: the events that came since all rankings were last brought up to date, in order of arrival.
 
     numbers      int64[:]       which event it is; they rise
@@ -269,7 +269,7 @@ def run(
     task: RankingTask,
     begin: int,
     scores: ScoreTable,
-    events: EventLog,
+    events: ArrivalLog,
     table: SlotTable,
     pool: Candidates,
     work: RankingWorkspace,
@@ -312,7 +312,7 @@ def run_tables(
     task: RankingTask,
     begin: int,
     scores: ScoreTable,
-    events: EventLog,
+    events: ArrivalLog,
     table: SlotTable,
     pool: Candidates,
     work: RankingWorkspace,
@@ -348,7 +348,7 @@ def _run_columns(
         borrowed(RankingTask(slots, Ragged(starts, places), is_open, UpdateGoal(until, is_inclusive, settle_to))),
         begin,
         borrowed(ScoreTable(kind, sign, width, two, numbers, given)),
-        borrowed(EventLog(event_numbers, times, coordinates)),
+        borrowed(ArrivalLog(event_numbers, times, coordinates)),
         borrowed(slot_table),
         borrowed(Candidates(pool_keys, pool_numbers, pool_leaves, pool_entered)),
         borrowed(RankingWorkspace(own, measures, best, youngest, kept_keys, kept_places)),
@@ -357,7 +357,7 @@ def _run_columns(
 
 
 @kernel
-def _is_plain(scores: ScoreTable, events: EventLog):
+def _is_plain(scores: ScoreTable, events: ArrivalLog):
     """Are the scores of all events added up in doubles, so that no mode has to be looked at?"""
     is_plain = True
     if scores.kind == LINEAR:
@@ -368,7 +368,7 @@ def _is_plain(scores: ScoreTable, events: EventLog):
 
 
 @inlined
-def _seen_by(j, task: RankingTask, events: EventLog, table: SlotTable, is_plain):
+def _seen_by(j, task: RankingTask, events: ArrivalLog, table: SlotTable, is_plain):
     """Return what the j-th slot of a task sees of the log."""
     s = task.slots[j]
     if task.is_open:
@@ -388,7 +388,7 @@ def _seen_by(j, task: RankingTask, events: EventLog, table: SlotTable, is_plain)
 
 @inlined
 def _caught_up(
-    view: View, goal: UpdateGoal, scores: ScoreTable, events: EventLog, work: RankingWorkspace, reports: Reports
+    view: View, goal: UpdateGoal, scores: ScoreTable, events: ArrivalLog, work: RankingWorkspace, reports: Reports
 ) -> tuple[int, int, int, float, float]:
     """Let one ranking, which is in the workspace, see its events up to the end of the log, departures included.
 
@@ -468,7 +468,7 @@ def _place(view: View, e):
 
 
 @inlined
-def _leaving(view: View, events: EventLog, e):
+def _leaving(view: View, events: ArrivalLog, e):
     """Return when its event `e` leaves the window: a time, or the position of the arrival that makes it leave."""
     return events.times[_place(view, e)] + view.span if view.is_timed else view.position + e + view.span
 
@@ -516,7 +516,7 @@ def _too_many(view: View):
 
 
 @inlined
-def _first_after_departure(view: View, events: EventLog, e, due):
+def _first_after_departure(view: View, events: ArrivalLog, e, due):
     """Return the first of its events from `e` on that comes after the next departure."""
     if not due < _INFINITY:
         return view.count
@@ -563,7 +563,7 @@ def _next_within(measures, bound, e, stop):
 
 
 @inlined
-def _departure(view: View, goal: UpdateGoal, events: EventLog, e, due):
+def _departure(view: View, goal: UpdateGoal, events: ArrivalLog, e, due):
     """Return whether something leaves before event `e`; by which clock, at which time, and at which place of the log.
 
     The clock is a time or a position, as the window is. With a window of events they leave with the arrival of one.
@@ -583,7 +583,7 @@ def _departure(view: View, goal: UpdateGoal, events: EventLog, e, due):
 
 
 @inlined
-def _first_staying(view: View, events: EventLog, merged, e, clock):
+def _first_staying(view: View, events: ArrivalLog, merged, e, clock):
     """Return the first of what waits that is still in the window: what has left it does not wait any more."""
     while merged < e and not _leaving(view, events, merged) > clock:
         merged += 1
@@ -602,7 +602,7 @@ def _soonest(ranking: Candidates, count):
 
 
 @inlined
-def _measure(view: View, scores: ScoreTable, events: EventLog, low, high, measures):
+def _measure(view: View, scores: ScoreTable, events: ArrivalLog, low, high, measures):
     """Write the measures of its events from `low` to `high`, each into its own place."""
     if view.is_open:
         measures_of_events(
@@ -616,7 +616,7 @@ def _measure(view: View, scores: ScoreTable, events: EventLog, low, high, measur
 
 
 @kernel
-def _strike_out(view: View, events: EventLog, ranking: Candidates, size, measures):
+def _strike_out(view: View, events: ArrivalLog, ranking: Candidates, size, measures):
     """Let what is in the ranking already not wait: its measure becomes NaN."""
     oldest = events.numbers[_place(view, 0)]
     for r in range(size):
@@ -653,7 +653,7 @@ def _without_departed(ranking: Candidates, size, clock):
 
 
 @inlined
-def _with_promoted(view: View, scores: ScoreTable, events: EventLog, work: RankingWorkspace, merged, e, size):
+def _with_promoted(view: View, scores: ScoreTable, events: ArrivalLog, work: RankingWorkspace, merged, e, size):
     """Insert the waiting events that beat the one that is the k-th best now. Return the new size."""
     k, ranking, measures = view.k, work.ranking, work.measures
     # Each that enters moves the k-th best up, and the bound with it: fewer and fewer of those that follow have a
@@ -673,7 +673,7 @@ def _with_promoted(view: View, scores: ScoreTable, events: EventLog, work: Ranki
 
 
 @inlined
-def _with_settled(view: View, scores: ScoreTable, events: EventLog, work: RankingWorkspace, merged, settled, e, size):
+def _with_settled(view: View, scores: ScoreTable, events: ArrivalLog, work: RankingWorkspace, merged, settled, e, size):
     """Let what waits from `merged` to `settled` take its place in the ranking. Return the new size.
 
     Only those enter that fewer than k younger ones beat, of all that wait up to `e`: the others leave before they could
@@ -734,7 +734,7 @@ def _undominated(scores: ScoreTable, k, work: RankingWorkspace, low, settled, hi
 
 
 @inlined
-def _joined(view: View, events: EventLog, work: RankingWorkspace, kept, size):
+def _joined(view: View, events: ArrivalLog, work: RankingWorkspace, kept, size):
     """Merge what was kept, sorted by rank, into the ranking, from behind. Return the new size."""
     ranking, kept_keys, kept_places = work.ranking, work.kept_keys, work.kept_places
     r, q = size - 1, kept - 1

@@ -296,7 +296,7 @@ class Rankings:
 
     def _run(self, task: kernels.RankingTask, log: Log) -> Entrants:
         slots, scores = task.slots, self.group.scores
-        events = kernels.EventLog(log.numbers, log.times, self.coordinates)
+        events = kernels.ArrivalLog(log.numbers, log.times, self.coordinates)
         self._reports.state[WRITTEN] = 0
         done = 0
         while done < len(slots):
