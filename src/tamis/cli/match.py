@@ -90,10 +90,10 @@ def match(
     rejected: RejectedOption = None,
     strict: StrictOption = False,
     engine: EngineOption = Engine.auto,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master to run on.")] = None,
     jars: JarsOption = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
-    log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")] = False,
+    log: Annotated[Path, typer.Option(metavar="FILE", help="The file for Spark's own log.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
     """Match the events of files, or of a broker, against the subscriptions of files, here or on Spark."""

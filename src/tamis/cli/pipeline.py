@@ -53,12 +53,12 @@ def pipeline(
     subscription_count: Annotated[
         int, typer.Option("--subscriptions", min=1, max=10**7, help="How many subscriptions to match them against.")
     ] = 10_000,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to, made if need be.")] = Path(
-        "artifacts/run"
-    ),
-    seed: Annotated[int, typer.Option(min=0, help="What decides the traffic.")] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write to; it is created if necessary.")
+    ] = Path("artifacts/run"),
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the traffic.")] = 1,
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="The Spark to run on; this machine if you do not say.")
+        str | None, typer.Option(metavar="URL", help="The Spark master to run on; the default is this machine.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

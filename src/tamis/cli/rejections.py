@@ -26,12 +26,13 @@ SHOWN = 3
 """So many are shown; more would push what came out of sight."""
 
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Exit with 1, and write nothing, if a row is no subscription.")
+    bool, typer.Option("--strict", help="Exit with 1, and write nothing, if a row is not a valid subscription.")
 ]
 RejectedOption = Annotated[
     str | None,
     typer.Option(
-        metavar="PATH", help="Where the rows go that are no subscriptions, with the reasons; told if you do not say."
+        metavar="PATH",
+        help="The file for invalid rows and their errors; the default path is printed.",
     ),
 ]
 

@@ -88,7 +88,9 @@ def stream(
     out: Annotated[
         str, typer.Option(metavar="DIR|URL", help="Where the matches go: a folder, nats://... or https://...")
     ],
-    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="What lets the stream go on.")],
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="The checkpoint folder, from which the stream resumes.")
+    ],
     kind: Annotated[
         str,
         typer.Option(
@@ -107,19 +109,22 @@ def stream(
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
     rejected: RejectedOption = None,
     strict: StrictOption = False,
-    once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is matched.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything that has arrived is matched.")] = False,
     every_s: Annotated[float, typer.Option("--every", min=0, help="Seconds between micro-batches.")] = 1.0,
     files: Annotated[int, typer.Option(min=1, help="The most files in a micro-batch.")] = 100,
     metrics: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where figures for Prometheus go, after every micro-batch.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The file for Prometheus metrics, written after every micro-batch."),
     ] = None,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve these figures on http://127.0.0.1:PORT/metrics; 0 takes any port."),
+        typer.Option(
+            min=0, max=65535, help="Serve the same metrics on http://127.0.0.1:PORT/metrics; 0 chooses a free port."
+        ),
     ] = None,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master to run on.")] = None,
     jars: JarsOption = None,
-    log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
+    log: Annotated[Path, typer.Option(metavar="FILE", help="The file for Spark's own log.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
     """Match the events that arrive in a folder or from a broker, on Spark, and go on after any crash."""
