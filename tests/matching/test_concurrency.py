@@ -18,7 +18,7 @@ from tests.matching.histories import CONDITIONS, EVENTS, HOLDS, History, Writer
 @pytest.fixture(params=[20, 4096], ids=["at once", "by and by"])
 def busy(request, monkeypatch):
     """Segments are made early, of what comes together or of what was left open, and merged in the background."""
-    monkeypatch.setattr(algorithm, "_MANY", request.param)
+    monkeypatch.setattr(algorithm, "_COMPILED_AT_ONCE", request.param)
     monkeypatch.setattr(algorithm, "_MOST_OPEN", 4)
     monkeypatch.setattr(algorithm, "_MOST_ASKED", 4)
 

@@ -308,7 +308,7 @@ class World:
                 if log.is_full:
                     machine.carry(node.not_written(block, StorageFullError("no room"), self.now))
                 else:
-                    machine.carry(node.appended(self.append(block)))
+                    machine.carry(node.appended([self.append(block)]))
                 if machine.node is not node:
                     return
             return

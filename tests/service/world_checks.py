@@ -14,7 +14,6 @@ import tamis
 from tamis.service.messages import Delivery, Lost
 from tamis.service.positions import Position
 
-
 if TYPE_CHECKING:
     from collections.abc import Collection
 

@@ -22,7 +22,7 @@ SchemaOption = Annotated[
     typer.Option(
         "--schema",
         metavar="COLUMNS",
-        help="The columns of the events: 'price double, title string'. Seen from the first of them if you do not say.",
+        help="The columns of the events: 'price double, title string'. The default is inferred from the first events.",
     ),
 ]
 EventsOption = Annotated[
@@ -35,7 +35,7 @@ OutOption = Annotated[
 ]
 JarsOption = Annotated[
     str | None,
-    typer.Option("--jars", metavar="PATHS", help="Jars for Spark, such as its connector to Kafka, with commas."),
+    typer.Option("--jars", metavar="PATHS", help="Comma-separated jars for Spark, such as its Kafka connector."),
 ]
 
 

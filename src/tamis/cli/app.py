@@ -53,13 +53,13 @@ class Command(_PlainFlags, TyperCommand):
     """One of the commands."""
 
 
-class Group(_PlainFlags, TyperGroup):
+class CommandGroup(_PlainFlags, TyperGroup):
     """The program."""
 
 
 app = typer.Typer(
     name="tamis",
-    cls=Group,
+    cls=CommandGroup,
     rich_markup_mode="rich",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # an event may hold what should not stand in a log

@@ -19,12 +19,12 @@ from tamis.sources.places import source_at
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tamis.sources.arriving import BadLines, Batch
+    from tamis.sources.arriving import ArrivedBatch, BadLines
 
 
 def arriving(
     events: str, options: dict[str, str], bad: BadLines, event_id: str | None, durable: str | None, ack_wait_s: float
-) -> Iterator[Batch]:
+) -> Iterator[ArrivedBatch]:
     """Yield events as they come."""
     for batch in _batches(events, options, bad, durable, ack_wait_s):
         names = batch.names
@@ -36,11 +36,11 @@ def arriving(
 
 def _batches(
     events: str, options: dict[str, str], bad: BadLines, durable: str | None, ack_wait_s: float
-) -> Iterator[Batch]:
+) -> Iterator[ArrivedBatch]:
     if events == "-":
         return pipe_batches(sys.stdin.buffer, bad)
     source = source_at(events)
-    source_batches: Iterator[Batch]
+    source_batches: Iterator[ArrivedBatch]
     if durable is not None:
         assert source.durable is not None, "that was looked at first"
         source_batches = source.durable(events, options, bad, durable, ack_wait_s)

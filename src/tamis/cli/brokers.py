@@ -24,12 +24,16 @@ DEFAULT_URL = "http://127.0.0.1:7410"
 TOKEN = "TAMIS_TOKEN"
 
 TokenFileOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A file with the token; else TAMIS_TOKEN.", show_default=False)
+    Path | None,
+    typer.Option(metavar="FILE", help="The file that holds the token; the default is TAMIS_TOKEN.", show_default=False),
 ]
-CaOption = Annotated[Path | None, typer.Option("--ca", metavar="FILE", help="Whom to trust (PEM).", show_default=False)]
+CaOption = Annotated[
+    Path | None,
+    typer.Option("--ca", metavar="FILE", help="The certificate authorities to trust (PEM).", show_default=False),
+]
 CertificateOption = Annotated[
     Path | None,
-    typer.Option("--certificate", metavar="FILE", help="Our certificate and key (PEM).", show_default=False),
+    typer.Option("--certificate", metavar="FILE", help="The client certificate and its key (PEM).", show_default=False),
 ]
 NOTE = (
     "The broker is also named by [cyan]TAMIS_URL[/cyan], and a token by [cyan]TAMIS_TOKEN[/cyan] or "

@@ -33,7 +33,8 @@ class Engine(StrEnum):
 
 
 EngineOption = Annotated[
-    Engine, typer.Option(help="This process, or Spark; auto takes Spark for what is large or names a master.")
+    Engine,
+    typer.Option(help="Run in this process or on Spark; auto chooses Spark for large tables or if a master is given."),
 ]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tamis.matching import Matcher
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
 
 _PORTION = 16_384
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -39,7 +39,7 @@ class Rules:
             raise ColumnError(f"conditions are strings, and {where!r} is {table.schema.field(where).type}")
         rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
         self.matcher: Matcher
-        self.rejected: list[Rejection]
+        self.rejected: list[Rejected]
         self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
 
 

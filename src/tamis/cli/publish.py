@@ -38,7 +38,9 @@ NOTES = (
 def publish(
     events: Annotated[
         list[str] | None,
-        typer.Argument(metavar="EVENT", help="Events as JSON; - reads one a line.", show_default=False),
+        typer.Argument(
+            metavar="EVENT", help="Events as JSON; - reads one per line from standard input.", show_default=False
+        ),
     ] = None,
     to: Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")] = DEFAULT_URL,
     type_: Annotated[

@@ -21,7 +21,9 @@ NOTES = (
 
 def repair(
     data: Annotated[Path, typer.Option(metavar="FOLDER", help="The broker's folder.")] = Path("tamis-data"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is damaged, and change nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what is damaged without changing anything.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Leave damaged events out of the log of a broker that is not running."""

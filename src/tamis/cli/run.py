@@ -32,7 +32,7 @@ from tamis.sources.schemes import Source, scheme_at, table
 
 if TYPE_CHECKING:
     from tamis.cli.local import Rules
-    from tamis.sources.arriving import Batch
+    from tamis.sources.arriving import ArrivedBatch
 
 EXAMPLES = (
     Example("printf 'subscription_id,condition\\ncheap,price < 20\\n' > rules.csv", "A table of subscriptions."),
@@ -61,21 +61,26 @@ def run(
     events_option: EventsOption = None,
     out_option: OutOption = None,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="ATTRIBUTE", help="What to keep of the events; may be repeated.")
+        list[str] | None, typer.Option(metavar="ATTRIBUTE", help="An attribute of the events to keep; may be repeated.")
     ] = None,
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
     event_id: Annotated[
-        str | None, typer.Option(metavar="ATTRIBUTE", help="What names an event; if nobody says, its place does.")
+        str | None,
+        typer.Option(metavar="ATTRIBUTE", help="The attribute that identifies an event; the default is its position."),
     ] = None,
     match_id: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Add the name of each match, the same in every run.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Add a column with an identifier of each match that is the same in every run."
+        ),
     ] = None,
     durable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Go on where a run of this name was (events of NATS).")
+        str | None,
+        typer.Option(metavar="NAME", help="Resume where the last run of this name stopped (NATS events only)."),
     ] = None,
     ack_wait: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="When NATS gives up on a run that does not answer.")
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long NATS waits for an acknowledgement.")
     ] = 30.0,
     rejected: RejectedOption = None,
     strict: StrictOption = False,
@@ -159,7 +164,7 @@ def _look_first(
 
 
 def _matched(
-    batches: Iterator["Batch"],
+    batches: Iterator["ArrivedBatch"],
     rules: "Rules",
     keep: list[str] | None,
     match_id: str | None,

@@ -50,10 +50,13 @@ NOTES = (
 def serve(
     data: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Where the log lies; :memory: forgets.", show_default="tamis-data"),
+        typer.Option(
+            metavar="FOLDER", help="The folder of the log; :memory: keeps nothing on disk.", show_default="tamis-data"
+        ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(metavar="N", min=0, max=65_535, help="The port; 0 is any.", show_default="7410")
+        int | None,
+        typer.Option(metavar="N", min=0, max=65_535, help="The port; 0 chooses a free one.", show_default="7410"),
     ] = None,
     host: Annotated[
         str | None, typer.Option(metavar="NAME", help="The address to listen on.", show_default="127.0.0.1")
@@ -61,9 +64,11 @@ def serve(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file of settings (TOML).", show_default=False)
     ] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Let others reach it without TLS and roles.")] = False,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Accept connections from other hosts without TLS and roles.")
+    ] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Publish a feed of auctions to it.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only look at the settings.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a broker: events in, those that subscribers want out, at least once."""

@@ -43,7 +43,7 @@ from tamis.sources.schemes import scheme_at
 
 if TYPE_CHECKING:
     from tamis.language import Schema
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
     from tamis.spark import SubscriptionLog
 
 EXAMPLES = (
@@ -88,7 +88,9 @@ def stream(
     out: Annotated[
         str, typer.Option(metavar="DIR|URL", help="Where the matches go: a folder, nats://... or https://...")
     ],
-    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="What lets the stream go on.")],
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="The checkpoint folder, from which the stream resumes.")
+    ],
     kind: Annotated[
         str,
         typer.Option(
@@ -107,19 +109,22 @@ def stream(
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
     rejected: RejectedOption = None,
     strict: StrictOption = False,
-    once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is matched.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything that has arrived is matched.")] = False,
     every_s: Annotated[float, typer.Option("--every", min=0, help="Seconds between micro-batches.")] = 1.0,
     files: Annotated[int, typer.Option(min=1, help="The most files in a micro-batch.")] = 100,
     metrics: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where figures for Prometheus go, after every micro-batch.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The file for Prometheus metrics, written after every micro-batch."),
     ] = None,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve these figures on http://127.0.0.1:PORT/metrics; 0 takes any port."),
+        typer.Option(
+            min=0, max=65535, help="Serve the same metrics on http://127.0.0.1:PORT/metrics; 0 chooses a free port."
+        ),
     ] = None,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master to run on.")] = None,
     jars: JarsOption = None,
-    log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
+    log: Annotated[Path, typer.Option(metavar="FILE", help="The file for Spark's own log.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
     """Match the events that arrive in a folder or from a broker, on Spark, and go on after any crash."""
@@ -195,7 +200,7 @@ def _run(
     metrics_port: int | None,
     kept: str | None,
     as_json: bool,
-) -> tuple[dict[str, float] | None, list["Rejection"]]:
+) -> tuple[dict[str, float] | None, list["Rejected"]]:
     """Run the stream; return its figures, and the rejected rows. No file to keep these: then they forbid it."""
     from tamis import spark as on_spark
     from tamis.language import Schema
@@ -246,7 +251,7 @@ def _arriving(
 
 def _asked(
     session: Any, path: str, checkpoint: str, id: str, where: str, schema: "Schema", strict: bool
-) -> tuple["SubscriptionLog | None", list["Rejection"]]:
+) -> tuple["SubscriptionLog | None", list["Rejected"]]:
     """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says.
 
     And the rows of the table that are no subscriptions; if these forbid the whole there is no log.

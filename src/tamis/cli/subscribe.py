@@ -38,16 +38,19 @@ NOTES = (
 
 
 def subscribe(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is wanted.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The condition that events have to meet.")],
     name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Be this subscriber, and durable.", show_default=False)
+        str | None,
+        typer.Option("--as", metavar="NAME", help="The name of a durable subscriber to act as.", show_default=False),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="PLACE", help="What is past, too: -1h, first, a position.", show_default=False),
+        typer.Option(
+            "--from", metavar="PLACE", help="Start in the past: -1h, first, or a position.", show_default=False
+        ),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="End after so many events.", show_default=False)
+        int | None, typer.Option(metavar="N", min=1, help="Stop after this many events.", show_default=False)
     ] = None,
     at: Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")] = DEFAULT_URL,
     token_file: TokenFileOption = None,

@@ -44,13 +44,15 @@ class Action(StrEnum):
 def token(
     action: Annotated[Action, typer.Argument(help="What to do.")],
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Whose token; or which, to remove it.", show_default=False)
+        str | None,
+        typer.Argument(metavar="NAME", help="The owner of the token; with remove, the token.", show_default=False),
     ] = None,
     role: Annotated[
         list[str] | None, typer.Option(metavar="ROLE", help="A role; may be repeated.", show_default=False)
     ] = None,
     days: Annotated[
-        float | None, typer.Option(metavar="N", min=0.001, help="It ends after so long.", show_default=False)
+        float | None,
+        typer.Option(metavar="N", min=0.001, help="The lifetime of the token, in days.", show_default=False),
     ] = None,
     data: Annotated[Path, typer.Option(metavar="FOLDER", help="The broker's folder.")] = Path("tamis-data"),
     as_json: AsJson = False,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tamis.matching.base import Handles
 
-_FEW = 1024
+_FREE_PLACES_KEPT = 1024
 """So many places that nobody has any more are no reason for a new register."""
 _HANDLE_BITS = 32
 """A handle needs no more: each has an id and a text, and so many texts fit into no memory."""
@@ -185,7 +185,7 @@ class Register:
         have died would cost all places at every removal.
         """
         free = len(self.ids) - len(self.handles) - self._held_count
-        return free > max(_FEW, len(self.handles), self._held_count)
+        return free > max(_FREE_PLACES_KEPT, len(self.handles), self._held_count)
 
     def living(self) -> Handles:
         """Return the handles of those who are registered, in order."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.language.expressions import Attribute, Call, Compare, IsNull, Like, RLike
-from tamis.matching.axes import BOOLEAN, DOUBLE, NUMBER, STRING, TIME, TRUTH, Axis
+from tamis.language.expressions import Attribute, Compare, IsNull, Like, RLike, Test
+from tamis.matching.axes import BOOLEAN, DOUBLE, NUMBER, STRING, TIME, TRUTH, Axis, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,8 +74,7 @@ class Asked(NamedTuple):
 
 def asked_by(axes: Iterable[Axis]) -> tuple[Asked, ...]:
     """Return what predicates on some axes ask for, each thing once."""
-    found = (Asked(path, expected) for axis in axes for paths, expected in [_asked(axis)] for path in paths)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(asked for axis in axes for asked in _asked(axis)))
 
 
 def unmet(asked: Iterable[Asked], kinds: Mapping[Path, set[str]]) -> list[Unmet]:
@@ -84,14 +83,14 @@ def unmet(asked: Iterable[Asked], kinds: Mapping[Path, set[str]]) -> list[Unmet]
     >>> [str(each) for each in unmet([Asked(("price",), NUMBER), Asked(("bids",), NUMBER)], {("bids",): {NUMBER}})]
     ['no event had the attribute price']
     """
-    found: dict[Unmet, None] = {}
+    missing: dict[Unmet, None] = {}
     for path, expected in asked:
         met = kinds.get(path)
         if not met:
-            found[Unmet(".".join(path))] = None
+            missing[Unmet(".".join(path))] = None
         elif expected is not None and expected not in met:
-            found[Unmet(".".join(path), expected, tuple(sorted(met)))] = None
-    return sorted(found, key=lambda each: (each.attribute, each.expected or ""))
+            missing[Unmet(".".join(path), expected, tuple(sorted(met)))] = None
+    return sorted(missing, key=lambda each: (each.attribute, each.expected or ""))
 
 
 class Sightings:
@@ -179,22 +178,29 @@ def _shape(event: Mapping[str, Any]) -> tuple[Any, ...]:
     return (*event, *kinds, *(_shape(value) for value in event.values() if isinstance(value, Mapping)))
 
 
-def _asked(axis: Axis) -> tuple[tuple[Path, ...], str | None]:
+def _asked(axis: Axis) -> list[Asked]:
     """Return the attributes that an axis asks about, and the kind that their values must have, as far as one is known.
 
     What is asked whether it is missing at all is satisfied either way.
     """
     term, kind = axis.key.term, axis.key.kind
     if kind != TRUTH:
-        return axis.paths, (NUMBER if kind == DOUBLE else kind) if isinstance(term, Attribute) else None
+        expected = (NUMBER if kind == DOUBLE else kind) if isinstance(term, Attribute) else None
+        return [Asked(path, expected) for path in axis.paths]
     match term:
         case IsNull() | Compare("<=>"):
-            return (), None
+            return []
         case Like(Attribute()) | RLike(Attribute()):
-            return axis.paths, STRING
-        case Call(name, (Attribute(path), *_)) if name in ("array_contains", "arrays_overlap"):
-            return (path,), ARRAY
-    return axis.paths, None
+            return [Asked(path, STRING) for path in axis.paths]
+        case Test("array_contains", (Attribute(path), element)):
+            return [Asked(path, ARRAY), *(Asked(other, None) for other in paths_of(element))]
+        case Test("arrays_overlap", arrays):
+            return [
+                Asked(path, ARRAY if isinstance(array, Attribute) else None)
+                for array in arrays
+                for path in paths_of(array)
+            ]
+    return [Asked(path, None) for path in axis.paths]
 
 
 def _kind_of(value: Any) -> str:

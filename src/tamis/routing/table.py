@@ -293,24 +293,31 @@ class RoutingTable:
         return number
 
     def _let_go(self, peer: str, key: Key, number: int) -> None:
+        """Let a filter not be matched for an entry any more."""
+        if self._release(peer, key, number):
+            self._matcher.remove(number)
+            self._free_numbers.append(number)
+
+    def _release(self, peer: str, key: Key, number: int) -> bool:
+        """Take an entry from those that a filter is matched for; return whether the matcher is to remove it."""
         destination = self._destination(peer)
         if destination is None:
             if self._holders.remove(number, self._handles.entry(peer, key)):
-                return
+                return False
         elif number in self._counts:
             self._counts[number] -= 1
             if self._counts[number] == 1:
                 del self._counts[number]
-            return
+            return False
         numbers = self._numbers[destination]
         del numbers[self._matched.pop(number)]
         if not numbers:
             del self._numbers[destination]
-        if number in self._waiting:
+        is_waiting = number in self._waiting  # then the matcher does not know of it yet
+        if is_waiting:
             del self._waiting[number]
-        else:
-            self._matcher.remove(number)
-        self._free_numbers.append(number)
+            self._free_numbers.append(number)
+        return not is_waiting
 
     def _new_number(self) -> int:
         if self._free_numbers:
@@ -385,12 +392,17 @@ class RoutingTable:
         return after
 
     def _match_as(self, changed: list[tuple[int, Expression]]) -> int:
+        """Match other versions of some entries; the old ones are removed together, which marks them in one go."""
+        removed = []
         for entry, version in changed:
             peer, key = self._peers[entry], self._keys[entry]
             if peer not in self._muted:
                 number = self._hold(peer, key, version)
-                self._let_go(peer, key, self._versions[entry])
+                if self._release(peer, key, self._versions[entry]):
+                    removed.append(self._versions[entry])
                 self._versions[entry] = number
+        self._matcher.remove_many(removed)
+        self._free_numbers += removed  # not before: a number that is given out is new to the matcher
         return len(changed)
 
     def _take_counts(self) -> None:

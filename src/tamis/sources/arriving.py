@@ -27,7 +27,7 @@ Arrived = tuple[str, Event]
 """An event with its name."""
 
 
-class Batch(NamedTuple):
+class ArrivedBatch(NamedTuple):
     """Events with their names, and what is to be done when all that came of them has arrived."""
 
     names: list[str]
@@ -58,18 +58,18 @@ class BadLines:
         return event
 
 
-def batches(parts: Iterable[Iterator[Arrived]], most: int = BATCH_EVENTS) -> Iterator[Batch]:
+def batches(parts: Iterable[Iterator[Arrived]], most: int = BATCH_EVENTS) -> Iterator[ArrivedBatch]:
     """Cut what comes at once into batches."""
     for part in parts:
         while batch := list(islice(part, most)):
-            yield Batch([name for name, _ in batch], [event for _, event in batch], _nothing)
+            yield ArrivedBatch([name for name, _ in batch], [event for _, event in batch], _nothing)
 
 
 def _nothing() -> None:
     """Nobody waits for an answer."""
 
 
-def pipe_batches(stream: Any, bad: BadLines) -> Iterator[Batch]:
+def pipe_batches(stream: Any, bad: BadLines) -> Iterator[ArrivedBatch]:
     """Yield the lines of a pipe as they come, as many as are there: whoever writes slowly is answered at once."""
     return batches(_lines(stream, bad))
 
@@ -89,7 +89,7 @@ def _parsed(lines: Iterable[bytes], bad: BadLines) -> Iterator[Event]:
     return (event for event in map(bad.event, lines) if event is not None)
 
 
-def file_batches(path: str, options: Mapping[str, str], bad: BadLines) -> Iterator[Batch]:
+def file_batches(path: str, options: Mapping[str, str], bad: BadLines) -> Iterator[ArrivedBatch]:
     """Yield the rows of files."""
     place = [str(file.resolve()) for file in files_of(path)]
     first = 0
@@ -97,5 +97,5 @@ def file_batches(path: str, options: Mapping[str, str], bad: BadLines) -> Iterat
         rows = [{name: value for name, value in row.items() if value is not None} for row in batch.to_pylist()]
         # The content is part of the name: a file may be another one tomorrow.
         names = [name_of(place, first + number, json.dumps(row, default=str)) for number, row in enumerate(rows)]
-        yield Batch(names, rows, _nothing)
+        yield ArrivedBatch(names, rows, _nothing)
         first += len(rows)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.sources.arriving import BATCH_EVENTS, Arrived, BadLines, Batch, batches
+from tamis.sources.arriving import BATCH_EVENTS, Arrived, ArrivedBatch, BadLines, batches
 from tamis.sources.columns import columns_of
 from tamis.sources.durable_reading import DurableReading
 from tamis.sources.fitting import json_as
@@ -42,7 +42,7 @@ def nats_table(url: str, options: Mapping[str, str], schema: str | None, keep: S
     return table
 
 
-def nats_batches(url: str, options: Mapping[str, str], bad: BadLines) -> Iterator[Batch]:
+def nats_batches(url: str, options: Mapping[str, str], bad: BadLines) -> Iterator[ArrivedBatch]:
     """Yield what a stream holds now, in order."""
 
     def arrived() -> Iterator[Arrived]:
@@ -57,7 +57,7 @@ def nats_batches(url: str, options: Mapping[str, str], bad: BadLines) -> Iterato
 
 def durable_batches(
     url: str, options: Mapping[str, str], bad: BadLines, name: str, ack_wait_s: float
-) -> Iterator[Batch]:
+) -> Iterator[ArrivedBatch]:
     """Yield what a consumer of this name has not acknowledged yet; a batch that is done is acknowledged."""
     reading = nats_reading(url, options)
     with JetStream(reading.address, reading.timeout_s) as connection:
@@ -66,7 +66,7 @@ def durable_batches(
         for messages in durable.batches(BATCH_EVENTS):
             parsed = [(name_of(stream, message.sequence), bad.event(message.body)) for message in messages]
             good = [(event_name, event) for event_name, event in parsed if event is not None]
-            yield Batch(
+            yield ArrivedBatch(
                 [event_name for event_name, _ in good],
                 [event for _, event in good],
                 lambda messages=messages: durable.acknowledge(messages),  # type: ignore[misc]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis
     from tamis.matching.block.draft import Draft
-    from tamis.matching.block.open_part import Entry, OpenView
+    from tamis.matching.block.open_part import OpenSubscription, OpenView
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
@@ -55,7 +55,7 @@ _MOST_WAITING = 4096
 """Whoever adds faster than the background compiles does so himself, once so many are open."""
 _MOST_FLUSHED = 4096
 """What is open is merged with the segments before it up to so many subscriptions; more would take too long."""
-_MANY = 4096
+_COMPILED_AT_ONCE = 4096
 """So many subscriptions that come together are compiled as they come."""
 _IN_USE = 8
 """Up to so many changes after a match another match is expected after each, and what it needs is done at once."""
@@ -112,8 +112,10 @@ class Block(Algorithm):
         While somebody matches, more than a few are compiled too: here nobody waits for it.
         """
         waiting = iter(expressions)
-        first = list(islice(waiting, _MANY))
-        if len(first) < _MANY and (len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always):
+        first = list(islice(waiting, _COMPILED_AT_ONCE))
+        if len(first) < _COMPILED_AT_ONCE and (
+            len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always
+        ):
             for expression in first:
                 check(expression)  # what cannot be laid out is refused now, and not when somebody matches
             return first
@@ -305,7 +307,7 @@ class Block(Algorithm):
         )
         self._flushing.start()
 
-    def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[Entry]) -> None:
+    def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[OpenSubscription]) -> None:
         try:
             with in_background():
                 merged = self._merged(parts, entries)
@@ -403,7 +405,7 @@ class Block(Algorithm):
             self._flushing is not None and id(part.segment) in self._being_flushed
         )
 
-    def _merged(self, parts: list[Part], opened: Sequence[Entry] = ()) -> Part:
+    def _merged(self, parts: list[Part], opened: Sequence[OpenSubscription] = ()) -> Part:
         """Return one part of several and of what was open behind them, ready for the first event."""
         drafts = [part.segment.draft for part in parts]
         flags = [part.alive for part in parts]
@@ -413,7 +415,7 @@ class Block(Algorithm):
         segment = compiled(joined(drafts, flags), self._sample, self.schema)
         segment.encoder(self.schema)
         breathe()
-        if len(segment.twins):
+        if segment.has_twins:
             segment.first_twins()
         return Part.of(segment)
 
@@ -482,10 +484,9 @@ class Block(Algorithm):
 
     def _plan_in(self, number: int, part: Part, place: int) -> HandlePlan:
         segment, first, twin_count = part.segment, place, 1
-        if len(segment.twins):
+        if segment.has_twins:
             first = int(segment.first_twins()[place])
-            twins = segment.twins[segment.twin_starts[first] : segment.twin_starts[first + 1]]
-            twin_count = int(np.count_nonzero(part.alive[twins]))
+            twin_count = int(np.count_nonzero(part.alive[segment.twins.members(first)]))
         clauses = clause_plans(segment, first, self._sample, self.schema)
         # The first of the twins may be gone: its clauses are still asked for the others.
         twin_of = int(segment.draft.handles[first]) if first != place and part.alive[first] else None
@@ -501,12 +502,12 @@ class Block(Algorithm):
                 "segments": [part.living for part in self._parts],
                 "open": len(self._open),
                 "axes": len({axis.key for part in self._parts for axis in part.segment.draft.axes}),
-                "clauses": sum(len(part.segment.draft.clause_owners) for part in self._parts),
+                "clauses": sum(part.segment.draft.clause_count for part in self._parts),
                 "broad_clauses": sum(len(part.segment.maps.broad.rows) for part in self._parts),
                 "twins": sum(
-                    len(part.segment) - int(np.count_nonzero(np.diff(part.segment.twin_starts)))
+                    len(part.segment) - int(np.count_nonzero(part.segment.twins.counts))
                     for part in self._parts
-                    if len(part.segment.twins)
+                    if part.segment.has_twins
                 ),
                 "keys": sum(len(part.segment.key_axes) for part in self._parts),
                 "is_informed": all(part.segment.is_informed for part in self._parts),
@@ -666,7 +667,7 @@ class BlockSnapshot(Snapshot):
             if shortcut is not None and reached is not None:
                 arrays = shortcut.arrays(living[0], reached, (events.count + 63) // 64)
             for numbers, owners in segment.match_codes(segment.codes(events, self._schema), *living, arrays):
-                if shortcut is not None and len(segment.twins):
+                if shortcut is not None and segment.has_twins:
                     has_none = shortcut.destinations[owners] == 0  # a twin may have one
                     numbers, owners = numbers[has_none], owners[has_none]
                 kernels.count_events(numbers, found.counts)
@@ -674,7 +675,7 @@ class BlockSnapshot(Snapshot):
         return found
 
 
-def _drafted(entries: Iterable[Entry]) -> Draft:
+def _drafted(entries: Iterable[OpenSubscription]) -> Draft:
     """Return a draft of open subscriptions."""
     drafting = Drafting()
     waiting = iter(entries)

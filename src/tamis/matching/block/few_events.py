@@ -29,7 +29,7 @@ def are_few(parts: Sequence[Part], events: Events) -> bool:
     if events.count <= 1:
         return True
     drafts = [part.segment.draft for part in parts]
-    clause_count = min(_MOST_CLAUSES, sum(len(draft.clause_owners) for draft in drafts))
+    clause_count = min(_MOST_CLAUSES, sum(draft.clause_count for draft in drafts))
     if events.table is not None:
         return events.count <= _ROWS + clause_count // _CLAUSES_PER_ROW
     axis_count = min(_MOST_AXES, sum(len(draft.axes) for draft in drafts))

@@ -67,9 +67,9 @@ class Source:
                   there, or as a stream. Files take two more: `kind` and `files`
     look          `(url, options, *, streaming)`: raises if the address or an option means nothing, or nobody answers
     table         `(url, options, schema, keep) -> pyarrow.Table`: what is there, in this process
-    arriving      `(url, options, bad_lines) -> Iterator[Batch]`: event by event, in this process
-    durable       `(url, options, bad_lines, name, ack_wait_s) -> Iterator[Batch]`: the same, by a source that remembers
-                  what was done
+    arriving      `(url, options, bad_lines) -> Iterator[ArrivedBatch]`: event by event, in this process
+    durable       `(url, options, bad_lines, name, ack_wait_s) -> Iterator[ArrivedBatch]`: the same, by a source that
+                  remembers what was done
     settings      `() -> dict`: how a session of Spark gets what it needs to read it
     options       what may be said to it; None: whatever Spark's own reader takes
     of_tables     those of the options that mean nothing to a stream
