@@ -75,9 +75,9 @@ class Service:
     async def start(self) -> None:
         """Start everything; the broker is ready when this returns."""
         settings = self.settings
-        with contextlib.ExitStack() as undo:
+        async with contextlib.AsyncExitStack() as undo:
             self.log = await asyncio.to_thread(_opened_log, settings)
-            undo.callback(self.log.close)
+            undo.push_async_callback(asyncio.to_thread, self.log.close)  # which may have a loop of its own
             folder = Path(settings.data)
             in_memory = settings.data == IN_MEMORY
             self.state = State(IN_MEMORY if in_memory else folder / "state.db", self.log.epoch, settings.name)
@@ -176,7 +176,7 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.http.stop()
         await self.core.stop()
-        self.log.close()
+        await asyncio.to_thread(self.log.close)
         self.state.close()
         self.tokens.close()
 
