@@ -548,7 +548,8 @@ class World:
                     floor = subscriber.floor(node.gate.logged)
                     if floor < Position.of(node.gate.logged):
                         raise Problem(f"the floor of {subscriber.name} is {floor}, of {node.gate.logged}")
-                    if subscriber.past or subscriber.ending or subscriber.replays:
+                    past = [each for each in subscriber.past.values() if each.until <= node.gate.logged]
+                    if past or subscriber.ending or subscriber.replays:
                         raise Problem(f"{subscriber.name} still has past versions or replays")
                     head = Position.of(node.gate.logged)
                     if any(each <= head for each in subscriber.deliveries._islands) or subscriber.deliveries._open:

@@ -276,12 +276,17 @@ class Deliveries:
         return position in self._revived
 
     def bury(self, position: Position) -> Sent | None:
-        """Give up a delivery: for the order it counts as done. Return it, if it was on its way or is the next."""
-        following = self._queue[0] if self._queue and self._queue[0].position == position else None
-        sent = self.done(position)
-        if sent is None and following is not None:
-            return Sent(following, 0, self._attempts.pop(position, 0), 0.0)
-        return sent
+        """Give up a delivery that is on its way, or is the next: for the order it counts as done. Return it.
+
+        Another one is left alone: without its body it could not become a dead letter, and it comes again.
+        """
+        if position in self._sent or position in self._again:
+            return self.done(position)
+        if not self._queue or self._queue[0].position != position:
+            return None
+        following = Sent(self._queue[0], 0, self._attempts.pop(position, 0), 0.0)
+        self.done(position)
+        return following
 
     def give_back(self, session: int) -> None:
         """Let everything that a session was sent come again at once: it is gone."""
