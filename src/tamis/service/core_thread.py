@@ -207,8 +207,10 @@ class Core:
         """Return dead letters; this reads the disk."""
         return self._state.dead(subscriber)
 
-    def permit(self, permissions: Permissions) -> None:
-        """Take other permissions."""
+    def permit(self, permissions: Permissions, limits: LimitSettings) -> None:
+        """Take other permissions and limits."""
+        self.limits = limits
+        self._node.roster.subscriptions_each = limits.subscriptions
         self._post(self._node.permit, permissions)
 
     def needed(self) -> int:
@@ -268,6 +270,7 @@ class Core:
             begun = time.perf_counter()
             if begun - ticked >= TICK_S:
                 ticked = begun
+                self._node.settle()
                 self._carry(self._node.tick(time.time()), said)
                 self._measure(begun)
             if self._node.has_work and (not self._events or self._catch_up_credit_s > 0):

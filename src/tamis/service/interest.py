@@ -32,17 +32,34 @@ class Interest:
 
     def __init__(self, broker: Broker) -> None:
         self._table = broker.table
+        self._is_followed = np.zeros(64, np.bool_)
+        """Of each client's handle, whether what it wants is asked for as events come."""
 
-    def hits(self, records: Sequence[Mapping[str, Any]], names: Set[str]) -> tuple[Hits, list[int]]:
-        """Return what these subscribers want of a group, and how many subscribers in all want each event."""
+    def follow(self, name: str) -> None:
+        """Ask for what a subscriber wants as events come."""
+        handle = self._table.client_handle(name)
+        assert handle is not None, "a subscriber is attached to the broker"
+        while handle >= len(self._is_followed):
+            self._is_followed = np.concatenate([self._is_followed, np.zeros_like(self._is_followed)])
+        self._is_followed[handle] = True
+
+    def leave(self, name: str) -> None:
+        """Ask no more for what a subscriber wants; before it is detached, because its handle is given out again."""
+        handle = self._table.client_handle(name)
+        if handle is not None and handle < len(self._is_followed):
+            self._is_followed[handle] = False
+
+    def hits(self, records: Sequence[Mapping[str, Any]], names: Set[str] | None = None) -> tuple[Hits, list[int]]:
+        """Return what these subscribers, or those that are followed, want of a group, and how many want each event."""
         table = self._table
         wanted = table.match_many(records)
         matches = wanted.clients
         starts = matches.starts()[:-1]
         counts = np.bincount(matches.events[starts], minlength=len(records))
         counts += np.bincount(wanted.neighbours.events, minlength=len(records))
-        is_asked = self._mask(names, int(matches.clients.max(initial=-1)) + 1)
-        rows = np.flatnonzero(is_asked[matches.clients])
+        is_asked = self._is_followed if names is None else self._mask(names)
+        inside = matches.clients < len(is_asked)
+        rows = np.flatnonzero(inside & is_asked[np.where(inside, matches.clients, 0)])
         hits: Hits = {}
         last: tuple[int, int] | None = None
         keys: list[str] = []
@@ -57,10 +74,10 @@ class Interest:
                 hits.setdefault(table.client_name(client), []).append((event, keys))
         return hits, counts.tolist()
 
-    def _mask(self, names: Set[str], count: int) -> npt.NDArray[np.bool_]:
+    def _mask(self, names: Set[str]) -> npt.NDArray[np.bool_]:
         """Return of each client's handle whether it is asked about."""
         handles = [handle for handle in map(self._table.client_handle, names) if handle is not None]
-        mask = np.zeros(max([count, *(handle + 1 for handle in handles)]), np.bool_)
+        mask = np.zeros(max(handles, default=0) + 1, np.bool_)
         mask[handles] = True
         return mask
 

@@ -150,7 +150,7 @@ class Node:
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
         """Blocks that were handed to a shared log and have no positions yet."""
         self._repetitions: set[int] = set()
-        """Positions of a shared log where an event stands that had been taken before: nobody gets it twice."""
+        """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
         self.counts = {"taken": 0, "known": 0, "refused": 0}
         self.roster.restore(stored, Position.of(self.head), now)
         changes = self.roster.permit(permissions, self.head, now)
@@ -179,7 +179,11 @@ class Node:
     def warm(self) -> None:
         """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled."""
         for size in (1, 64, 512):
-            self._interest.hits([{"id": str(number)} for number in range(size)], set())
+            self._interest.hits([{"id": str(number)} for number in range(size)])
+
+    def settle(self) -> None:
+        """Lay out what was subscribed last, so that single events need not look for it; cheap if nothing was."""
+        self._interest.compile()
 
     @property
     def needed(self) -> int:
@@ -234,6 +238,7 @@ class Node:
                 return self._attach(request, session, now)
             case Take(_, name):
                 subscriber = self.roster.named(name, session.principal)
+                self.roster.check_sight(subscriber, session.principal)
                 self.dispatcher.poll(subscriber, request, session, now)
                 subscriber.seen_us = int(now * 1e6)
                 return self._sent(subscriber, now)
@@ -289,6 +294,7 @@ class Node:
         principal, roster = session.principal, self.roster
         known = roster.subscribers.get(request.subscriber)
         effective = roster.checked(known, request.subscriptions, principal)
+        versions = {} if known is None else {key: each.number for key, each in known.subscriptions.items()}
         is_replay = 0 < request.replay_from <= self.head and bool(request.subscriptions)
         if is_replay and known is not None and roster.is_replaying(known, request, effective, self.head):
             is_replay = False  # somebody who had no answer asks once more
@@ -316,17 +322,19 @@ class Node:
         answer = Subscribed(
             request.request,
             since,
-            any(subscriber.subscriptions[key].since == since for key in request.subscriptions),
+            any(key not in versions or versions[key] != subscriber.subscriptions[key].number for key in effective),
             {key: str(expression) for key, expression in effective.items()},
         )
-        return self._keep_all(changes, session, answer) + self._sent(subscriber, now)
+        outputs = self._keep_all(changes, session, answer) + self._part(subscriber, now)
+        return outputs + self._sent(subscriber, now)
 
     def _forget(self, subscriber: Subscriber, session: Session | None, answer: Any, now: float) -> list[Output]:
         outputs = self.dispatcher.tell(subscriber, Ended(subscriber.name, "the subscriber was forgotten"))
         outputs += [
             Say(poll.session, Ended(subscriber.name, "the subscriber was forgotten")) for poll in subscriber.polls
         ]
-        for group in (self._live, self._behind, self.dispatcher.dirty):
+        self._unfollow(subscriber.name)
+        for group in (self._behind, self.dispatcher.dirty):
             group.pop(subscriber.name, None)
         subscriber.consumers, subscriber.polls, subscriber.polled = {}, [], None
         return outputs + self._keep_all(self.roster.forget(subscriber, now), session, answer)
@@ -334,22 +342,28 @@ class Node:
     def permit(self, permissions: Permissions, now: float) -> list[Output]:
         """Take other permissions; what subscribers may receive changes with the next event.
 
-        Whoever may not use a subscriber any more no longer consumes it.
+        Whoever may not use a subscriber any more, or not see what it gets, no longer consumes it.
         """
         outputs = self._keep(self.roster.permit(permissions, self.head, now))
         for subscriber in list(self.roster):
-            for consumer in list(subscriber.consumers.values()):
-                principal = consumer.principal
-                if principal is None or permissions.may_use(principal, subscriber.name, subscriber.owner):
-                    continue
-                outputs.append(Say(consumer.session, Ended(subscriber.name, "it may not be used any more")))
-                outputs += self._detach(subscriber, consumer.session, now)
+            outputs += self._part(subscriber, now)
+        return outputs
+
+    def _part(self, subscriber: Subscriber, now: float) -> list[Output]:
+        """Part a subscriber from consumers that may not have what it gets."""
+        outputs: list[Output] = []
+        for consumer in list(subscriber.consumers.values()):
+            if consumer.principal is None or self.roster.may_consume(subscriber, consumer.principal):
+                continue
+            outputs.append(Say(consumer.session, Ended(subscriber.name, "it may not be used any more")))
+            outputs += self._detach(subscriber, consumer.session, now)
         return outputs
 
     # -- Consumers
 
     def _attach(self, request: Attach, session: Session, now: float) -> list[Output]:
         subscriber, changes = self.roster.made(request.subscriber, session.principal, request.is_durable, self.head)
+        self.roster.check_sight(subscriber, session.principal)
         outputs = self.dispatcher.attach(subscriber, request, session, self.head)
         subscriber.seen_us = int(now * 1e6)
         subscriber.is_catching_up |= not subscriber.is_live and not self._is_at_head(subscriber)
@@ -387,12 +401,12 @@ class Node:
         outputs = self.dispatcher.pump(subscriber, now)
         outputs += self._keep(self.dispatcher.take_buried())
         if not subscriber.is_live:
-            self._live.pop(name, None)
+            self._unfollow(name)
         if not subscriber.is_attended:
             if subscriber.is_live or subscriber.deliveries.unacknowledged_count or subscriber.deliveries.queue_count:
                 self._settle(subscriber)
                 self.dispatcher.rewind(subscriber, subscriber.floor(self.gate.logged))
-            self._live.pop(name, None)
+            self._unfollow(name)
             self._behind.pop(name, None)
         elif subscriber.is_live:
             if self._is_full(subscriber):
@@ -403,6 +417,7 @@ class Node:
         elif self._is_at_head(subscriber) and not self._is_full(subscriber):
             subscriber.is_live = True
             self._live[name] = subscriber
+            self._interest.follow(name)
             self._behind.pop(name, None)
         else:
             self._behind[name] = subscriber
@@ -411,11 +426,15 @@ class Node:
             outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.gate.logged))
         return outputs
 
+    def _unfollow(self, name: str) -> None:
+        if self._live.pop(name, None) is not None:
+            self._interest.leave(name)
+
     def _leave_live(self, subscriber: Subscriber) -> None:
         if subscriber.is_live:
             self._settle(subscriber)
             subscriber.is_live = False
-            self._live.pop(subscriber.name, None)
+            self._unfollow(subscriber.name)
             self._behind[subscriber.name] = subscriber
 
     def _is_at_head(self, subscriber: Subscriber) -> bool:
@@ -488,7 +507,7 @@ class Node:
         self, block: Block, records: Sequence[Mapping[str, Any]], now: float, outputs: list[Output]
     ) -> Sequence[int]:
         """Find out who wants the events of a new block; return how many subscribers want each."""
-        hits, wanted = self._interest.hits(records, self._live.keys())
+        hits, wanted = self._interest.hits(records)
         self.head = block.last
         self._recent.add(block)
         self.counts["taken"] += len(records)
@@ -584,17 +603,25 @@ class Node:
         outputs: list[Output] = []
         for block in blocks:
             self._learn_keys(block)
-            records = [self._record(body, flag) for body, flag in zip(block.events, block.flags, strict=True)]
+            records: list[Mapping[str, Any]] = []
+            for position, (body, flag) in enumerate(zip(block.events, block.flags, strict=True), block.first):
+                record = self._record(body, flag)
+                if record is None:
+                    self._repetitions.add(position)
+                records.append(record or {})
             self._found(block, records, now, outputs)
             outputs += self.on_disk(block.last, now)
         return outputs
 
-    def _record(self, body: bytes, flag: int) -> Mapping[str, Any]:
-        """Return what filters see of an event that was stored."""
+    def _record(self, body: bytes, flag: int) -> Mapping[str, Any] | None:
+        """Return what filters see of an event that was stored; None if it is older than the schema, and misfits."""
         record = self._read_record(body, flag)
         if self._schema is None or self._schema.objection(record) is None:
             return record
-        return self._schema.conform(record)
+        try:
+            return self._schema.conform(record)
+        except EventError:
+            return None
 
     def dropped(self, first: int) -> None:
         """The log begins at a position now; those who needed more are told when they come there.

@@ -137,8 +137,8 @@ class Service:
         self.authenticator.reload(settings)
         self.quotas.change(settings.limits)
         self.http.front.renew(settings, permissions)
-        self.core.limits, self.core.catch_up_share = settings.limits, settings.catch_up.share
-        self.core.permit(permissions)
+        self.core.catch_up_share = settings.catch_up.share
+        self.core.permit(permissions, settings.limits)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
             _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))

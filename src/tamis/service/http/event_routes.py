@@ -92,8 +92,12 @@ async def read(request: web.Request) -> web.StreamResponse:
             ]
             await response.write(b"".join(lines))
             left -= len(lines)
-            if not left or front.closing.is_set():
+            if not left:
                 break
+            if front.closing.is_set():  # cut off, so that nobody takes a part for the whole
+                assert request.transport is not None
+                request.transport.abort()
+                return response
         await response.write_eof()
     return response
 
