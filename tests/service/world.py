@@ -371,7 +371,8 @@ class World:
                 if owner.home is not machine:
                     continue
                 for key, known in self.checker.of(owner.name).eras.items():
-                    if known and known[-1].is_closed:
+                    own = [each for each in known if not each.by_role][-1:]
+                    if not own or own[0].is_closed:
                         continue
                     now = [each for each in known if each.filter is not None][-9:]
                     asked = list(dict.fromkeys(each.asked for each in now))
@@ -379,7 +380,9 @@ class World:
                         self.checker.asked(owner.name, key, effective(each, self.receive), machine.node.gate.logged, each)
                         for each in asked
                     ]
-                    if len(new) == 1 and owner.pending is None and known[-2].filter is not None:
+                    for era in new:
+                        era.by_role = True
+                    if len(new) == 1 and owner.pending is None and own[0].filter is not None:
                         eras += new
             machine.carry(machine.node.permit(permissions(self.receive, self.schema), self.now))
             if machine.state.writing and eras:

@@ -33,6 +33,8 @@ class Era:
     """None: there is no subscription."""
     asked: object = None
     """What the owner wrote, without what permissions leave of it."""
+    by_role: bool = False
+    """Whether it came with a change of roles, and not from its owner."""
     is_closed: bool = False
     """Whether its owner was told that there is no subscription any more."""
 

@@ -124,7 +124,8 @@ class Publisher(Client):
         self.in_flight: dict[int, tuple[Incoming, ...]] = {}
         self.first_sent: list[str] = []
         """Keys that were sent for the first time in this connection, in order."""
-        self.highest = 0
+        self.placed: dict[str, int] = {}
+        """Where they are, as far as they were answered."""
 
     def _event(self) -> Incoming:
         self.count += 1
@@ -141,7 +142,7 @@ class Publisher(Client):
 
     def act(self, *, is_resting: bool = False) -> None:
         if self.pipe is None:
-            self.first_sent, self.highest, self.in_flight = [], 0, {}
+            self.first_sent, self.placed, self.in_flight = [], {}, {}
             self.connect()
             return
         if len(self.in_flight) >= 3:
@@ -188,11 +189,10 @@ class Publisher(Client):
             self.world.checker.published(position, event.key, event.body, dict(event.record))
             if self.unanswered.pop(event.key, None) is not None:
                 self.answered.append(event)
-            if event.key in self.first_sent:
-                self.first_sent.remove(event.key)
-                if position <= self.highest and not self.world.is_shared:
-                    raise Problem(f"{event.key!r} is at {position}, behind {self.highest} of the same connection")
-                self.highest = max(position, self.highest)
+            self.placed[event.key] = position
+        places = [self.placed[key] for key in self.first_sent if key in self.placed]
+        if places != sorted(places) and not self.world.is_shared:
+            raise Problem(f"{self.source} has sent {self.first_sent}, which are at {places}")
 
     @property
     def is_idle(self) -> bool:

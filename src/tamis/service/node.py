@@ -213,8 +213,9 @@ class Node:
             return self.take([(session, request)], now)
         try:
             return self._heard(request, session, now)
-        except ServiceError as error:
-            return [Say(session.number, Refused(getattr(request, "request", 0), error))]
+        except ServiceError as error:  # perhaps because of what was changed and is not kept yet
+            refusal = Say(session.number, Refused(getattr(request, "request", 0), error))
+            return self.gate.hold(refusal, kept=self._urgent_count)
 
     def _heard(self, request: Request, session: Session, now: float) -> list[Output]:
         match request:
