@@ -290,9 +290,7 @@ def buries_too_early(patch):
 
 @mutant(0)
 def delivers_once_too_often(patch):
-    patch.setattr(
-        Dispatcher, "_next", lambda self, subscriber, now: subscriber.deliveries.next(self._gate.logged, now)
-    )
+    patch.setattr(Dispatcher, "_next", lambda self, subscriber, now: subscriber.deliveries.next(self._gate.logged, now))
 
 
 @mutant(0)

@@ -189,7 +189,9 @@ class Machine:
             return
         rows = self.state.rows.subscriptions.values()
         for key, wanted in request.subscriptions.items():
-            if not any((row.subscriber, row.key, row.text, row.until) == (owner.name, key, wanted.text, 0) for row in rows):
+            if not any(
+                (row.subscriber, row.key, row.text, row.until) == (owner.name, key, wanted.text, 0) for row in rows
+            ):
                 raise Problem(f"{owner.name} is told of {key!r} before it is kept")
 
 
@@ -226,10 +228,14 @@ class World:
         shared = SharedLog(chance) if self.is_shared else None
         self.machines = [Machine(self, f"n{number}", shared or LogDisk()) for number in range(node_count)]
         self.publishers = [Publisher(self, number) for number in range(chance.choice((1, 2, 3)))]
-        self.owners = [Owner(self, f"s{number}", chance.choice(self.machines)) for number in range(chance.choice((1, 2, 3)))]
+        self.owners = [
+            Owner(self, f"s{number}", chance.choice(self.machines)) for number in range(chance.choice((1, 2, 3)))
+        ]
         self.consumers: list[Consumer] = []
         for owner in self.owners:
-            kinds = chance.choice(((Worker,), (Worker, Worker), (Stream,), (Poller,), (Poller, Poller), (Worker, Poller)))
+            kinds = chance.choice(
+                ((Worker,), (Worker, Worker), (Stream,), (Poller,), (Poller, Poller), (Worker, Poller))
+            )
             self.consumers += [kind(self, owner) for kind in kinds]
             self.checker.of(owner.name).consumer_count = len(kinds)
         self.listeners = [Listener(self, number) for number in range(chance.choice((0, 1)))]
@@ -377,7 +383,9 @@ class World:
                     now = [each for each in known if each.filter is not None][-9:]
                     asked = list(dict.fromkeys(each.asked for each in now))
                     new = [
-                        self.checker.asked(owner.name, key, effective(each, self.receive), machine.node.gate.logged, each)
+                        self.checker.asked(
+                            owner.name, key, effective(each, self.receive), machine.node.gate.logged, each
+                        )
                         for each in asked
                     ]
                     for era in new:
@@ -431,7 +439,12 @@ class World:
         if kind < 0.35:
             if self.is_crashing:
                 machine.crash()
-                if self.has_retention and self.chance.random() < 0.2 and len(machine.log.blocks) > 2 and not self.is_shared:
+                if (
+                    self.has_retention
+                    and self.chance.random() < 0.2
+                    and len(machine.log.blocks) > 2
+                    and not self.is_shared
+                ):
                     machine.log.damage(self.chance.randrange(len(machine.log.blocks) - 1))
                 machine.start()
         elif kind < 0.65:
@@ -519,7 +532,9 @@ class World:
 
     def _restless(self) -> list[str]:
         restless = [
-            f"{client.__class__.__name__} {getattr(client, 'name', '')}" for client in self.clients if not client.is_idle
+            f"{client.__class__.__name__} {getattr(client, 'name', '')}"
+            for client in self.clients
+            if not client.is_idle
         ]
         for machine in self.machines:
             node = machine.node
