@@ -51,7 +51,8 @@ def token(
         list[str] | None, typer.Option(metavar="ROLE", help="A role; may be repeated.", show_default=False)
     ] = None,
     days: Annotated[
-        float | None, typer.Option(metavar="N", min=0.001, help="The lifetime of the token, in days.", show_default=False)
+        float | None,
+        typer.Option(metavar="N", min=0.001, help="The lifetime of the token, in days.", show_default=False),
     ] = None,
     data: Annotated[Path, typer.Option(metavar="FOLDER", help="The broker's folder.")] = Path("tamis-data"),
     as_json: AsJson = False,
