@@ -19,7 +19,7 @@ import logging
 import threading
 import time
 from collections import deque
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.catching_up import WINDOW
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 TICK_S = 0.05
 GAUGES_EVERY_S = 1.0
+NEEDED_WITHIN_S = 10.0
 MOST_CONTROL = 100_000
 """Requests that are no events and wait for the core, before it says that it is busy."""
 _LOGGER = logging.getLogger("tamis.service")
@@ -82,6 +83,8 @@ class Core:
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._listeners: dict[int, Callable[[list[Answer]], None]] = {}
+        self._asked: set[asyncio.Future[Answer]] = set()
+        """What `ask` waits for; when the core fails, nobody else will answer."""
         self._awake = threading.Condition()
         self._control: deque[tuple[Callable[..., Sequence[Output]], tuple[Any, ...]]] = deque()
         """What the node is to do: a function, and its arguments before the time."""
@@ -177,6 +180,7 @@ class Core:
     async def ask(self, principal: Principal, request: Request) -> Answer:
         """Ask once, and wait for the answer; raise the error if the node refuses."""
         answered: asyncio.Future[Answer] = self._loop.create_future()
+        self._asked.add(answered)
 
         def listen(answers: list[Answer]) -> None:
             for answer in answers:
@@ -190,6 +194,7 @@ class Core:
             self.hear(session, request)
             answer = await answered
         finally:
+            self._asked.discard(answered)
             self.close(session)
         if isinstance(answer, Refused):
             raise answer.error
@@ -222,7 +227,10 @@ class Core:
             return []
 
         self._post(answer)
-        return answers.get()
+        try:
+            return answers.get(timeout=NEEDED_WITHIN_S)
+        except Empty:  # the core is very busy, or has failed
+            return 0
 
     def drop(self, before: int) -> None:
         """Drop what is old from the log, in the thread that writes it."""
@@ -476,4 +484,11 @@ class Core:
                 queue.put(None)
             with self._awake:
                 self._awake.notify()
-            self._loop.call_soon_threadsafe(self._on_failure, failure)
+            self._loop.call_soon_threadsafe(self._give_up, failure)
+
+    def _give_up(self, failure: ServiceError) -> None:
+        """Tell everybody who waits for an answer that there will be none."""
+        for answered in self._asked:
+            if not answered.done():
+                answered.set_exception(failure)
+        self._on_failure(failure)

@@ -12,6 +12,7 @@ import contextlib
 import gc
 import logging
 import signal
+import sqlite3
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from tamis.routing import Broker
 from tamis.service.cloud_events import record_of
 from tamis.service.core_thread import Core
-from tamis.service.errors import ServiceError
+from tamis.service.errors import LogError, ServiceError
 from tamis.service.figures import Figures
 from tamis.service.http.server import HttpServer
 from tamis.service.log.memory import MemoryLog
@@ -35,7 +36,7 @@ from tamis.service.tls import TlsDoor, reload_doors
 from tamis.service.tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tamis.service.log.base import EventLog
     from tamis.service.settings import Differences, LimitSettings, Settings
@@ -76,14 +77,15 @@ class Service:
         """Start everything; the broker is ready when this returns."""
         settings = self.settings
         async with contextlib.AsyncExitStack() as undo:
-            self.log = await asyncio.to_thread(_opened_log, settings)
-            undo.push_async_callback(asyncio.to_thread, self.log.close)  # which may have a loop of its own
-            folder = Path(settings.data)
-            in_memory = settings.data == IN_MEMORY
-            self.state = State(IN_MEMORY if in_memory else folder / "state.db", self.log.epoch, settings.name)
-            undo.callback(self.state.close)
-            self.tokens = Tokens(IN_MEMORY if in_memory else folder / "tokens.db")
-            undo.callback(self.tokens.close)
+            with _usable(settings.data):
+                self.log = await asyncio.to_thread(_opened_log, settings)
+                undo.push_async_callback(asyncio.to_thread, self.log.close)  # which may have a loop of its own
+                folder = Path(settings.data)
+                in_memory = settings.data == IN_MEMORY
+                self.state = State(IN_MEMORY if in_memory else folder / "state.db", self.log.epoch, settings.name)
+                undo.callback(self.state.close)
+                self.tokens = Tokens(IN_MEMORY if in_memory else folder / "tokens.db")
+                undo.callback(self.tokens.close)
             if settings.roles:
                 self.first_token = self.tokens.create_first()
             self.permissions = Permissions(settings.roles, settings.event_schema())
@@ -179,6 +181,18 @@ class Service:
         await asyncio.to_thread(self.log.close)
         self.state.close()
         self.tokens.close()
+
+
+@contextlib.contextmanager
+def _usable(folder: str) -> Iterator[None]:
+    """Say which folder it is that cannot be read or written."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LogError(
+            f"the data folder {folder} cannot be used: {reason}", "a folder that can be written to, with room in it"
+        ) from error
 
 
 def _opened_log(settings: Settings) -> EventLog:

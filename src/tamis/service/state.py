@@ -100,6 +100,8 @@ class State:
             self._open(epoch, name)
         except sqlite3.DatabaseError as error:
             self._connection.close()
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise StorageFullError(f"there is no room for {path}", "free space on its disk") from None
             raise LogError(
                 f"{path} cannot be read: {error}", "the state of a broker; restore it from a backup"
             ) from None

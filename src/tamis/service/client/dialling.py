@@ -6,6 +6,7 @@ answer is `UnreachableError`, one that refuses is what it says.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -68,12 +69,13 @@ class Dialler:
     async def web_socket(self) -> aiohttp.ClientWebSocketResponse:
         """Open a WebSocket, or raise why there is none."""
         try:
-            return await self.session().ws_connect(
-                self.endpoint.web_socket,
-                protocols=(wire.SUBPROTOCOL,),
-                heartbeat=_HEARTBEAT_S,
-                max_msg_size=_LARGEST_FRAME,
-            )
+            async with asyncio.timeout(_CONNECT_S):  # for the handshake too: the other end may be silent
+                return await self.session().ws_connect(
+                    self.endpoint.web_socket,
+                    protocols=(wire.SUBPROTOCOL,),
+                    heartbeat=_HEARTBEAT_S,
+                    max_msg_size=_LARGEST_FRAME,
+                )
         except aiohttp.WSServerHandshakeError as error:
             raise _refusal(error.status, error.message, self.url) from None
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
