@@ -48,7 +48,13 @@ class Drive:
         facts = LogFacts(self.log.first, self.log.last, gaps=self.log.gaps)
         stored: Stored = self.state.rows.stored()
         self.node = Node(
-            Broker("a", algorithm="naive"), self.permissions, read_record, stored, facts, now=self.now, limits=self.limits
+            Broker("a", algorithm="naive"),
+            self.permissions,
+            read_record,
+            stored,
+            facts,
+            now=self.now,
+            limits=self.limits,
         )
         self.node.remember(self.log.blocks)
         self.do(self.node.start())
@@ -100,4 +106,9 @@ class Drive:
         self.do(self.node.tick(self.now))
 
     def deliveries(self, session: int) -> list[Any]:
-        return [item for number, answer in self.said if number == session and isinstance(answer, Deliveries) for item in answer.items]
+        return [
+            item
+            for number, answer in self.said
+            if number == session and isinstance(answer, Deliveries)
+            for item in answer.items
+        ]

@@ -67,7 +67,9 @@ def test_acceptance_5_a_subscriber_that_reads_nothing_keeps_memory_flat_and_then
             drive.tick()
             drive.work()
             deliveries = drive.node.roster.subscribers["ann"].deliveries
-            sizes.add((deliveries.queue_count, deliveries.unacknowledged_count, drive.node._recent._size_bytes // 1_000))
+            sizes.add(
+                (deliveries.queue_count, deliveries.unacknowledged_count, drive.node._recent._size_bytes // 1_000)
+            )
     assert len(sizes) == 1
     assert next(iter(sizes))[0] <= 17
     while len(done := events(drive, 2)) < 3_000:

@@ -132,7 +132,9 @@ def test_keys_of_what_was_not_written_are_forgotten_and_the_ceiling_is_kept():
 )
 def test_a_cursor_visits_events_and_replays_in_the_order_of_their_positions(asked, start, step):
     head = 12
-    replays = [Replay({"x": 1}, min(first, since or 1), since, 0) for first, since in sorted(asked, key=lambda each: each[1])]
+    replays = [
+        Replay({"x": 1}, min(first, since or 1), since, 0) for first, since in sorted(asked, key=lambda each: each[1])
+    ]
     replays = [replay for replay in replays if replay.since >= start]
     for replay in replays:
         replay.looked = replay.first - 1

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
 SCHEMA = Schema({"a": "int", "b": "string", "id": "string", "source": "string", "type": "string"})
 
+KINDS = ((Worker,), (Worker, Worker), (Stream,), (Poller,), (Poller, Poller), (Worker, Poller))
+
 
 def permissions(receive: str, schema: Schema | None) -> Permissions:
     return Permissions({"shop": Role(receive=receive, subscribers=("*",))}, schema)
@@ -182,6 +184,10 @@ class Machine:
         if position >= self.log.first and (on_disk is None or body not in (None, on_disk)):
             if not any(gap.first <= position <= gap.last for gap in self.log.gaps):
                 raise Problem(f"{self.name} speaks of {position}, which is not on disk")
+        if body is not None and self.world.is_shared:
+            first = self.world.checker.first_of_key[event_key(body)]
+            if first != position and self.log.body(first) == body:
+                raise Problem(f"{self.name} delivers {position}, which is {first} once more")
 
     def _check_kept(self, owner: Owner, answer: Subscribed) -> None:
         request = owner.pending
@@ -189,7 +195,9 @@ class Machine:
             return
         rows = self.state.rows.subscriptions.values()
         for key, wanted in request.subscriptions.items():
-            if not any((row.subscriber, row.key, row.text, row.until) == (owner.name, key, wanted.text, 0) for row in rows):
+            if not any(
+                (row.subscriber, row.key, row.text, row.until) == (owner.name, key, wanted.text, 0) for row in rows
+            ):
                 raise Problem(f"{owner.name} is told of {key!r} before it is kept")
 
 
@@ -221,21 +229,27 @@ class World:
         self.replay_share = chance.choice((0.2, 0.3, 0.7))
         self.is_quiet = chance.random() < 0.15
         """Whether little is published."""
+        self.break_share = chance.choice((0.005, 0.02, 0.05))
+        self.kinds = KINDS
+        """What consumers a subscriber may have."""
+        for name, value in options.items():
+            assert hasattr(self, name), name
+            setattr(self, name, value)
         self.is_resting = False
         self.sessions = 0
+        self.largest_block = 1
         shared = SharedLog(chance) if self.is_shared else None
         self.machines = [Machine(self, f"n{number}", shared or LogDisk()) for number in range(node_count)]
         self.publishers = [Publisher(self, number) for number in range(chance.choice((1, 2, 3)))]
-        self.owners = [Owner(self, f"s{number}", chance.choice(self.machines)) for number in range(chance.choice((1, 2, 3)))]
+        self.owners = [
+            Owner(self, f"s{number}", chance.choice(self.machines)) for number in range(chance.choice((1, 2, 3)))
+        ]
         self.consumers: list[Consumer] = []
         for owner in self.owners:
-            kinds = chance.choice(((Worker,), (Worker, Worker), (Stream,), (Poller,), (Poller, Poller), (Worker, Poller)))
+            kinds = chance.choice(self.kinds)
             self.consumers += [kind(self, owner) for kind in kinds]
             self.checker.of(owner.name).consumer_count = len(kinds)
         self.listeners = [Listener(self, number) for number in range(chance.choice((0, 1)))]
-        self.largest_block = 1
-        for name, value in options.items():
-            setattr(self, name, value)
         for machine in self.machines:
             machine.start()
 
@@ -377,7 +391,9 @@ class World:
                     now = [each for each in known if each.filter is not None][-9:]
                     asked = list(dict.fromkeys(each.asked for each in now))
                     new = [
-                        self.checker.asked(owner.name, key, effective(each, self.receive), machine.node.gate.logged, each)
+                        self.checker.asked(
+                            owner.name, key, effective(each, self.receive), machine.node.gate.logged, each
+                        )
                         for each in asked
                     ]
                     for era in new:
@@ -416,10 +432,10 @@ class World:
         elif kind < 0.94:
             if machine.node.has_work:
                 machine.carry(machine.node.work(self.now))
-        elif kind < 0.96:
+        elif kind < 0.955:
             self.now = max(1.0, self.now + chance.choice((0.05, 0.3, 0.3, 1.5, 5.0, 60.0, -2.0, 3_600.0)))
             machine.carry(machine.node.tick(self.now))
-        elif kind < 0.98:
+        elif chance.random() < self.break_share / 0.04:
             pipes = [pipe for pipe in machine.pipes.values() if pipe.is_open]
             if pipes:
                 pipe = chance.choice(pipes)
@@ -431,7 +447,12 @@ class World:
         if kind < 0.35:
             if self.is_crashing:
                 machine.crash()
-                if self.has_retention and self.chance.random() < 0.2 and len(machine.log.blocks) > 2 and not self.is_shared:
+                if (
+                    self.has_retention
+                    and self.chance.random() < 0.2
+                    and len(machine.log.blocks) > 2
+                    and not self.is_shared
+                ):
                     machine.log.damage(self.chance.randrange(len(machine.log.blocks) - 1))
                 machine.start()
         elif kind < 0.65:
@@ -519,7 +540,9 @@ class World:
 
     def _restless(self) -> list[str]:
         restless = [
-            f"{client.__class__.__name__} {getattr(client, 'name', '')}" for client in self.clients if not client.is_idle
+            f"{client.__class__.__name__} {getattr(client, 'name', '')}"
+            for client in self.clients
+            if not client.is_idle
         ]
         for machine in self.machines:
             node = machine.node

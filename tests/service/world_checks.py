@@ -195,7 +195,9 @@ class Checker:
     def _may_come(self, told: Told, key: str, position: Position) -> bool:
         head, event = position
         if head == event:
-            return any(each is not None and self.wants(each, event) for each in told.filters_at(key, event, is_certain=False))
+            return any(
+                each is not None and self.wants(each, event) for each in told.filters_at(key, event, is_certain=False)
+            )
         for replay in told.replays:
             is_its = replay.since == head - 1 if replay.since is not None else replay.low <= head - 1
             if is_its and key in replay.keys and replay.first <= event < head:

@@ -242,7 +242,9 @@ class Owner(Client):
             keys = sorted(self.keys)
             self.pending = Unsubscribe(request, self.name, tuple(chance.sample(keys, chance.randint(1, len(keys)))))
         elif kind < 0.9:
-            settings = SubscriberSettings(chance.choice((1.0, 4.0)), chance.choice((0, 0, 1, 2, 3)), chance.random() < 0.3)
+            settings = SubscriberSettings(
+                chance.choice((1.0, 4.0)), chance.choice((0, 0, 1, 2, 3)), chance.random() < 0.3
+            )
             self.pending = Configure(request, self.name, settings)
         elif kind < 0.95:
             dead = [each for (name, _), each in self.home.state.rows.dead.items() if name == self.name]
@@ -459,7 +461,9 @@ class Worker(Consumer):
         if self.pipe is None:
             if self.owner.keys:
                 credit = self.chance.choice((1, 2, 5))
-                self.connect().send(Attach(self.next_request(), self.name, True, credit, self.chance.choice((90, 1000))))
+                self.connect().send(
+                    Attach(self.next_request(), self.name, True, credit, self.chance.choice((90, 1000)))
+                )
         elif (said := self.verdict(is_resting=is_resting)) is not None:
             self.pipe.send(said)
 
@@ -528,7 +532,16 @@ class Poller(Consumer):
         request = self.next_request()
         if said is not None:
             self.connect().send(
-                Acknowledge(request, said.subscriber, said.done, said.done_through, said.again, said.in_s, said.never, said.reason)
+                Acknowledge(
+                    request,
+                    said.subscriber,
+                    said.done,
+                    said.done_through,
+                    said.again,
+                    said.in_s,
+                    said.never,
+                    said.reason,
+                )
             )
         else:
             self.connect().send(Take(request, self.name, self.chance.choice((1, 3)), self.chance.choice((0.0, 2.0))))

@@ -155,7 +155,9 @@ class SharedLog(LogDisk):
 
     def append(self, block: Block) -> Block:
         first = self.last + 1 + (self._chance.random() < 0.1)
-        written = Block(first, max(block.time_us, self.blocks[-1].time_us if self.blocks else 0), block.events, block.flags)
+        written = Block(
+            first, max(block.time_us, self.blocks[-1].time_us if self.blocks else 0), block.events, block.flags
+        )
         self.blocks.append(written)
         self.last = written.last
         return written
