@@ -8,7 +8,7 @@ UV_VERSION := 0.13.7
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all check format bench facts simulate docs lock clean
+.PHONY: help setup run serve test test-all check format bench facts simulate docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ setup: $(VENV)/ready  ## install everything into .venv, and find Java for Spark
 
 run: setup  ## the main job: auctions matched on a local Spark; artifacts/run/index.html shows what came of it
 	@$(BIN)/tamis pipeline
+
+serve: $(VENV)/ready  ## a broker on this machine with a live feed of auctions; it prints three commands to try
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/tamis serve --demo --data artifacts/serve
 
 test: setup  ## the tests, in minutes; of one package: make test P=language
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(if $(P),$(wildcard tests/$(P) src/tamis/$(P) src/$(P)))

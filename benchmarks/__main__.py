@@ -32,13 +32,16 @@ from benchmarks.changes import changes
 from benchmarks.destinations import destinations
 from benchmarks.imperfection import routing_imperfection
 from benchmarks.living import replaced_rules, sighted, updates_left
+from benchmarks.logging_events import logging_events
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
+from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
 from benchmarks.routing import routing_costs, routing_events, routing_tables
+from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
@@ -60,6 +63,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "warm_up": warm_up,
     "watching": watching,
     "destinations": destinations,
+    "batch_sizes": batch_sizes,
     "changes": changes,
     "replaced_rules": replaced_rules,
     "updates_left": updates_left,
@@ -82,10 +86,13 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "routing_tables": routing_tables,
     "routing_costs": routing_costs,
     "routing_events": routing_events,
+    "receiving": receiving,
     "routing_imperfection": routing_imperfection,
+    "logging_events": logging_events,
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
+    "service": service,
     "spark": spark,
     "spark_forests": spark_forests,
     "spark_growth": spark_growth,

@@ -35,7 +35,7 @@ from tamis.relations.forms import Context, Form, context_of
 from tamis.relations.formulas import Conjunction, Disjunction, Fact, Formula, Threshold, Within, fold, leaves
 from tamis.relations.relations import covers_forms
 from tamis.relations.samples import EventSample
-from tamis.relations.satisfiability import Question
+from tamis.relations.satisfiability import SatProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -217,7 +217,7 @@ def solvers(
 
 def _by_sat(library: Any, name: str) -> Callable[[list[Formula]], bool]:
     def answer(formulas: list[Formula]) -> bool:
-        with Question(formulas) as question:
+        with SatProblem(formulas) as question:
             if name == "minisat22":
                 return question.solve(10**9) is not False
             if question._is_impossible:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -20,29 +21,56 @@ if os.environ.get("NUMBA_DISABLE_JIT") == "1":
     # Kernels count on unsigned numbers that wrap around; as plain Python numpy would warn of each.
     np.seterr(over="ignore")
 
+QUICK_SHARE = 4
+"""The quick suite draws one of so many examples that a test asks for, and `make test-all` all of them."""
+FEWEST_EXAMPLES = 5
+
 # The quick suite draws the same examples each time, so that it says the same of the same code; the others explore.
 settings.register_profile(
     "quick",
-    max_examples=200,
+    max_examples=200 // QUICK_SHARE,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-settings.register_profile("exploring", settings.get_profile("quick"), derandomize=False)
+settings.register_profile("exploring", settings.get_profile("quick"), derandomize=False, max_examples=200)
 settings.register_profile("thorough", settings.get_profile("exploring"), max_examples=10_000)
 settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS", "quick"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests that need Spark in one worker, so that one Java machine serves them all."""
+    """Keep all tests that need Spark in one worker, so that one Java machine serves them all; draw fewer examples."""
+    is_quick = os.environ.get("TAMIS_HYPOTHESIS", "quick") == "quick"
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if is_quick and not item.get_closest_marker("slow"):
+            draw_fewer(item)
+
+
+def draw_fewer(item: pytest.Item) -> None:
+    """Let a test that says how many examples it wants draw a share of them."""
+    test = getattr(item, "obj", None)
+    asked = getattr(test, "_hypothesis_internal_use_settings", None)  # where hypothesis's own plugin finds them
+    if asked is None or asked.max_examples <= FEWEST_EXAMPLES or asked.max_examples == settings.default.max_examples:
+        return
+    if not hasattr(test, "asked_examples"):  # tests of several parameters share one function
+        test.__dict__["asked_examples"] = asked.max_examples
+        fewer = max(FEWEST_EXAMPLES, asked.max_examples // QUICK_SHARE)
+        test.__dict__["_hypothesis_internal_use_settings"] = settings(asked, max_examples=fewer)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Say so if groups are lost, as in a pytest that pytest-xdist does not know yet: each worker would do all of them."""
+    """Put what was collected out of the garbage collector's sight, and say so if groups are lost.
+
+    Thousands of tests are some hundred thousand objects that stay. A quarter of a second went into looking at them
+    each time that somebody who measures collects garbage first, as the lab does, and more while tests ran.
+
+    Groups are lost in a pytest that pytest-xdist does not know yet: each worker would do all of them.
+    """
+    gc.collect()
+    gc.freeze()
     if hasattr(session.config, "workerinput") and session.config.getvalue("loadgroup"):
         grouped = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
         lost = [nodeid for nodeid in grouped if "@" not in nodeid]
@@ -76,3 +104,13 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True, scope="package")
+def small_batches_are_blocks() -> Iterator[None]:
+    """Let batches of some dozens of events go through blocks, which take hundreds in the product."""
+    from tamis.matching.block import algorithm
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(algorithm, "are_few", lambda parts, events: events.count <= 32)
+        yield

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,14 @@ ONLY = {"pyspark": "spark", "socket": "service"}
 """Libraries that one package alone may import."""
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module, parsed once for all questions."""
+    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
 def imports(path: Path):
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -33,49 +40,60 @@ def imports(path: Path):
                 yield from ((f"tamis.{alias.name}", node.lineno) for alias in node.names)
 
 
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py"))}
+"""Every module by its name."""
+
+
 def modules():
     return [path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_module_imports_only_packages_above_its_own(path):
-    own = path.relative_to(SOURCE).parts[0]
-    assert own in ORDER, f"{own} has no place in the architecture yet"
-    for name, line in imports(path):
-        top = name.split(".")
-        if top[0] in ONLY:
-            assert own == ONLY[top[0]], f"{path}:{line} imports {name}, which is for {ONLY[top[0]]} alone"
-        if top[0] != "tamis":
-            continue
-        other = top[1] if len(top) > 1 else ""
-        if other not in ORDER:
-            # the workloads and the command line stand on top of everything and may use the public names
-            assert ORDER.index(own) >= ORDER.index("workloads"), f"{path}:{line} imports {name}"
-            continue
-        assert ORDER.index(other) <= ORDER.index(own), f"{path}:{line} imports {name}, which stands below {own}"
-        assert (own, other) not in NEVER, f"{path}:{line}: {own} and {other} never know each other"
+def test_a_module_imports_only_packages_above_its_own():
+    for path in modules():
+        own = path.relative_to(SOURCE).parts[0]
+        assert own in ORDER, f"{own} has no place in the architecture yet"
+        for name, line in imports(path):
+            top = name.split(".")
+            if top[0] in ONLY:
+                assert own == ONLY[top[0]], f"{path}:{line} imports {name}, which is for {ONLY[top[0]]} alone"
+            if top[0] != "tamis":
+                continue
+            other = top[1] if len(top) > 1 else ""
+            if other not in ORDER:
+                # the workloads and the command line stand on top of everything and may use the public names
+                assert ORDER.index(own) >= ORDER.index("workloads"), f"{path}:{line} imports {name}"
+                continue
+            assert ORDER.index(other) <= ORDER.index(own), f"{path}:{line} imports {name}, which stands below {own}"
+            assert (own, other) not in NEVER, f"{path}:{line}: {own} and {other} never know each other"
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_the_product_never_imports_the_lab(path):
-    assert [name for name, _ in imports(path) if name.split(".")[0] == LAB.name] == []
-    names = {node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)}
-    is_loader = path in (SOURCE / "literature.py", SOURCE / "compilation.py")
-    assert LAB.name not in names or is_loader, f"{path} knows the name of the lab; tamis.literature imports it"
+def test_the_product_never_imports_the_lab():
+    for path in sorted(SOURCE.rglob("*.py")):
+        assert [name for name, _ in imports(path) if name.split(".")[0] == LAB.name] == [], path
+        names = {node.value for node in nodes(path) if isinstance(node, ast.Constant)}
+        is_loader = path in (SOURCE / "literature.py", SOURCE / "compilation.py")
+        assert LAB.name not in names or is_loader, f"{path} knows the name of the lab; tamis.literature imports it"
 
 
 LAB_ORDER = ("matching", "topk", "experiments")
 
 
-@pytest.mark.parametrize("path", sorted(LAB.rglob("*.py")), ids=lambda path: str(path.relative_to(LAB)))
-def test_a_part_of_the_lab_imports_only_parts_above_its_own_and_no_command(path):
-    place = path.relative_to(LAB).parts
-    for name, line in imports(path):
-        top = name.split(".")
-        assert top[0] not in ONLY, f"{path}:{line} imports {name}, which is for {ONLY.get(top[0])} alone"
-        assert top[:2] != ["tamis", "cli"], f"{path}:{line} imports {name}; the command knows the lab, not the reverse"
-        if top[0] == LAB.name and len(place) > 1:
-            assert len(top) > 1 and LAB_ORDER.index(top[1]) <= LAB_ORDER.index(place[0]), f"{path}:{line}"
+def test_a_part_of_the_lab_imports_only_parts_above_its_own_and_no_command():
+    for path in sorted(LAB.rglob("*.py")):
+        place = path.relative_to(LAB).parts
+        for name, line in imports(path):
+            top = name.split(".")
+            assert top[0] not in ONLY, f"{path}:{line} imports {name}, which is for {ONLY.get(top[0])} alone"
+            assert top[:2] != ["tamis", "cli"], (
+                f"{path}:{line} imports {name}; the command knows the lab, not the reverse"
+            )
+            if top[0] == LAB.name and len(place) > 1:
+                assert len(top) > 1 and LAB_ORDER.index(top[1]) <= LAB_ORDER.index(place[0]), f"{path}:{line}"
 
 
 def test_a_kernel_imports_nothing_else_of_tamis_but_kernels_of_its_own_package_and_what_makes_it_one():
@@ -111,23 +129,109 @@ def test_the_public_names_of_a_package_are_those_in_its_all_and_say_what_they_ar
         assert value.__doc__ or not (inspect.isroutine(value) or inspect.isclass(value)), name
 
 
-def module_name(path: Path) -> str:
-    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+# -- What packages show each other
+
+
+def package_of(module: str) -> str:
+    """Return the package that a module belongs to: `tamis.matching`, `tamis_lab.topk`; of a package itself, itself."""
+    return ".".join(module.split(".")[:2])
+
+
+@cache
+def public_names(package: str) -> set[str]:
+    """Return the `__all__` of a package, as it is written."""
+    path = FILES.get(package)
+    for node in ast.parse(path.read_text("utf-8")).body if path is not None and path.name == "__init__.py" else ():
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def open_modules() -> tuple[set[str], set[str]]:
+    """Return the modules that the architecture opens to all packages, and those that it opens to the lab alone."""
+    document = (SOURCE.parent.parent / "docs" / "architecture.md").read_text("utf-8")
+    section = document.partition("### What packages show each other")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("| `")]
+    columns = ([], [])
+    for package, *cells in rows:
+        prefix = package.strip(" `")
+        prefix = prefix if prefix.startswith(LAB.name) else f"{SOURCE.name}.{prefix}"
+        for column, cell in zip(columns, cells, strict=True):
+            column += [f"{prefix}.{module}" for module in re.findall(r"`([\w.]+)`", cell)]
+    return set(columns[0]), set(columns[1])
+
+
+def crossings(own: str, path: Path):
+    """Yield what a module imports from other packages: the line, the module it comes from, the name or nothing."""
+    for node in nodes(path):
+        if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] not in (SOURCE.name, LAB.name):
+            continue
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            is_module = whole in FILES and alias.name not in public_names(node.module)
+            module, name = (whole, None) if is_module else (node.module, alias.name)
+            if package_of(module) != package_of(own) and module.count("."):
+                yield node.lineno, module, name
+
+
+def is_public(module: str, name: str | None) -> bool:
+    """Is it a package, a module that stands alone (`tamis.errors`), or a name that a package above it shows?"""
+    if module.count(".") == 1 and (name is None or FILES[module].name != "__init__.py"):
+        return True
+    above = [".".join(module.split(".")[:end]) for end in range(2, module.count(".") + 2)]
+    return name is not None and any(name in public_names(package) for package in above)
+
+
+def test_a_package_imports_of_another_what_that_one_shows():
+    """Its public names, or names without an underscore of the modules that docs/architecture.md opens."""
+    to_all, to_lab = open_modules()
+    wrong = []
+    for own, path in FILES.items():
+        allowed = to_all | (to_lab if own.startswith(LAB.name) else set())
+        for line, module, name in crossings(own, path):
+            imported = f"{path.relative_to(SOURCE.parent)}:{line} imports {module}{f'.{name}' if name else ''}"
+            if (name or "").startswith("_"):
+                wrong.append(f"{imported}, which is that module's own")
+            elif not is_public(module, name) and module not in allowed:
+                wrong.append(
+                    f"{imported}, which {package_of(module)} does not show: "
+                    f"put it into its __all__, or open the module in docs/architecture.md"
+                )
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_a_module_shows_other_packages_says_what_it_is():
+    opened = set().union(*open_modules())
+    assert sorted(opened - FILES.keys()) == [], "the architecture opens modules that are not there"
+    used = set()
+    for own, path in FILES.items():
+        for _, module, name in crossings(own, path):
+            if module in opened and not is_public(module, name):
+                used.add(module)
+                for node in ast.parse(FILES[module].read_text("utf-8")).body if name else ():
+                    if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+                        assert ast.get_docstring(node), f"{module}.{name} is used by {own}, and nothing says what it is"
+    assert sorted(opened - used) == [], "modules that no other package imports from need not be open"
+
+
+def test_what_is_open_to_the_lab_alone_is_not_open_to_all():
+    to_all, to_lab = open_modules()
+    assert to_all and to_lab and not to_all & to_lab
 
 
 def test_every_module_has_a_user_beside_the_tests():
     """Some module imports it or something in it, or it is what Python or a command runs."""
-    paths = {module_name(path): path for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py"))}
+    paths = FILES
     used = {name for name in paths if name.endswith("__main__") or name in ENTRIES}
     for own, path in paths.items():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             else:
                 names = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
             used |= {name.rsplit(".", dots)[0] for name in names - {own} for dots in range(name.count(".") + 1)}
     used |= {f"{package}.{home}" for package, homes in by_name() for home in homes}
+    used |= deferred()
     assert sorted(paths.keys() - used) == []
 
 
@@ -141,6 +245,13 @@ def by_name():
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
                 yield module_name(path), set(ast.literal_eval(node.value).values())
+
+
+def deferred():
+    """Return the modules that a table names for when somebody needs them: `Deferred("module:name")`."""
+    calls = (node for path in SOURCE.rglob("*.py") for node in nodes(path))
+    named = (call for call in calls if isinstance(call, ast.Call) and ast.unparse(call.func) == "Deferred")
+    return {call.args[0].value.partition(":")[0] for call in named if isinstance(call.args[0], ast.Constant)}
 
 
 def test_the_architecture_names_every_module():

@@ -33,11 +33,14 @@ from tamis.language import (
 if TYPE_CHECKING:
     from tamis import pruning, relations, selectivity, topk
     from tamis.matching import Matcher
+    from tamis.service.client import AsyncClient, Client
     from tamis.topk import Ranked, TopK
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncClient",
+    "Client",
     "Explanation",
     "Expression",
     "Limits",
@@ -72,6 +75,8 @@ def __getattr__(name: str) -> Any:
         from tamis.matching import Matcher
 
         return Matcher
+    if name in ("AsyncClient", "Client"):
+        return getattr(import_module("tamis.service.client"), name)
     if name in ("pruning", "relations", "selectivity"):
         return import_module(f"tamis.{name}")
     if name in ("topk", "Ranked", "TopK"):

@@ -19,7 +19,7 @@ class Ragged(NamedTuple, Generic[Value]):
     """Lists by number: list n is `values[starts[n] : starts[n + 1]]`.
 
     starts  int64[:]       one more than there are lists; the first is 0, none is less than the one before, and the last
-                           is how many values there are
+                           is how many values there are. Narrower integers where a table is kept and saved
     values  any[:] or [:, :]    the members of all lists, a place or a row each
 
     The lists are counted by `list_count`, not by `len`, which is that of a tuple.
@@ -29,13 +29,15 @@ class Ragged(NamedTuple, Generic[Value]):
     ([0, 2, 2, 3], [7, 8], [])
     """
 
-    starts: Integers
+    starts: npt.NDArray[Any]
     values: npt.NDArray[Value]
 
     @classmethod
-    def of_counts(cls, counts: npt.ArrayLike, values: npt.NDArray[Value]) -> Ragged[Value]:
+    def of_counts(
+        cls, counts: npt.ArrayLike, values: npt.NDArray[Value], starts_type: npt.DTypeLike = np.int64
+    ) -> Ragged[Value]:
         """Return lists of so many members each, which lie one behind the other already."""
-        starts = starts_of(counts)
+        starts = starts_of(counts, starts_type)
         assert starts[-1] == len(values), "every member is in a list"
         return cls(starts, values)
 
@@ -55,23 +57,32 @@ class Ragged(NamedTuple, Generic[Value]):
         return len(self.starts) - 1
 
     @property
-    def counts(self) -> Integers:
+    def counts(self) -> npt.NDArray[Any]:
         """How many members each list has."""
         return np.diff(self.starts)
+
+    def chosen(self, numbers: npt.NDArray[Any]) -> Ragged[Value]:
+        """Return some of the lists, by number or by a flag for each.
+
+        >>> Ragged.of_counts([2, 0, 1], np.array([7, 8, 9])).chosen(np.array([2, 0])).values.tolist()
+        [9, 7, 8]
+        """
+        counts = self.counts[numbers]
+        return Ragged(starts_of(counts, self.starts.dtype), self.values[places_of(self.starts[:-1][numbers], counts)])
 
     def members(self, number: int) -> npt.NDArray[Value]:
         """Return the members of a list."""
         return self.values[self.starts[number] : self.starts[number + 1]]
 
 
-def starts_of(counts: npt.ArrayLike) -> Integers:
+def starts_of(counts: npt.ArrayLike, starts_type: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
     """Return where lists of these lengths begin, one behind the other, and at last where they end.
 
     >>> starts_of([2, 0, 1]).tolist()
     [0, 2, 2, 3]
     """
     lengths = np.asarray(counts)
-    starts = np.zeros(len(lengths) + 1, np.int64)
+    starts = np.zeros(len(lengths) + 1, starts_type)
     np.cumsum(lengths, out=starts[1:])
     return starts
 

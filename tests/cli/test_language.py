@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 import tamis as library
-from tamis.cli.language import Entry, topics
+from tamis.cli.language import Phrase, topics
 from tamis.language.functions import FUNCTIONS, callable_names
 from tamis.language.tokens import RESERVED
 from tests.cli.conftest import tamis
@@ -15,12 +15,12 @@ ENTRIES = [entry for entries in topics().values() for entry in entries]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.example)
-def test_every_example_is_a_text_of_the_language(entry: Entry):
+def test_every_example_is_a_text_of_the_language(entry: Phrase):
     assert library.parse(str(library.parse(entry.example))) == library.parse(entry.example)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.form)
-def test_every_example_uses_what_it_is_an_example_of(entry: Entry):
+def test_every_example_uses_what_it_is_an_example_of(entry: Phrase):
     forms = {
         "text": "'it",
         "a.b": "seller.rating",

@@ -225,9 +225,9 @@ def test_a_second_run_of_a_table_or_a_stream_gives_the_same_ids(rules, nats):
 
 
 def test_matches_are_written_to_a_folder_in_parts(rules, monkeypatch):
-    from tamis.cli import arrivals
+    from tamis.sources import arriving
 
-    monkeypatch.setattr(arrivals, "_BATCH", 4)
+    monkeypatch.setattr(arriving, "BATCH_EVENTS", 4)
     (rules / "events.jsonl").write_text(LINES)
     (rules / "rules.csv").write_text("subscription_id,condition\nall,number >= 0\n")
     for ending in ("jsonl", "parquet", "csv"):

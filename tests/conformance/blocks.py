@@ -33,6 +33,6 @@ def blocks_of(size: int) -> Iterator[list[int]]:
     with ExitStack() as stack:
         for module, name in _SIZES:
             stack.enter_context(patch.object(module, name, size))
-        stack.enter_context(patch.object(algorithm, "_FEW_EVENTS", 0))
+        stack.enter_context(patch.object(algorithm, "are_few", lambda parts, events: events.count == 0))
         stack.enter_context(patch.object(algorithm.BlockSnapshot, "_match_block", counting))
         yield seen

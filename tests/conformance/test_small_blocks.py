@@ -116,8 +116,15 @@ def matching(algorithm, parts):
     return found
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize(
+    ("values", "size"),
+    [
+        # The quick suite takes every size and every pool of values, and not all of them with each other.
+        pytest.param(values, size, marks=[] if (values == "small") == (size == 2) else [pytest.mark.slow])
+        for values in VALUES
+        for size in (1, 2, 3)
+    ],
+)
 def test_every_leaf_over_every_encoding_in_blocks_of_few_events(values, size):
     check(matching("block", parts=3), VALUES[values], [size], seed=size)
 
@@ -139,7 +146,7 @@ def test_every_leaf_over_every_encoding_in_blocks_of_few_events_at_length(algori
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @given(table=tables(), subscriptions=st.lists(st.one_of(predicates, conditions), max_size=8), size=st.integers(1, 3))
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=60)
 def test_generated_conditions_over_generated_tables_in_blocks_of_few_events(algorithm, table, subscriptions, size):
     asked = {key: each for key, each in enumerate(subscriptions) if takes(algorithm, each)}
     matcher = Matcher(algorithm)

@@ -122,7 +122,7 @@ def test_predicates_that_the_same_values_fulfil_are_all_found(algorithm, drawn, 
     registered = dict(enumerate(subscriptions))
     matcher = Matcher(algorithm)
     matcher.add_many({key: each for key, each in registered.items() if key < cut})
-    matcher.match_batch(batch)  # so that the twins of what comes now are laid out already
+    matcher.compile()  # so that the twins of what comes now are laid out already
     matcher.add_many({key: each for key, each in registered.items() if key >= cut})
     for _ in range(2):
         for event in batch:

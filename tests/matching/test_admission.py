@@ -29,7 +29,7 @@ def test_rows_are_admitted_as_if_each_was_added_by_itself(rows, schema):
         except TamisError as error:
             rejected.append((row.id, row.condition, type(error).__name__, place))
     matcher, found = admitted([row._replace(place=place) for place, row in enumerate(rows)], schema)
-    assert [(row.id, row.condition, row.error, row.place) for row in found] == rejected
+    assert [(row.id, row.condition, row.error, row.row) for row in found] == rejected
     for event in ({"price": 12, "title": "a"}, {"price": 3}, {}):
         assert sorted(matcher.match(event)) == sorted(plain.match(event))
 
@@ -40,8 +40,8 @@ def test_a_bad_row_takes_no_id_and_the_first_good_one_stays():
     assert matcher.match({"price": 25}) == []
     assert matcher.match({"price": 15}) == [7]
     assert [row.error for row in rejected] == ["ExpressionSyntaxError", "DuplicateIdError"]
-    assert "line 1, column 8" in rejected[0].message
-    assert "the first one stays" in rejected[1].message
+    assert "line 1, column 8" in rejected[0].reason
+    assert "the first one stays" in rejected[1].reason
 
 
 def test_matches_come_in_the_order_of_ids_whatever_the_order_of_rows():

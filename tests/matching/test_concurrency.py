@@ -18,7 +18,7 @@ from tests.matching.histories import CONDITIONS, EVENTS, HOLDS, History, Writer
 @pytest.fixture(params=[20, 4096], ids=["at once", "by and by"])
 def busy(request, monkeypatch):
     """Segments are made early, of what comes together or of what was left open, and merged in the background."""
-    monkeypatch.setattr(algorithm, "_MANY", request.param)
+    monkeypatch.setattr(algorithm, "_COMPILED_AT_ONCE", request.param)
     monkeypatch.setattr(algorithm, "_MOST_OPEN", 4)
     monkeypatch.setattr(algorithm, "_MOST_ASKED", 4)
 
@@ -93,7 +93,8 @@ def held(monkeypatch):
 def registered(matcher, ids):
     """Register subscriptions as a segment of their own."""
     matcher.add_many({each: CONDITIONS[each % len(CONDITIONS)] for each in ids})
-    matcher.match_batch([EVENTS[0]] * 2)
+    matcher.compile()
+    matcher.match(EVENTS[0])
 
 
 def expected(ids):

@@ -43,7 +43,7 @@ every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.fixture
 def worn(monkeypatch):
     """Places are renumbered at once, not when a thousand are lost."""
-    monkeypatch.setattr(register, "_FEW", 0)
+    monkeypatch.setattr(register, "_FREE_PLACES_KEPT", 0)
 
 
 # -- One step
@@ -128,7 +128,7 @@ MODEL_STEPS = st.lists(
 def test_every_change_does_what_it_does_to_a_dictionary(algorithm, steps, event, tmp_path_factory):
     matcher = Matcher(algorithm)
     expected: dict[int, tuple] = {}
-    few, register._FEW = register._FEW, 0
+    few, register._FREE_PLACES_KEPT = register._FREE_PLACES_KEPT, 0
     try:
         for step, ids, texts in steps:
             pairs = dict(zip(ids, texts, strict=False))
@@ -145,7 +145,7 @@ def test_every_change_does_what_it_does_to_a_dictionary(algorithm, steps, event,
                 assert (record.priority, record.metadata) == (priority, metadata)
                 assert matcher.expression(each) == expression
     finally:
-        register._FEW = few
+        register._FREE_PLACES_KEPT = few
 
 
 def changed(matcher, expected, step, pairs, folders):
@@ -414,7 +414,7 @@ def test_places_of_removed_subscriptions_are_used_again(algorithm, tmp_path):
                 [(number, CONDITIONS[(number + turn) % len(CONDITIONS)], number % 2) for number in range(100)]
             )
         matcher.match_batch(EVENTS * 3)
-        assert len(matcher._register) <= 100 + 2 * register._FEW
+        assert len(matcher._register) <= 100 + 2 * register._FREE_PLACES_KEPT
         for event, holds in zip(EVENTS, HOLDS, strict=True):
             present = [number for number in range(100) if holds[(number + turn) % len(CONDITIONS)]]
             assert matcher.match(event) == sorted(present, key=lambda number: -(number % 2))
@@ -471,7 +471,7 @@ def test_a_match_that_began_before_goes_on_with_the_old_handles(algorithm, worn)
     matcher = Matcher(algorithm)
     matcher.add_many({f"r{number}": CONDITIONS[number % len(CONDITIONS)] for number in range(60)})
     expected = [matcher.match(event) for event in EVENTS]
-    snapshot, names, _ = matcher._snapshot(None, is_batch=False)
+    snapshot, names, _ = matcher._snapshot(None)
     matcher.remove_many([f"r{number}" for number in range(40)])
     matcher.add("late", "n >= 0")
     assert matcher._register is not names, "they were renumbered"

@@ -103,6 +103,26 @@ def test_a_comparison_is_told_exactly_if_no_value_had_its_kind(way, kinds, asked
     assert matcher.unmet() == expected
 
 
+@every_algorithm
+@ways
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("array_contains(tags, 'rare')", [Unmet("tags", "array", ("string",))]),
+        ("NOT array_contains(tags, 'rare')", [Unmet("tags", "array", ("string",))]),
+        ("array_contains(tags, word)", [Unmet("tags", "array", ("string",)), Unmet("word")]),
+        ("arrays_overlap(tags, array('rare', word))", [Unmet("tags", "array", ("string",)), Unmet("word")]),
+        ("arrays_overlap(list, tags)", [Unmet("tags", "array", ("string",))]),
+        ("array_contains(list, 'rare') AND arrays_overlap(list, array('new'))", []),
+    ],
+)
+def test_an_attribute_that_is_searched_as_an_array_is_told_if_events_had_something_else(algorithm, way, text, expected):
+    matcher = Matcher(algorithm)
+    matcher.add(1, text)
+    shown(matcher, [{"tags": "rare", "list": ["rare"]}, {"tags": "new", "list": []}], way)
+    assert matcher.unmet() == expected
+
+
 def test_what_is_told_never_matched():
     """The property that matters: a rule of one comparison that is told of matched no event."""
     matcher = Matcher()

@@ -441,7 +441,7 @@ def test_a_loaded_matcher_goes_on(path):
 
 def test_dead_subscriptions_stay_dead(path):
     matcher = mixed()
-    assert matcher.match_batch([EVENT, EVENT]).num_rows > 0, "this compiles them"
+    assert matcher.compile()
     matcher.remove("always")
     matcher.save(path)
     loaded = Matcher.load(path)

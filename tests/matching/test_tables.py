@@ -382,3 +382,27 @@ def test_who_registers_an_id_meanwhile_is_first(monkeypatch):
     rejected = matcher.add_many({1: "a > 1", 2: "a > 2"}, on_error="skip")
     assert [each.id for each in rejected] == [2]
     assert matcher.match({"a": 3}) == [1]
+
+
+def test_ids_of_several_types_are_a_union_whatever_matched():
+    matcher = Matcher()
+    matcher.add_many({1: "a > 0", "one": "a > 1", 2.5: "a > 2", b"x": "a > 3", 7: "a > 9"})
+    found = matcher.match_batch([{"a": 4}, {"a": 1}])
+    assert found["subscription"].to_pylist() == [1, "one", 2.5, b"x", 1]
+    assert [type(each) for each in found["subscription"].to_pylist()] == [int, str, float, bytes, int]
+    nothing, lists = matcher.match_batch([{"a": 0}]), matcher.list_batch([{"a": 2}, {}])
+    assert nothing["subscription"].type == found["subscription"].type == lists.type.value_type
+    assert lists.to_pylist() == [[1, "one"], []]
+    assert pa.concat_tables([found, nothing]).num_rows == 5
+
+
+def test_ids_without_a_column_say_what_would_be_right():
+    matcher = Matcher()
+    matcher.add_many({("a", 1): "a > 0", "b": "a > 0"})
+    with pytest.raises(BadTableError, match="ids of several types have no column; match events one by one"):
+        matcher.match_batch([{"a": 1}])
+    matcher = Matcher()
+    matcher.add_many({2**70: "a > 0", "b": "a > 0"})
+    with pytest.raises(BadTableError, match="an id of type int has no column"):
+        matcher.match_batch([{"a": 1}])
+    assert matcher.match_shortcut_batch([{"a": 1}]).subscriptions.tolist() == [2**70, "b"]

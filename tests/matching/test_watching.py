@@ -41,7 +41,8 @@ def test_what_a_watched_matcher_tells_of_its_predicates_is_what_counting_each_of
     matcher.add_many(dict(enumerate(asked)))
     matcher.watch(every=1)
     if algorithm == "block":
-        matcher.match_batch(seen[:1])  # compiles what is still open
+        matcher.compile()
+        matcher.match_batch(seen[:1])
         for event in seen[1:]:
             matcher.match(event)
     else:

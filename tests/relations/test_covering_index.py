@@ -13,7 +13,7 @@ import tamis
 from tamis.language.ranges.lines import cut_at
 from tamis.relations import CoveringIndex, covers, kernels
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
-from tamis.relations.rows import ALL_MARKS, Rows, contents, discard, marks_of, new_bag, sketch
+from tamis.relations.rows import ALL_MARKS, ReachRows, contents, discard, marks_of, new_bag, sketch
 from tamis.workloads import WORKLOADS
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, conditions_over, scalars, simple_predicates, texts
@@ -233,7 +233,7 @@ row_lists = st.lists(
 
 @given(rows=row_lists, point=st.lists(small, min_size=4, max_size=4), data=st.data())
 def test_the_compiled_loops_do_what_their_plain_twins_do(rows, point, data):
-    stored = Rows()
+    stored = ReachRows()
     for number, row in enumerate(rows):
         stored.put(number, row)
     if data.draw(st.booleans(), label="one is replaced") and len(rows) > 1:

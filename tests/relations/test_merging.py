@@ -17,7 +17,7 @@ from tamis.relations import Merger, MergingIndex, NoFiltersError, covers, covers
 from tamis.relations.errors import DuplicateKeyError, UnknownKeyError
 from tamis.relations.forms import context_of
 from tamis.relations.imperfection import BySample
-from tamis.relations.parts import Part, part_of
+from tamis.relations.parts import Conjunct, part_of
 from tamis.relations.samples import EventSample
 from tests.relations.worlds import WORLDS
 from tests.strategies import conditions, simple_predicates
@@ -266,6 +266,6 @@ def test_what_is_computed_of_two_filters_is_what_drawing_comes_to(seed):
     )
     measure = BySample(forms, context, sample)
     box = {axis: union(forms[0].box[axis], forms[1].box[axis]) for axis in forms[0].box}
-    computed = measure._drawn(Part(box, {}, (0, 1)))
-    drawn = np.mean([measure._drawn(Part(box, {}, (0, 1, 1))) for _ in range(30)])
+    computed = measure._drawn(Conjunct(box, {}, (0, 1)))
+    drawn = np.mean([measure._drawn(Conjunct(box, {}, (0, 1, 1))) for _ in range(30)])
     assert computed == pytest.approx(drawn, abs=0.05)

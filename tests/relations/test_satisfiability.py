@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.relations.formulas import ALWAYS, NEVER, Conjunction, Disjunction, Fact, Formula, Threshold, opposite
-from tamis.relations.satisfiability import Model, Question
+from tamis.relations.satisfiability import Model, SatProblem
 
 PREDICATES = [tamis.parse(f"p{number} LIKE '%a%b%'") for number in range(4)]
 
@@ -58,7 +58,7 @@ def copied(formula: Formula) -> Formula:
 def test_the_solver_finds_what_some_facts_make_true_and_nothing_else(given):
     worlds = [dict(zip(PREDICATES, truths, strict=True)) for truths in product([True, False], repeat=len(PREDICATES))]
     expected = any(all(holds(each, facts) for each in given) for facts in worlds)
-    with Question([*given, *map(copied, given)]) as question:
+    with SatProblem([*given, *map(copied, given)]) as question:
         model = question.solve(10_000)
         assert isinstance(model, Model) is expected
         if isinstance(model, Model):
@@ -68,7 +68,7 @@ def test_the_solver_finds_what_some_facts_make_true_and_nothing_else(given):
 
 @given(formula=formulas)
 def test_a_formula_and_the_opposite_of_its_copy_never_hold_at_once(formula):
-    with Question([formula, opposite(copied(formula))]) as question:
+    with SatProblem([formula, opposite(copied(formula))]) as question:
         assert question.solve(10_000) is False
 
 
@@ -78,7 +78,7 @@ def test_models_ruled_out_one_by_one_are_as_many_as_there_are(formula):
     named = [predicate for predicate in PREDICATES if any(each == predicate for each in _predicates(formula))]
     expected = {tuple(facts[each] for each in named) for facts in worlds if holds(formula, facts)}
     found = set()
-    with Question([formula]) as question:
+    with SatProblem([formula]) as question:
         while isinstance(model := question.solve(10_000), Model):
             found.add(tuple(model.facts[each, True] for each in named))
             question.add([Fact(predicate, truth, not is_so) for (predicate, truth), is_so in model.facts.items()])

@@ -9,10 +9,10 @@ import pytest
 import tamis
 from tamis.language.meaning import holds
 from tamis.relations.deciding import ask
-from tamis.relations.domains import Axis
+from tamis.relations.domains import TermAxis
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import ALWAYS, NEVER, Fact, Within, any_of
-from tamis.relations.satisfiability import Model, Question, TooLargeError
+from tamis.relations.satisfiability import Model, SatProblem, TooLargeError
 from tamis.relations.search import search
 from tamis.relations.witnesses import plain_event
 from tests.relations.test_relations import pigeons
@@ -75,7 +75,7 @@ def test_the_solver_refuses_what_is_too_large(monkeypatch):
     context, (form,) = forms("a = 1 OR b = 2 AND c = 3")
     monkeypatch.setattr("tamis.relations.satisfiability.MOST_LITERALS", 3)
     with pytest.raises(TooLargeError):
-        Question([form.formula, any_of([form.opposite, Fact(form.expression, True)])])
+        SatProblem([form.formula, any_of([form.opposite, Fact(form.expression, True)])])
     answer = ask([form], [], context, most_steps=0)
     assert (answer.is_possible, answer.is_proven, answer.by) == (True, False, "budget")
     wide = context.form(f"at_least(2, {', '.join(f'x{n} = 1' for n in range(5))})")
@@ -90,16 +90,16 @@ def test_the_solver_gives_up_within_its_budget():
 
 
 def test_a_question_of_constants_is_answered():
-    with Question([ALWAYS]) as question:
+    with SatProblem([ALWAYS]) as question:
         assert isinstance(question.solve(10), Model)
-    with Question([ALWAYS, NEVER]) as question:
+    with SatProblem([ALWAYS, NEVER]) as question:
         assert question.solve(10) is False
 
 
 def test_a_lemma_excludes_a_model():
     _, (form,) = forms("a BETWEEN 1 AND 3 OR b = 1")
     axis = next(axis for axis in form.axes if str(axis.term) == "a")
-    with Question([form.formula]) as question:
+    with SatProblem([form.formula]) as question:
         while isinstance(model := question.solve(100), Model):
             low, high = model.stretches[axis]
             below = [Within(axis, (axis.values[0], low))] if axis.values[0] < low else []
@@ -150,7 +150,7 @@ def test_an_event_is_found_for_functions_and_patterns(text):
 def test_an_order_is_an_axis():
     _, (form,) = forms("a < b")
     (axis,) = form.axes
-    assert isinstance(axis, Axis) and axis.is_order
+    assert isinstance(axis, TermAxis) and axis.is_order
     assert [axis.cut_in(event, None) for event in ({"a": 1, "b": 2}, {"a": 2, "b": 2}, {"a": 3, "b": 2}, {})] == [
         (1,), (1, 1), (1, 2), (0,),
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from tamis.relations import identical
 from tamis.relations.forms import context_of
 from tamis.relations.imperfection import BySample, imperfection_of_two, share_within
 from tamis.relations.merging import mergers, united
-from tamis.relations.parts import Part
+from tamis.relations.parts import Conjunct
 from tamis.relations.samples import EventSample
 from tamis.routing import STRATEGIES, ImperfectMerging, Merging, Subscribe, decode, encode, strategy_of
 from tamis.routing import mergers as mergers_module
@@ -259,7 +259,7 @@ def test_the_imperfection_of_two_is_what_drawing_comes_to(one, two):
     if any(box is None for box in boxes):
         return
     around = {axis: union(values, boxes[1][axis]) for axis, values in boxes[0].items() if axis in boxes[1]}
-    part = Part({axis: values for axis, values in around.items() if values != axis.values}, {}, (0, 1))
+    part = Conjunct({axis: values for axis, values in around.items() if values != axis.values}, {}, (0, 1))
     computed = BySample(forms, context, EventSample((), None))._computed(part, boxes)
     assert imperfection_of_two(*boxes) == pytest.approx(computed)
     assert 0 <= share_within(boxes[0], {}) <= 1 == share_within(boxes[0], boxes[0])

@@ -67,7 +67,7 @@ def test_a_table_matches_what_each_peer_wants_and_more_only_for_those_that_are_p
         assert not neighbours & muted and (is_pruned or neighbours <= {peer for peer, _ in needed})
     for peer, key in wanted:
         assert table.remove(peer, key) == wanted[peer, key]
-    assert not table._matched and not table._numbers and not table._counts and not table._holders
+    assert not table._matched and not table._numbers and not table._counts and not table._holders and not table._handles
     assert set(table._versions) <= {-1} and len(table._matcher) == 0
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import tamis
 from tamis.routing import Broker
-from tamis.service.changes import Stored
 from tamis.service.messages import Append, Deliveries, Incoming, Keep, Principal, Publish, Read, Say, Session, Wanted
 from tamis.service.node import LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
 from tests.service.world_disks import LogDisk, StateDisk
+
+if TYPE_CHECKING:
+    from tamis.service.changes import Stored
 
 ROOT = Principal("root", (), True)
 

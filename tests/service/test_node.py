@@ -75,7 +75,7 @@ def test_acceptance_5_a_subscriber_that_reads_nothing_keeps_memory_flat_and_then
     while len(done := events(drive, 2)) < 3_000:
         drive.hear(Acknowledge(0, "ann", done=tuple(map(Position.of, done[-4:]))), 2)
         drive.work()
-    assert [number for number in dict.fromkeys(done)] == list(range(1, 3_001))
+    assert list(dict.fromkeys(done)) == list(range(1, 3_001))
 
 
 def test_acceptance_6_ten_that_were_away_are_caught_up_in_one_pass(monkeypatch):

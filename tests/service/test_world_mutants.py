@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,8 +19,11 @@ from tamis.service.recent import Recent
 from tamis.service.roster import Roster
 from tamis.service.subscribers import Replay, Subscriber
 from tests.service.world import World
+from tests.service.world_checks import BrokenPromiseError
 from tests.service.world_clients import Worker
-from tests.service.world_checks import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MUTANTS: dict[str, Mutant] = {}
 SEEDS = 500
@@ -357,7 +359,7 @@ def is_found(name: str, seed: int) -> bool:
         MUTANTS[name].break_it(patch)
         try:
             World(seed, **MUTANTS[name].options).run()
-        except Problem:
+        except BrokenPromiseError:
             return True
     return False
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tamis.topk import TopK
 from tamis.topk.algorithms import ALGORITHMS, IS_EXACT
 from tamis.topk.block import rankings
-from tamis.topk.block.algorithm import Block
+from tamis.topk.block.algorithm import BlockRankings
 from tamis.topk.index.choice import INDEXES
 from tamis.topk.settings import FILTERED, FILTERS
 from tests.topk.streams import STEPS, events, ranked_subscriptions
@@ -40,7 +40,7 @@ def made(log_length=None, **settings):
     """Make a processor; with a `log_length`, one of the block algorithm that runs out of room soon."""
     processor = TopK(**settings)
     if log_length is not None:
-        processor._engine = Block(None, log_length=log_length, index=settings.get("index", "auto"))
+        processor._engine = BlockRankings(None, log_length=log_length, index=settings.get("index", "auto"))
     return processor
 
 

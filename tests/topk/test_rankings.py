@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.topk.base import Candidate
-from tamis.topk.naive import Naive
+from tamis.topk.naive import NaiveRankings
 from tamis.topk.relaxed import Relaxed, undominated
 from tamis.topk.strict import Strict
 
@@ -21,7 +21,7 @@ def skyband(candidates, k):
 
 @given(keys=streams, k=st.integers(1, 5), n=st.integers(1, 20))
 def test_strict_pruning_keeps_exactly_the_skyband_of_the_window(keys, k, n):
-    strict, window = Strict(k), Naive(k)
+    strict, window = Strict(k), NaiveRankings(k)
     for place, key in enumerate(keys):
         candidate = Candidate(float(key), -place, float(place + n))
         for ranking in (strict, window):
@@ -33,7 +33,7 @@ def test_strict_pruning_keeps_exactly_the_skyband_of_the_window(keys, k, n):
 
 @given(keys=streams, k=st.integers(1, 5), n=st.integers(1, 20), gamma=st.sampled_from([0.0, 0.2, 2.0]))
 def test_relaxed_pruning_keeps_the_skyband_and_after_each_pruning_nothing_else(keys, k, n, gamma):
-    relaxed, window = Relaxed(k, gamma), Naive(k)
+    relaxed, window = Relaxed(k, gamma), NaiveRankings(k)
     for place, key in enumerate(keys):
         candidate = Candidate(float(key), -place, float(place + n))
         before = len(relaxed)

@@ -12,7 +12,7 @@ from tamis.language import parse
 from tamis.topk import Ranked, TopK
 from tamis.topk.algorithms import RANKINGS
 from tamis.topk.happenings import Drop, Notify, Publish, Subscribe, Unpublish, Unsubscribe
-from tamis.topk.naive import Naive
+from tamis.topk.naive import NaiveRankings
 from tamis.topk.specification import Trace
 from tests.topk.stories import VARIANTS, made
 
@@ -212,7 +212,7 @@ def test_an_event_may_leave_a_window_neither_early_nor_late_nor_never(recorder):
 
 @pytest.mark.parametrize(("change", "promise"), [(+1, "legality"), (-1, "responsiveness")])
 def test_a_processor_that_takes_one_too_many_or_too_few_is_found_out(monkeypatch, change, promise):
-    monkeypatch.setitem(RANKINGS, "naive", lambda ranked, settings: Naive(ranked.k + change))
+    monkeypatch.setitem(RANKINGS, "naive", lambda ranked, settings: NaiveRankings(ranked.k + change))
     recorder = Recorder(TopK("naive"))
     recorder.subscribe("ann", "s", Ranked("x", 2, "3 SECONDS"))
     for x in (1, 2, 3):

@@ -1,7 +1,8 @@
 """What does an address on the command line stand for, and is anybody there?
 
-Events may come from a stream of NATS or a topic of Kafka, and matches go to a stream of NATS or to a webhook. All that
-can be seen without Spark is looked at before Spark starts: a wrong address costs a moment, not half a minute.
+Events may come from a stream of NATS or a topic of Kafka, and matches go to a stream of NATS or to a webhook: whatever
+the table of schemes says (`tamis.sources.schemes`). All that can be seen without Spark is looked at before Spark
+starts: a wrong address costs a moment, not half a minute.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.cli.inputs import InputError
-from tamis.sources.nats_address import is_nats, scheme_of
+from tamis.sources.schemes import Refusal, Sink, Source, scheme_at, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ SchemaOption = Annotated[
     typer.Option(
         "--schema",
         metavar="COLUMNS",
-        help="The columns of the events: 'price double, title string'. Seen from the first of them if you do not say.",
+        help="The columns of the events: 'price double, title string'. The default is inferred from the first events.",
     ),
 ]
 EventsOption = Annotated[
@@ -34,8 +35,12 @@ OutOption = Annotated[
 ]
 JarsOption = Annotated[
     str | None,
-    typer.Option("--jars", metavar="PATHS", help="Jars for Spark, such as its connector to Kafka, with commas."),
+    typer.Option("--jars", metavar="PATHS", help="Comma-separated jars for Spark, such as its Kafka connector."),
 ]
+
+
+_IN_ADDRESSES = ("url", "stream")
+"""What an address says already."""
 
 
 def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
@@ -53,45 +58,61 @@ def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
     return found
 
 
+def options_told() -> str:
+    """Say which options the schemes have, beside what stands in an address.
+
+    >>> print(options_told())
+    Of NATS as a source: subject, ... Of webhooks as a sink: batch_rows, ...
+    """
+    told = []
+    for scheme in table.SCHEMES:
+        ways = []
+        if isinstance(scheme.source, Source):
+            ways.append(("as a source", scheme.source.options or (), scheme.source.of_tables))
+        if isinstance(scheme.sink, Sink):
+            ways.append(("as a sink", scheme.sink.options, ()))
+        names = [
+            (way, [name for name in options if name not in (*_IN_ADDRESSES, *left)]) for way, options, left in ways
+        ]
+        parts = [f"{way}: {', '.join(some)}" for way, some in names if some]
+        told += [f"Of {scheme.title} {'; '.join(parts)}."] if parts else []
+    return " ".join(told)
+
+
 def is_stream(events: str) -> bool:
     """Do events come from a server, and not from files?"""
-    return scheme_of(events) == "kafka" or is_nats(events)
+    scheme = scheme_at(events)
+    return scheme.is_server and isinstance(scheme.source, Source)
 
 
 def look_at_events(events: str, options: dict[str, str], *, streaming: bool) -> None:
     """Raise unless a server of events is addressed as it should be and, as far as that can be seen now, answers."""
-    if scheme_of(events) == "kafka":
-        from tamis.spark.kafka import kafka_address
-
-        kafka_address(events)
-    elif is_stream(events):
-        from tamis.sources.places import require_source
-
-        require_source(events, options, streaming=streaming)
-    elif scheme_of(events) in ("http", "https"):
-        raise InputError("events are not fetched from web servers", hint="Name files, or a stream: nats:// or kafka://")
+    source = scheme_at(events).source
+    if isinstance(source, Refusal):
+        raise InputError(source.told, hint=source.hint)
+    if source.look is not None:
+        source.look(events, options, streaming=streaming)
 
 
 def look_at_out(out: str, options: dict[str, str]) -> None:
     """Raise if matches cannot be written to a place, as far as that can be seen now."""
-    from tamis.sources.places import is_url, require_place
+    from tamis.sources.places import sink_at
 
-    require_place(out, options)
-    if is_url(out) and scheme_of(out) not in ("http", "https"):
-        from tamis.sources.places import require_sink
-
-        require_sink(out, options)
+    sink = sink_at(out)
+    sink.require(out, options)
+    if sink.ask is not None:
+        sink.ask(out, options)
 
 
 def connector(events: str, jars: str | None) -> dict[str, str]:
-    """Return how Spark gets its connector to Kafka, if it needs one."""
+    """Return how Spark gets what it needs to read these events, such as its connector to Kafka."""
     if jars:
         return {"spark.jars": jars}
-    if scheme_of(events) != "kafka":
-        return {}
-    from tamis.spark.kafka import kafka_packages
-
-    return kafka_packages()
+    source = scheme_at(events).source
+    settings: dict[str, str] = {}
+    if isinstance(source, Source) and source.settings is not None:
+        settings = source.settings()
+    return settings
 
 
 def events_of(
@@ -103,12 +124,19 @@ def events_of(
     remembered: str | None = None,
     *,
     streaming: bool,
+    **of_files: Any,
 ) -> Any:
-    """Return the events of a server, as a table or as a stream."""
-    from tamis.spark.kafka import kafka_events
-    from tamis.spark.sources.nats_events import nats_events
+    """Return the events of a place on Spark, as a table or as a stream; `of_files` is for those that are files."""
+    from tamis.sources.places import source_at
 
-    read = kafka_events if scheme_of(events) == "kafka" else nats_events
-    return read(
-        session, events, schema=schema, keep=keep or (), streaming=streaming, remembered=remembered, options=options
+    source = source_at(events)
+    return source.on_spark(
+        session,
+        events,
+        schema=schema,
+        keep=keep or (),
+        streaming=streaming,
+        remembered=remembered,
+        options=options,
+        **(of_files if source.are_files else {}),
     )

@@ -8,7 +8,24 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tamis import __version__
-from tamis.cli import check, demo, doctor, explain, lab, language, match, pipeline, run, stream, workload
+from tamis.cli import (
+    check,
+    demo,
+    doctor,
+    explain,
+    lab,
+    language,
+    match,
+    pipeline,
+    publish,
+    repair,
+    run,
+    serve,
+    stream,
+    subscribe,
+    token,
+    workload,
+)
 from tamis.cli.lessons import Example, epilog
 
 EXAMPLES = (
@@ -36,13 +53,13 @@ class Command(_PlainFlags, TyperCommand):
     """One of the commands."""
 
 
-class Group(_PlainFlags, TyperGroup):
+class CommandGroup(_PlainFlags, TyperGroup):
     """The program."""
 
 
 app = typer.Typer(
     name="tamis",
-    cls=Group,
+    cls=CommandGroup,
     rich_markup_mode="rich",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # an event may hold what should not stand in a log
@@ -76,6 +93,11 @@ app.command("match", cls=Command, epilog=epilog(match.EXAMPLES, *match.NOTES))(m
 app.command("run", cls=Command, epilog=epilog(run.EXAMPLES, *run.NOTES))(run.run)
 app.command("stream", cls=Command, epilog=epilog(stream.EXAMPLES, *stream.NOTES))(stream.stream)
 app.command("pipeline", cls=Command, epilog=epilog(pipeline.EXAMPLES, *pipeline.NOTES))(pipeline.pipeline)
+app.command("serve", cls=Command, epilog=epilog(serve.EXAMPLES, *serve.NOTES))(serve.serve)
+app.command("publish", cls=Command, epilog=epilog(publish.EXAMPLES, *publish.NOTES))(publish.publish)
+app.command("subscribe", cls=Command, epilog=epilog(subscribe.EXAMPLES, *subscribe.NOTES))(subscribe.subscribe)
+app.command("token", cls=Command, epilog=epilog(token.EXAMPLES, *token.NOTES))(token.token)
+app.command("repair", cls=Command, epilog=epilog(repair.EXAMPLES, *repair.NOTES))(repair.repair)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 

@@ -67,12 +67,16 @@ class Written(NamedTuple):
 def check(
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="Texts to check; - reads one a line.", show_default=False),
+        typer.Argument(
+            metavar="TEXT", help="Texts to check; - reads one per line from standard input.", show_default=False
+        ),
     ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Read one text a line; blank and -- lines are passed over.", show_default=False
+            metavar="FILE",
+            help="Read one text per line; blank lines and lines that start with -- are skipped.",
+            show_default=False,
         ),
     ] = None,
     schema: Annotated[

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.sources import durable
 from tamis.sources.inferring import Columns, json_table
 from tamis.sources.match_names import MatchNames
-from tamis.sources.nats_address import scheme_of
-from tamis.sources.places import writing_to
+from tamis.sources.places import takes_messages, writing_to
 from tamis.sources.tables import format_of, written_table
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def delivering(out: str, options: dict[str, str]) -> Iterator[Callable[[list[Eve
     """Give what takes matches with their names, and returns when they have arrived."""
     if out == "-":
         yield _to_pipe
-    elif scheme_of(out):
+    elif takes_messages(out):
         yield _to_address(out, options)
     elif format_of(out) == "json":
         folder = Path(out)

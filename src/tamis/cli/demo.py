@@ -62,7 +62,7 @@ def demo(
     event_count: Annotated[
         int, typer.Option("--events", min=1, max=1_000_000, help="How many events to match.")
     ] = 20_000,
-    seed: Annotated[int, typer.Option(help="What decides the events.")] = 1,
+    seed: Annotated[int, typer.Option(help="The random seed of the events.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Match a stream of book auctions against a dozen subscriptions, and report."""

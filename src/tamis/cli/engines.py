@@ -15,7 +15,7 @@ import typer
 
 from tamis.cli.inputs import InputError
 from tamis.sources.disk import on_disk
-from tamis.sources.nats_address import is_nats
+from tamis.sources.schemes import Source, scheme_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,7 +33,8 @@ class Engine(StrEnum):
 
 
 EngineOption = Annotated[
-    Engine, typer.Option(help="This process, or Spark; auto takes Spark for what is large or names a master.")
+    Engine,
+    typer.Option(help="Run in this process or on Spark; auto chooses Spark for large tables or if a master is given."),
 ]
 
 
@@ -60,7 +61,7 @@ def _only_spark(events: str, options: Mapping[str, str], names_spark: bool) -> s
     """Return why only Spark can do it; None if one process can."""
     if names_spark or "PYSPARK_GATEWAY_PORT" in os.environ:
         return "a master or jars are named, which are Spark's"
-    if is_nats(events):
+    if _is_read_here(events):
         return None
     from tamis.sources.tables import ENDINGS, OPTIONS
 
@@ -70,11 +71,17 @@ def _only_spark(events: str, options: Mapping[str, str], names_spark: bool) -> s
 
 
 def _elsewhere(events: str, *others: str | None) -> str | None:
-    """Return which address only Spark reaches; None if all lies on this machine, or events come from NATS."""
-    for place in (None if is_nats(events) else events, *others):
+    """Return which address only Spark reaches; None if all lies on this machine, or one process reads the events."""
+    for place in (None if _is_read_here(events) else events, *others):
         if place is not None and on_disk(place) is None:
             return f"{place.partition(':')[0]}: addresses are read and written by Spark"
     return None
+
+
+def _is_read_here(events: str) -> bool:
+    """Do events come from a server that one process reads?"""
+    scheme = scheme_at(events)
+    return scheme.is_server and isinstance(scheme.source, Source) and scheme.source.table is not None
 
 
 def size_of(paths: Iterable[str]) -> int:

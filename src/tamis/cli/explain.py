@@ -63,18 +63,26 @@ def explain(
     ] = None,
     schema: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Check names and types, and read the event by them.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="The schema: names and types are checked, and the event is read accordingly.",
+            show_default=False,
+        ),
     ] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Show how the matcher finds the events that match, as a database's EXPLAIN.")
+        bool, typer.Option("--plan", help="Show the access plan of the matcher, like EXPLAIN in a database.")
     ] = False,
     among: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="With --plan: the subscriptions it stands among.", show_default=False),
+        typer.Option(metavar="FILE", help="With --plan: the other subscriptions of the matcher.", show_default=False),
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="With --plan: events that show what is rare.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="With --plan: sample events, from which selectivities are estimated.",
+            show_default=False,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -123,7 +131,7 @@ def _access_plan(text: str, among: str | None, sample: str | None, schema: Schem
         matcher.add_many((("rule", each), rules.expression(each)) for each in rules)
     if sample:
         matcher.learn(read_table(sample))
-    matcher.match_batch([])
+    matcher.compile()
     return matcher.plan("this text")
 
 

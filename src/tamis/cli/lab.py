@@ -39,16 +39,20 @@ def lab(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="The lab; without it, they are listed.", autocompletion=lambda: list(DESCRIPTIONS)
+            metavar="NAME",
+            help="The lab; without a name, all labs are listed.",
+            autocompletion=lambda: list(DESCRIPTIONS),
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to, made if need be.")] = Path("lab"),
-    quick: Annotated[bool, typer.Option("--quick", help="Toy sizes, a minute or so.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Published sizes, hours.")] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write to; it is created if necessary.")
+    ] = Path("lab"),
+    quick: Annotated[bool, typer.Option("--quick", help="Run at toy sizes, in about a minute.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Run at the published sizes, which takes hours.")] = False,
     only: Annotated[
         list[str] | None, typer.Option(metavar="EXPERIMENT", help="Run only this one; may be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="What decides the traffic.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the traffic.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Run published experiments again, and compare."""

@@ -7,30 +7,21 @@ so that the pairs of millions of events need not be in memory at once.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tamis.language import Schema
 from tamis.matching.admission import Row, admitted
-from tamis.sources.columns import columns_of
 from tamis.sources.errors import ColumnError
-from tamis.sources.fitting import json_as
-from tamis.sources.inferring import json_table
-from tamis.sources.jetstream import JetStream
-from tamis.sources.nats_address import is_nats
-from tamis.sources.nats_reading import MESSAGES, SOURCE_OPTIONS, NatsReading, arrow_batch
-from tamis.sources.options import Options
-from tamis.sources.tables import json_object, read_table, require, written_table
+from tamis.sources.places import source_at
+from tamis.sources.tables import read_table, require, written_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tamis.matching import Matcher
-    from tamis.matching.admission import Rejection
-    from tamis.sources.jetstream import Message, StreamState
-    from tamis.sources.nats_address import NatsAddress
+    from tamis.matching.rejections import Rejected
 
 _PORTION = 16_384
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -48,49 +39,21 @@ class Rules:
             raise ColumnError(f"conditions are strings, and {where!r} is {table.schema.field(where).type}")
         rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
         self.matcher: Matcher
-        self.rejected: list[Rejection]
+        self.rejected: list[Rejected]
         self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
 
 
 def read_events(
     events: str, options: Mapping[str, str], schema: str | None = None, keep: Sequence[str] | None = None
 ) -> pa.Table:
-    """Return the events of files, or of what a stream of NATS holds now.
+    """Return the events of files, or of what a server holds now.
 
-    Columns to `keep` that only messages have (sequence, subject, ...) are added to the events of NATS.
+    Columns to `keep` that only messages have (sequence, subject, ...) are added to the events of a server.
     """
-    if not is_nats(events):
-        return read_table(events, options, schema)
-    columns = None if schema is None else columns_of(schema)
-    with nats_stream(events, options) as (_, parts):
-        messages = pa.Table.from_batches(map(arrow_batch, parts), MESSAGES)
-    rows = [json_object(body) for body in messages["body"].to_pylist()]
-    # What is no JSON is an event in which everything is NULL.
-    table = json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
-    for name in dict.fromkeys(keep or ()):
-        if name in MESSAGES.names and name not in table.schema.names:
-            table = table.append_column(name, messages[name])
+    source = source_at(events)
+    assert source.table is not None, "that was looked at first"
+    table: pa.Table = source.table(events, options, schema, keep)
     return table
-
-
-def nats_reading(events: str, options: Mapping[str, str]) -> NatsReading:
-    """Return what is to be read of a stream."""
-    return NatsReading.asked(Options("nats", {**options, "url": events}, SOURCE_OPTIONS))
-
-
-def stream_name(address: NatsAddress, state: StreamState) -> str:
-    """Return a name for a stream that no other has, not even one that is made anew under the same name."""
-    return f"{address.stream} {state.created}"
-
-
-@contextmanager
-def nats_stream(events: str, options: Mapping[str, str]) -> Iterator[tuple[str, Iterator[list[Message]]]]:
-    """Give the name of a stream, and the messages that it holds now, in order, some at a time."""
-    reading = nats_reading(events, options)
-    with JetStream(reading.address, reading.timeout_s) as connection:
-        state = connection.state()
-        parts = connection.messages(max(reading.first(state), state.first), reading.behind(state))
-        yield stream_name(reading.address, state), parts
 
 
 def rules_for(events: pa.Table, subscriptions: str, id: str, where: str) -> Rules:

@@ -41,7 +41,7 @@ from tamis.cli.unmet import show_unmet
 from tamis.sources.disk import as_path, on_disk
 
 if TYPE_CHECKING:
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
 
 EXAMPLES = (
     Example("tamis workload auction --events 2000 --subscriptions 50 --out a", "Some events and subscriptions."),
@@ -67,7 +67,7 @@ NOTES = (
 )
 
 
-class Result(StrEnum):
+class MatchOutput(StrEnum):
     """What comes out."""
 
     pairs = "pairs"
@@ -79,7 +79,7 @@ def match(
     events: Annotated[str, typer.Option(metavar="PATH|URL", help="The events: files, nats://... or kafka://...")],
     subscriptions: Annotated[str, typer.Option(metavar="PATH", help="The subscriptions: ids and conditions.")],
     out: Annotated[str, typer.Option(metavar="PATH", help="Where the matches go.")],
-    result: Annotated[Result, typer.Option(help="Pairs, a list for each event, or a count.")] = Result.pairs,
+    result: Annotated[MatchOutput, typer.Option(help="Pairs, a list for each event, or a count.")] = MatchOutput.pairs,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A column of the events to keep; may be repeated.")
     ] = None,
@@ -90,10 +90,10 @@ def match(
     rejected: RejectedOption = None,
     strict: StrictOption = False,
     engine: EngineOption = Engine.auto,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master to run on.")] = None,
     jars: JarsOption = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
-    log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")] = False,
+    log: Annotated[Path, typer.Option(metavar="FILE", help="The file for Spark's own log.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
     """Match the events of files, or of a broker, against the subscriptions of files, here or on Spark."""
@@ -131,7 +131,7 @@ def match(
     if as_json:
         to_programs(told | told_in_json(bad, kept))
         return
-    rows = f"{told['rows']:,} {'pairs' if result is Result.pairs else 'events'}"
+    rows = f"{told['rows']:,} {'pairs' if result is MatchOutput.pairs else 'events'}"
     on_spark = " on Spark" if told["engine"] == "spark" else ""
     done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")
@@ -223,7 +223,7 @@ def _matched_here(
     keep: list[str] | None,
     result: str,
     strict: bool,
-) -> tuple[dict[str, Any] | None, list["Rejection"]]:
+) -> tuple[dict[str, Any] | None, list["Rejected"]]:
     """Match in this process; return what there is to tell, and the rejected rows."""
     from tamis.cli.local import read_events, rules_for, write_matches
 
@@ -252,11 +252,7 @@ def _told(engine: str, out: str, result: str, rows: int, subscriptions: int, sec
 
 def _read(session: Any, events: str, options: dict[str, str], schema: str | None, keep: list[str] | None) -> Any:
     """Return the table of the events."""
-    from tamis.spark.files import read_table
-
-    if is_stream(events):
-        return events_of(session, events, options, schema, keep, streaming=False)
-    return read_table(session, events, schema, options)
+    return events_of(session, events, options, schema, keep, streaming=False)
 
 
 def _matched(
@@ -268,11 +264,11 @@ def _matched(
     result: str,
     options: dict[str, Any],
     strict: bool,
-) -> tuple[dict[str, Any] | None, list["Rejection"]]:
+) -> tuple[dict[str, Any] | None, list["Rejected"]]:
     """Match on Spark; return what there is to tell, and the rejected rows. If these forbid it, nothing is written."""
     from tamis import spark as on_spark
     from tamis.language import Schema
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
     from tamis.spark.files import read_in_order, read_table, write_table
     from tamis.spark.sightings import Sighted
 
@@ -282,7 +278,7 @@ def _matched(
         targets.require_new(session)
         table = read(session)
         compiled = on_spark.compiled(read_in_order(session, subscriptions), schema=Schema.from_spark(table), **naming)
-        bad = [Rejection(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
+        bad = [Rejected(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
         if bad and strict:
             return None, bad
         sighted = Sighted(table, compiled)

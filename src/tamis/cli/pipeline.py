@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 _FILES = 16
 """The events are so many tasks: enough to see progress, few enough to be quick."""
-_MANY = 5_000_000
+_RUN_FAST = 5_000_000
 """With more events than that Java is to run fast rather than to start soon."""
 _JUDGED, _MOST_JUDGED = 3, 2_000
 """So many events are asked about so many subscriptions, one by one."""
@@ -53,12 +53,12 @@ def pipeline(
     subscription_count: Annotated[
         int, typer.Option("--subscriptions", min=1, max=10**7, help="How many subscriptions to match them against.")
     ] = 10_000,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to, made if need be.")] = Path(
-        "artifacts/run"
-    ),
-    seed: Annotated[int, typer.Option(min=0, help="What decides the traffic.")] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write to; it is created if necessary.")
+    ] = Path("artifacts/run"),
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the traffic.")] = 1,
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="The Spark to run on; this machine if you do not say.")
+        str | None, typer.Option(metavar="URL", help="The Spark master to run on; the default is this machine.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +86,7 @@ def _run(event_count: int, subscription_count: int, out: Path, seed: int, master
         subscriptions = _traffic(event_count, subscription_count, seed, out)
     from tamis import spark as on_spark
 
-    quick = master is None and event_count <= _MANY
+    quick = master is None and event_count <= _RUN_FAST
     with ExitStack() as stack:
         with _step("Starting Spark", clock, "start Spark"):
             running = on_spark.running(master, name="tamis pipeline", log=out / "spark.log", quick=quick)

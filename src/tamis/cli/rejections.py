@@ -20,29 +20,30 @@ from tamis.sources.disk import on_disk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
 
 SHOWN = 3
 """So many are shown; more would push what came out of sight."""
 
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Exit with 1, and write nothing, if a row is no subscription.")
+    bool, typer.Option("--strict", help="Exit with 1, and write nothing, if a row is not a valid subscription.")
 ]
 RejectedOption = Annotated[
     str | None,
     typer.Option(
-        metavar="PATH", help="Where the rows go that are no subscriptions, with the reasons; told if you do not say."
+        metavar="PATH",
+        help="The file for invalid rows and their errors; the default path is printed.",
     ),
 ]
 
 
-def told_in_json(rejected: Sequence[Rejection], file: str | None) -> dict[str, Any]:
+def told_in_json(rejected: Sequence[Rejected], file: str | None) -> dict[str, Any]:
     """Return what a JSON answer says of rejected rows."""
-    first = [{"id": row.id, "error": row.error, "message": row.message} for row in rejected[:SHOWN]]
+    first = [{"id": row.id, "error": row.error, "message": row.reason} for row in rejected[:SHOWN]]
     return {"rejected": len(rejected), "first_rejected": first, "rejected_file": file if rejected else None}
 
 
-def show_rejected(rejected: Sequence[Rejection], file: str | None) -> None:
+def show_rejected(rejected: Sequence[Rejected], file: str | None) -> None:
     """Show the first rejected rows, and say where all of them are."""
     if not rejected:
         return
@@ -52,7 +53,7 @@ def show_rejected(rejected: Sequence[Rejection], file: str | None) -> None:
     first = f"; the first {SHOWN}" if len(rejected) > SHOWN else ""
     show(console, Text.assemble(("✗ ", "bold red"), (f"{count}, {left_out}{first}:", "bold")), below="  ")
     for row in rejected[:SHOWN]:
-        line, *more = row.message.splitlines() or [""]
+        line, *more = row.reason.splitlines() or [""]
         name = "a row without an id" if row.id is None else visible(str(row.id))
         show(console, Text.assemble("  ", (name, "cyan"), f": {visible(line)}"), below="    ")
         for below in more:
@@ -63,7 +64,7 @@ def show_rejected(rejected: Sequence[Rejection], file: str | None) -> None:
         show(console, Text(f"  and {len(rejected) - SHOWN:,} more; without --strict all go to a file"), below="    ")
 
 
-def refuse(rejected: Sequence[Rejection], as_json: bool) -> None:
+def refuse(rejected: Sequence[Rejected], as_json: bool) -> None:
     """End the command because of rejected rows; before anything is written."""
     if as_json:
         to_programs({"refused": True, **told_in_json(rejected, None)})
@@ -72,7 +73,7 @@ def refuse(rejected: Sequence[Rejection], as_json: bool) -> None:
     raise typer.Exit(NO)
 
 
-def write_rejected(rejected: Sequence[Rejection], file: str, id: str, where: str) -> None:
+def write_rejected(rejected: Sequence[Rejected], file: str, id: str, where: str) -> None:
     """Write rejected rows with their reasons; a report of a former run is replaced, and goes if there is nothing."""
     place = on_disk(file)
     if place is None:
@@ -94,8 +95,8 @@ def write_rejected(rejected: Sequence[Rejection], file: str, id: str, where: str
         place.write_bytes(content)
 
 
-def _written(rejected: Sequence[Rejection], ending: str, id: str, where: str) -> bytes:
-    rows = [{id: row.id, where: row.condition, "error": row.error, "message": row.message} for row in rejected]
+def _written(rejected: Sequence[Rejected], ending: str, id: str, where: str) -> bytes:
+    rows = [{id: row.id, where: row.condition, "error": row.error, "message": row.reason} for row in rejected]
     if ending in ("csv", "parquet"):
         import pyarrow as pa
         from pyarrow import csv, parquet

@@ -28,11 +28,11 @@ from tamis.cli.rejections import (
 )
 from tamis.cli.unmet import show_unmet
 from tamis.sources.disk import as_path, on_disk
-from tamis.sources.nats_address import is_nats, scheme_of
+from tamis.sources.schemes import Source, scheme_at, table
 
 if TYPE_CHECKING:
-    from tamis.cli.arrivals import Batch
     from tamis.cli.local import Rules
+    from tamis.sources.arriving import ArrivedBatch
 
 EXAMPLES = (
     Example("printf 'subscription_id,condition\\ncheap,price < 20\\n' > rules.csv", "A table of subscriptions."),
@@ -61,21 +61,26 @@ def run(
     events_option: EventsOption = None,
     out_option: OutOption = None,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="ATTRIBUTE", help="What to keep of the events; may be repeated.")
+        list[str] | None, typer.Option(metavar="ATTRIBUTE", help="An attribute of the events to keep; may be repeated.")
     ] = None,
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
     event_id: Annotated[
-        str | None, typer.Option(metavar="ATTRIBUTE", help="What names an event; if nobody says, its place does.")
+        str | None,
+        typer.Option(metavar="ATTRIBUTE", help="The attribute that identifies an event; the default is its position."),
     ] = None,
     match_id: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Add the name of each match, the same in every run.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Add a column with an identifier of each match that is the same in every run."
+        ),
     ] = None,
     durable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Go on where a run of this name was (events of NATS).")
+        str | None,
+        typer.Option(metavar="NAME", help="Resume where the last run of this name stopped (NATS events only)."),
     ] = None,
     ack_wait: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="When NATS gives up on a run that does not answer.")
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long NATS waits for an acknowledgement.")
     ] = 30.0,
     rejected: RejectedOption = None,
     strict: StrictOption = False,
@@ -86,9 +91,10 @@ def run(
         source, sink = read_options(events_option, "--events-option"), read_options(out_option, "--out-option")
         events, subscriptions, out = as_path(events), as_path(subscriptions), as_path(out)
         _look_first(events, source, subscriptions, out, sink, rejected, durable)
-        from tamis.cli.arrivals import BadLines, arriving
+        from tamis.cli.arrivals import arriving, show_bad_lines
         from tamis.cli.deliveries import delivering
         from tamis.cli.local import Rules
+        from tamis.sources.arriving import BadLines
         from tamis.sources.tables import read_table
 
         rules = Rules(read_table(subscriptions), id_column, where, None)
@@ -107,7 +113,7 @@ def run(
         document = {**counts, "bad_lines": bad_lines.count, "unmet": unmet, **told_in_json(rules.rejected, kept)}
         typer.echo(json.dumps(document), err=True)
         return
-    bad_lines.show()
+    show_bad_lines(bad_lines)
     show_unmet(unmet)
     told = f"{counts['events']:,} events, {counts['matches']:,} matches"
     show(to_complain(), Text.assemble(("✓ ", "bold green"), told), below="  ")
@@ -122,38 +128,43 @@ def _look_first(
     rejected: str | None,
     durable: str | None,
 ) -> None:
-    from tamis.sources.places import is_url
     from tamis.sources.tables import format_of
 
     for place in (events, subscriptions, out, rejected):
-        if place and on_disk(place) is None and not is_url(place) and scheme_of(place) != "kafka":
+        if place and on_disk(place) is None and not scheme_at(place).is_server:
             raise InputError(f"{place} is reached by Spark", hint="tamis stream and tamis match take it.")
-    if durable is not None and not is_nats(events):
-        raise InputError("--durable is for events of NATS, which remembers what was done", hint="nats://host/STREAM")
-    if durable is not None and out != "-" and not scheme_of(out) and format_of(out) != "json":
+    scheme = scheme_at(events)
+    if durable is not None and not (isinstance(scheme.source, Source) and scheme.source.durable is not None):
+        able = [each for each in table.SCHEMES if isinstance(each.source, Source) and each.source.durable is not None]
+        raise InputError(
+            f"--durable is for events of {' or '.join(each.title for each in able)}, which remembers what was done",
+            hint=" or ".join(each.form for each in able),
+        )
+    is_folder = out != "-" and not scheme_at(out).is_server
+    if durable is not None and is_folder and format_of(out) != "json":
         raise InputError(
             f"--durable cannot go on with {out}: its columns are known when all matches are", hint="Name .jsonl."
         )
     for path in (events, subscriptions):
-        if path != "-" and not scheme_of(path) and not Path(path).exists():
+        if path != "-" and not scheme_at(path).is_server and not Path(path).exists():
             raise InputError(f"there is nothing at {path}")
     format_of(subscriptions)
-    if scheme_of(events) == "kafka":
-        raise InputError("Kafka is read by Spark", hint="tamis stream takes it.")
+    if isinstance(scheme.source, Source) and scheme.source.arriving is None:
+        raise InputError(f"{scheme.title} is read by Spark", hint="tamis stream takes it.")
     if events != "-":
         look_at_events(events, source, streaming=False)
-        if not is_nats(events):
+        if not scheme.is_server:
             format_of(events)
+    if is_folder:
+        format_of(out)
+        if Path(out).exists() and durable is None:
+            raise InputError(f"{out} is there already", hint="Name another.")
     if out != "-":
-        if not scheme_of(out):
-            format_of(out)
-            if Path(out).exists() and durable is None:
-                raise InputError(f"{out} is there already", hint="Name another.")
         look_at_out(out, sink)
 
 
 def _matched(
-    batches: Iterator["Batch"],
+    batches: Iterator["ArrivedBatch"],
     rules: "Rules",
     keep: list[str] | None,
     match_id: str | None,

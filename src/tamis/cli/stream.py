@@ -22,6 +22,7 @@ from tamis.cli.addresses import (
     is_stream,
     look_at_events,
     look_at_out,
+    options_told,
     read_options,
 )
 from tamis.cli.figures import served, write_figures
@@ -36,12 +37,13 @@ from tamis.cli.rejections import (
     told_in_json,
     write_rejected,
 )
+from tamis.sources.addresses import without_secrets
 from tamis.sources.disk import on_disk
-from tamis.sources.nats_address import scheme_of, without_secrets
+from tamis.sources.schemes import scheme_at
 
 if TYPE_CHECKING:
     from tamis.language import Schema
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
     from tamis.spark import SubscriptionLog
 
 EXAMPLES = (
@@ -72,9 +74,7 @@ NOTES = (
     "was killed goes on where it was: a folder takes each match once; to NATS and webhooks matches may be sent again, "
     "with the id (Nats-Msg-Id, Idempotency-Key) that they had. Kafka needs Spark's connector, which is fetched, or "
     "named with [cyan]--jars[/cyan].",
-    "[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. Of NATS as a source: start, "
-    "max_messages, partitions, on_loss, credentials, timeout_s; as a sink: subject, id, credentials, timeout_s. Of "
-    "webhooks: batch_rows, batch_bytes, timeout_s, patience_s, header.NAME. Of Kafka and of files: "
+    f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_told()} Of Kafka and of files: "
     "those of Spark's sources.",
 )
 _FORMATS = ("parquet", "json", "csv", "parquet_folder")
@@ -88,7 +88,9 @@ def stream(
     out: Annotated[
         str, typer.Option(metavar="DIR|URL", help="Where the matches go: a folder, nats://... or https://...")
     ],
-    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="What lets the stream go on.")],
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="The checkpoint folder, from which the stream resumes.")
+    ],
     kind: Annotated[
         str,
         typer.Option(
@@ -107,19 +109,22 @@ def stream(
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
     rejected: RejectedOption = None,
     strict: StrictOption = False,
-    once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is matched.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything that has arrived is matched.")] = False,
     every_s: Annotated[float, typer.Option("--every", min=0, help="Seconds between micro-batches.")] = 1.0,
     files: Annotated[int, typer.Option(min=1, help="The most files in a micro-batch.")] = 100,
     metrics: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where figures for Prometheus go, after every micro-batch.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The file for Prometheus metrics, written after every micro-batch."),
     ] = None,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve these figures on http://127.0.0.1:PORT/metrics; 0 takes any port."),
+        typer.Option(
+            min=0, max=65535, help="Serve the same metrics on http://127.0.0.1:PORT/metrics; 0 chooses a free port."
+        ),
     ] = None,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark to run on.")] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master to run on.")] = None,
     jars: JarsOption = None,
-    log: Annotated[Path, typer.Option(metavar="FILE", help="Where Spark's own words go.")] = Path(os.devnull),
+    log: Annotated[Path, typer.Option(metavar="FILE", help="The file for Spark's own log.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
     """Match the events that arrive in a folder or from a broker, on Spark, and go on after any crash."""
@@ -149,7 +154,7 @@ def stream(
     if figures is None:
         refuse(bad, as_json)
         return
-    shown = without_secrets(out) if scheme_of(out) else out
+    shown = without_secrets(out) if scheme_at(out).is_server else out
     if as_json:
         to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
         return
@@ -195,7 +200,7 @@ def _run(
     metrics_port: int | None,
     kept: str | None,
     as_json: bool,
-) -> tuple[dict[str, float] | None, list["Rejection"]]:
+) -> tuple[dict[str, float] | None, list["Rejected"]]:
     """Run the stream; return its figures, and the rejected rows. No file to keep these: then they forbid it."""
     from tamis import spark as on_spark
     from tamis.language import Schema
@@ -238,25 +243,15 @@ def _arriving(
     checkpoint: str,
 ) -> Any:
     """Return the stream of events: of a broker, or of the files of a folder."""
-    if is_stream(events):
-        remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
-        return events_of(session, events, options, schema, keep, remembered, streaming=True)
-    if (local := on_disk(events)) is not None and not any(local.iterdir()):
+    if not is_stream(events) and (local := on_disk(events)) is not None and not any(local.iterdir()):
         raise InputError(f"{events} is empty: its first file says which columns events have")
-    from tamis.spark.files import CSV
-    from tamis.spark.sources import register
-
-    register(session)
-    if kind == "csv":
-        options = {**CSV, **options}
-    limit = "max_files" if kind == "parquet_folder" else "maxFilesPerTrigger"
-    columns = schema or session.read.format(kind).options(**options).load(events).schema
-    return session.readStream.format(kind).schema(columns).options(**{limit: files, **options}).load(events)
+    remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
+    return events_of(session, events, options, schema, keep, remembered, streaming=True, kind=kind, files=files)
 
 
 def _asked(
     session: Any, path: str, checkpoint: str, id: str, where: str, schema: "Schema", strict: bool
-) -> tuple["SubscriptionLog | None", list["Rejection"]]:
+) -> tuple["SubscriptionLog | None", list["Rejected"]]:
     """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says.
 
     And the rows of the table that are no subscriptions; if these forbid the whole there is no log.

@@ -63,7 +63,9 @@ def workload(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="The workload; without it, they are listed.", autocompletion=lambda: list(DESCRIPTIONS)
+            metavar="NAME",
+            help="The workload; without a name, all workloads are listed.",
+            autocompletion=lambda: list(DESCRIPTIONS),
         ),
     ] = None,
     event_count: Annotated[int, typer.Option("--events", min=0, max=10**9, help="How many events to make.")] = 10_000,
@@ -71,10 +73,11 @@ def workload(
         int, typer.Option("--subscriptions", min=0, max=10**9, help="How many subscriptions to make.")
     ] = 1_000,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to write to, made if need be.", show_default=False)
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder to write to; it is created if necessary.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="What decides them.")] = 1,
-    file_format: Annotated[Format, typer.Option("--format", help="How to write them.")] = Format.both,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed.")] = 1,
+    file_format: Annotated[Format, typer.Option("--format", help="The file format.")] = Format.both,
     as_json: AsJson = False,
 ) -> None:
     """Make events and subscriptions to test with, and write them to files."""

@@ -103,13 +103,13 @@ def _kind(node: Expression, below: list[str], schema: Schema | None) -> str:
 def _attribute_kind(node: Attribute, schema: Schema | None) -> str:
     if schema is None:
         return ANY
-    found = schema.type_of(node.path)
-    if found is None:
+    declared = schema.type_of(node.path)
+    if declared is None:
         name = ".".join(node.path)
         known = ", ".join(sorted(schema.names())[:12]) or "none at all"
         hint = CLOCKS.get(name.lower()) or did_you_mean(name, schema.names()) or f"Known: {known}."
         raise _error(node, UnknownAttributeError(f"there is no attribute {name}", hint=hint))
-    return found.kind
+    return declared.kind
 
 
 def _call_kind(node: Expression, function: Function, below: list[str], schema: Schema | None) -> str:
@@ -132,8 +132,8 @@ def _call_kind(node: Expression, function: Function, below: list[str], schema: S
 def element_kind(node: Expression, schema: Schema | None) -> str:
     """Return the kind of an array's elements, as far as it is known."""
     if isinstance(node, Attribute) and schema is not None:
-        found = schema.type_of(node.path)
-        return found.element.kind if isinstance(found, ArrayType) else ANY
+        declared = schema.type_of(node.path)
+        return declared.element.kind if isinstance(declared, ArrayType) else ANY
     if isinstance(node, Call) and node.function == "array":
         kinds = {kind_of(child.value) for child in node.arguments if isinstance(child, Literal)} - {"null"}
         return kinds.pop() if len(kinds) == 1 else ANY

@@ -98,11 +98,11 @@ def explain(expression: Expression, event: Event, schema: Schema | None = None) 
         count = len(node.children)
         below = values[len(values) - count :] if count else []
         del values[len(values) - count :]
-        found = meaning(node, [value for value, _ in below], event, schema)
-        values.append((found, _explained(node, found, below, event) if _is_shown(node) else None))
-    found, explanation = values[0]
+        value_of_node = meaning(node, [value for value, _ in below], event, schema)
+        values.append((value_of_node, _explained(node, value_of_node, below, event) if _is_shown(node) else None))
+    value_of_node, explanation = values[0]
     if explanation is None:  # a Boolean attribute or literal on its own
-        return Explanation(str(expression), as_truth(found), _operand_reason(expression, found, event))
+        return Explanation(str(expression), as_truth(value_of_node), _operand_reason(expression, value_of_node, event))
     return explanation
 
 
@@ -163,7 +163,7 @@ def _is(count: int) -> str:
 
 
 def _predicate_reason(node: Expression, found: Any, values: list[Any], event: Event) -> str:
-    told = [
+    values_in_words = [
         _operand_reason(child, value, event)
         for child, value in zip(node.children, values, strict=True)
         if not isinstance(child, Literal)
@@ -171,10 +171,10 @@ def _predicate_reason(node: Expression, found: Any, values: list[Any], event: Ev
     if found is None and isinstance(node, Compare | Between) and all(value is not None for value in values):
         kinds = list(dict.fromkeys(_WORDS[kind_of(value)] for value in values))
         if len(kinds) > 1:
-            told.append(f"{' and '.join(kinds)} do not compare")
+            values_in_words.append(f"{' and '.join(kinds)} do not compare")
     if found is None and any(isinstance(value, list) and None in value for value in values):
-        told.append("a NULL among its elements could be it")
-    return "; ".join(dict.fromkeys(told))
+        values_in_words.append("a NULL among its elements could be it")
+    return "; ".join(dict.fromkeys(values_in_words))
 
 
 def _operand_reason(node: Expression, value: Any, event: Event) -> str:

@@ -283,6 +283,12 @@ class Compare(Condition):
         _set(self, "_hash", hash((self.operator, self.left._hash, self.right._hash)))
 
 
+MIRRORED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""What each operator is with its sides exchanged."""
+COMPLEMENTS = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+"""What is true where a comparison is false, and unknown where it is. `<=>` has no such operator."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Between(Condition):
     """`value BETWEEN low AND high`, both ends included."""

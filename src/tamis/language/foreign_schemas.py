@@ -90,18 +90,18 @@ def _json_type(inner: Any) -> Any:
         return None  # true and false are schemas too: anything, and nothing
     if not isinstance(inner, Mapping):
         raise SchemaError(f"a property is described by an object, not by {inner!r}")
-    found = inner.get("type")
-    if isinstance(found, list):  # ["string", "null"]
-        found = next((name for name in found if name != "null"), None)
-    if found == "object":
+    named = inner.get("type")
+    if isinstance(named, list):  # ["string", "null"]
+        named = next((name for name in named if name != "null"), None)
+    if named == "object":
         return from_json_schema(inner)[0] if inner.get("properties") else None
-    if found == "array":
+    if named == "array":
         return _array(_json_type(inner.get("items", {})))
-    if found == "string":
+    if named == "string":
         return {"date": "date", "date-time": "timestamp"}.get(inner.get("format", ""), "string")
-    if found is None and inner.get("enum") and all(isinstance(choice, str) for choice in inner["enum"]):
+    if named is None and inner.get("enum") and all(isinstance(choice, str) for choice in inner["enum"]):
         return "string"
-    return {"integer": "int", "number": "double", "boolean": "bool"}.get(found or "")
+    return {"integer": "int", "number": "double", "boolean": "bool"}.get(named or "")
 
 
 def _array(element: Any) -> str | None:

@@ -62,14 +62,14 @@ def _decimal(digits: str, piece: str) -> Decimal:
 
 def _double(digits: str, piece: str, single: bool) -> float:
     try:
-        found = float(digits)
+        number = float(digits)
         if single:
-            found = struct.unpack("f", struct.pack("f", found))[0]
+            number = struct.unpack("f", struct.pack("f", number))[0]
     except OverflowError:
-        found = math.inf
-    if math.isinf(found):
+        number = math.inf
+    if math.isinf(number):
         raise LiteralError(f"{_short(piece)} is beyond the range of a double", hint="Infinity is double('Infinity').")
-    return found
+    return number
 
 
 def _sized_integer(digits: str, bits: int, piece: str) -> int:
@@ -80,9 +80,9 @@ def _sized_integer(digits: str, bits: int, piece: str) -> int:
 
 def special_double(word: str) -> float:
     """Return the double of `double('NaN')`, `double('Infinity')` or of a number in quotes."""
-    found = _SPECIAL_DOUBLES.get(word.strip().lower())
-    if found is not None:
-        return found
+    number = _SPECIAL_DOUBLES.get(word.strip().lower())
+    if number is not None:
+        return number
     try:
         return float(word)
     except ValueError:
@@ -105,10 +105,10 @@ def date(text: str) -> dt.date:
     >>> date("2024-2-29")
     datetime.date(2024, 2, 29)
     """
-    found = _DATE.fullmatch(text.strip())
-    if found:
+    parts = _DATE.fullmatch(text.strip())
+    if parts:
         try:
-            return dt.date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+            return dt.date(int(parts[1]), int(parts[2] or 1), int(parts[3] or 1))
         except ValueError:
             pass
     raise LiteralError(f"{_short(repr(text))} is no date", hint="Write a day that exists, as in DATE '2024-02-29'.")
@@ -120,19 +120,19 @@ def timestamp(text: str) -> dt.datetime:
     >>> timestamp("2024-02-29 12:00:00+02:00")
     datetime.datetime(2024, 2, 29, 10, 0)
     """
-    found = _TIMESTAMP.fullmatch(text.strip())
-    if found:
+    parts = _TIMESTAMP.fullmatch(text.strip())
+    if parts:
         try:
-            day = date(found["date"])
-            if found["hour"] is None:
+            day = date(parts["date"])
+            if parts["hour"] is None:
                 return dt.datetime(day.year, day.month, day.day)
             clock = dt.time(
-                int(found["hour"]),
-                int(found["minute"]),
-                int(found["second"]),
-                int((found["fraction"] or "").ljust(6, "0")[:6]),  # finer than microseconds is cut, as in Spark
+                int(parts["hour"]),
+                int(parts["minute"]),
+                int(parts["second"]),
+                int((parts["fraction"] or "").ljust(6, "0")[:6]),  # finer than microseconds is cut, as in Spark
             )
-            return dt.datetime.combine(day, clock) - _offset(found["zone"] or "Z")
+            return dt.datetime.combine(day, clock) - _offset(parts["zone"] or "Z")
         except (ValueError, OverflowError):
             pass
     raise LiteralError(

@@ -121,12 +121,12 @@ def attribute_value(event: Event, path: tuple[str, ...]) -> Any:
     >>> attribute_value({"position": {"x": 1}}, ("position", "x"))
     1
     """
-    found: Any = event
+    value: Any = event
     for name in path:
-        if not isinstance(found, Mapping):
+        if not isinstance(value, Mapping):
             return None
-        found = found.get(name)
-    return value_of(found)
+        value = value.get(name)
+    return value_of(value)
 
 
 def _comparison(operator: str, left: Any, right: Any) -> bool | None:

@@ -233,15 +233,15 @@ class _Parser:
         """Read an operand, or what may stand before one. Return whether the operand is complete."""
         self.is_closed = False
         if self.is_quick and self.operators[-1].precedence <= NOT:
-            found = _SIMPLE.match(self.text, self.position)
-            if found:
-                node = _simple_predicates.get(found[0])
+            predicate_match = _SIMPLE.match(self.text, self.position)
+            if predicate_match:
+                node = _simple_predicates.get(predicate_match[0])
                 if node is None:
-                    node = _simple_predicate(found)
+                    node = _simple_predicate(predicate_match)
                 if node is not None:
-                    self.position = found.end()
+                    self.position = predicate_match.end()
                     self.operands.append(node)
-                    self.starts.append(found.start(1))
+                    self.starts.append(predicate_match.start(1))
                     self.steps += 4
                     self.is_closed = type(node) is not Compare
                     return True
@@ -340,13 +340,13 @@ class _Parser:
 
     def read_operator(self) -> bool:
         """Read what stands behind an operand. Return whether an operand is due next."""
-        found = _AFTER.match(self.text, self.position)
-        if found:
-            self.position = found.end()
-            kind = _CONNECTIVE_KINDS.get(found[1])
+        operator_match = _AFTER.match(self.text, self.position)
+        if operator_match:
+            self.position = operator_match.end()
+            kind = _CONNECTIVE_KINDS.get(operator_match[1])
             if kind is not None:
-                return self.read_connective(kind, found.start(1))
-            self.close(found.start(1))
+                return self.read_connective(kind, operator_match.start(1))
+            self.close(operator_match.start(1))
             return False
         token = self.take()
         kind = token.kind
@@ -468,10 +468,10 @@ class _Parser:
 
     def read_in(self, value: Expression, start: int, is_negated: bool) -> bool:
         """Read a list of literals at one go; anything else in the list is read as usual."""
-        found = _LITERAL_LIST.match(self.text, self.position)
-        if found:
-            members = self.listed(found.start(1), found.end(1))
-            self.position = found.end()
+        list_match = _LITERAL_LIST.match(self.text, self.position)
+        if list_match:
+            members = self.listed(list_match.start(1), list_match.end(1))
+            self.position = list_match.end()
             self.finish_predicate(In(value, members), start, is_negated)
             return False
         token = self.take()
@@ -485,10 +485,10 @@ class _Parser:
 
     def listed(self, position: int, end: int) -> tuple[Scalar, ...]:
         members: list[Scalar] = []
-        for found in _LISTED.finditer(self.text, position, end):
+        for member in _LISTED.finditer(self.text, position, end):
             if len(members) >= self.limits.list_length:
                 raise LimitError("list_length", self.limits.list_length, "more", text=self.text, position=position)
-            piece, start = found[1], found.start(1)
+            piece, start = member[1], member.start(1)
             if piece[-1] in "'\"":
                 members.append(self.string_alone(piece, start))
             else:

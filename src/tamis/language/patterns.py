@@ -84,9 +84,9 @@ def _compiled(expression: str, memory: int) -> Any:
         return re2.compile(expression, options)
     except re2.error as refusal:
         reason = refusal.args[0] if refusal.args else "it cannot be compiled"
-        told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        message = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         raise PatternError(
-            f"the regular expression {expression!r} cannot be used: {told}",
+            f"the regular expression {expression!r} cannot be used: {message}",
             hint="Patterns are RE2's: they run in linear time, without look-around and back-references.",
         ) from None
 

@@ -125,12 +125,12 @@ class Schema:
 
     def type_of(self, path: tuple[str, ...]) -> AttributeType | None:
         """Return the type of an attribute, or None where there is no such attribute."""
-        found: AttributeType | None = self._record
+        declared: AttributeType | None = self._record
         for name in path:
-            if not isinstance(found, RecordType):
+            if not isinstance(declared, RecordType):
                 return None
-            found = found.attributes.get(name)
-        return found
+            declared = declared.attributes.get(name)
+        return declared
 
     def names(self) -> list[str]:
         """Every attribute that can be written in an expression, nested ones with their dots."""
@@ -200,8 +200,8 @@ class Schema:
         """
         needed = self._needed
         if self._needed_by_type and isinstance(event, Mapping):
-            found = event.get(self.type_attribute)
-            needed = self._needed_by_type.get(found, needed) if isinstance(found, str) else needed
+            event_type = event.get(self.type_attribute)
+            needed = self._needed_by_type.get(event_type, needed) if isinstance(event_type, str) else needed
         return misfit(event, self._record, needed)
 
     @property
@@ -218,12 +218,12 @@ class Schema:
 
     def _paths(self, names: Iterable[str]) -> tuple[Path, ...]:
         """Return where the attributes of these names lie; with a dot, one may be in a record, or have that name."""
-        found: dict[Path, None] = {}
+        paths: dict[Path, None] = {}
         for name in sorted(names):
             for path in ((name,), tuple(name.split("."))):
                 if self.type_of(path) is not None:
-                    found[path] = None
-        return tuple(found)
+                    paths[path] = None
+        return tuple(paths)
 
     # -- Other people's schemas
 
@@ -296,12 +296,12 @@ def _conform_record(event: Any, record: RecordType, prefix: str) -> dict[str, An
     if not isinstance(event, Mapping):
         raise EventError(f"{prefix.rstrip('.') or 'an event'} is a record, not {type(event).__name__}")
     conforming = {}
-    for name, found in event.items():
+    for name, value in event.items():
         kind = record.attributes.get(name)
         if kind is None:
             near = did_you_mean(str(name), record.attributes)
             raise EventError(f"the schema has no attribute {prefix}{name}{f'. {near}' if near else ''}")
-        conforming[name] = None if found is None else _conform(found, kind, f"{prefix}{name}")
+        conforming[name] = None if value is None else _conform(value, kind, f"{prefix}{name}")
     return conforming
 
 

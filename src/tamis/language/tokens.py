@@ -56,12 +56,12 @@ def next_token(text: str, position: int) -> Token:
     Token(kind='<=', text='<=', start=6, end=8)
     """
     while True:
-        found = _TOKEN.match(text, position)
-        assert found is not None, "the last alternatives take the end and every character"
-        group = found.lastindex
+        token_match = _TOKEN.match(text, position)
+        assert token_match is not None, "the last alternatives take the end and every character"
+        group = token_match.lastindex
         assert group is not None
-        piece = found[group]
-        position = found.end()
+        piece = token_match[group]
+        position = token_match.end()
         if group == _WORD:
             return Token(_WORDS.get(piece) or _keyword(piece), piece, position - len(piece), position)
         if group == _OPERATOR:

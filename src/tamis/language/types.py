@@ -114,14 +114,14 @@ def attribute_type(written: Written) -> AttributeType:
         if not isinstance(element, ScalarType):
             raise SchemaError(f"an array holds scalars, not {element}")
         return ArrayType(element)
-    found = _WRITTEN.fullmatch(plain)
-    name = _OTHER_NAMES.get(found[1], found[1]) if found else plain
-    if not found or name not in KIND_OF_TYPE or (found[2] and name not in ("decimal", "string")):
+    parts = _WRITTEN.fullmatch(plain)
+    name = _OTHER_NAMES.get(parts[1], parts[1]) if parts else plain
+    if not parts or name not in KIND_OF_TYPE or (parts[2] and name not in ("decimal", "string")):
         known = [*KIND_OF_TYPE, "array<…>"]
         raise SchemaError(f"there is no type {written!r}; {did_you_mean(plain, KIND_OF_TYPE) or f'known: {known}'}")
     if name != "decimal":
         return ScalarType(name)
-    precision, scale = int(found[2] or 38), int(found[3] or (0 if found[2] else 18))
+    precision, scale = int(parts[2] or 38), int(parts[3] or (0 if parts[2] else 18))
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise SchemaError(f"{written!r}: a decimal has 1 to 38 digits, of which no more than all stand after the point")
     return ScalarType("decimal", precision, scale)

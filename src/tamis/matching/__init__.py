@@ -17,7 +17,7 @@ from tamis.matching.errors import (
     UnsupportedExpressionError,
     WatchError,
 )
-from tamis.matching.matcher import Matcher
+from tamis.matching.matcher import Matcher, ShortcutMatches
 from tamis.matching.register import Subscription
 from tamis.matching.rejections import Rejected
 from tamis.matching.sightings import Unmet
@@ -30,6 +30,7 @@ __all__ = [
     "OptionError",
     "Rejected",
     "SavedMatcherError",
+    "ShortcutMatches",
     "Subscription",
     "UnknownAlgorithmError",
     "UnknownIdError",

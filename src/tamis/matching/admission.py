@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.matching.errors import BadTableError, DuplicateIdError
 from tamis.matching.matcher import Matcher
+from tamis.matching.rejections import Rejected
 from tamis.matching.tables import Rows
 
 if TYPE_CHECKING:
@@ -32,22 +33,7 @@ class Row(NamedTuple):
     """Where the row stands, if that is not the order in which rows are given; places are compared."""
 
 
-class Rejection(NamedTuple):
-    """A row that is no subscription, and why."""
-
-    id: Any
-    condition: Any
-    error: str
-    """The kind of mistake."""
-    message: str
-    place: Any = None
-
-    def told(self) -> str:
-        """Name the row and its mistake, in one line or a few."""
-        return f"{self.id!r}: {self.error}: {self.message}"
-
-
-def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[Rejection]]:
+def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[Rejected]]:
     """Return a matcher of the rows that are subscriptions, registered in the order of their ids, and the others.
 
     >>> rows = [Row(2, "price < 20"), Row(1, "price <"), Row(1, "signed"), Row(2, "price < 30"), Row(None, "signed")]
@@ -60,23 +46,23 @@ def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[
     asked = list(rows)
     columns = Rows([row.id for row in asked], [row.condition for row in asked], [row.priority or 0 for row in asked])
     numbers = list(range(len(asked)))
-    rejections: dict[int, Rejection] = {}
+    rejections: dict[int, Rejected] = {}
     if columns.first_objection() is not None:  # what is no row has no id to be in the order of
-        objections = ((number, columns.objection(number)) for number in numbers)
-        told = {number: objection for number, objection in objections if objection is not None}
-        for number, objection in told.items():
-            rejections[number] = _rejection(asked[number], BadTableError.__name__, objection)
-        numbers = [number for number in numbers if number not in told]
+        for number in numbers:
+            objection = columns.objection(number)
+            if objection is not None:
+                rejections[number] = _rejected(asked[number], BadTableError.__name__, objection)
+        numbers = [number for number in numbers if number not in rejections]
     numbers.sort(key=lambda number: asked[number].id)  # rows of one id stay in their order
     matcher = Matcher(schema=schema)
     entries: list[Any] = [(row.id, row.condition, row.priority or 0) for row in map(asked.__getitem__, numbers)]
     for rejected in matcher.add_many(entries, on_error="skip"):
         number = numbers[rejected.row]
-        rejections[number] = _rejection(asked[number], rejected.error, rejected.reason)
+        rejections[number] = _rejected(asked[number], rejected.error, rejected.reason)
     return matcher, [rejections[number] for number in sorted(rejections)]
 
 
-def _rejection(row: Row, error: str, reason: str) -> Rejection:
+def _rejected(row: Row, error: str, reason: str) -> Rejected:
     if error == DuplicateIdError.__name__:
         reason = "an earlier row has this id, and the first one stays"
-    return Rejection(row.id, row.condition, error, reason, row.place)
+    return Rejected(row.id, row.condition, error, reason, row.place)

@@ -200,8 +200,8 @@ class Axis:
         """Return the code of one event."""
         key = self.key
         if key.kind == TRUTH:
-            found = self._closure(schema)(event)
-            return 2 if found is True else 1 if found is False else 0
+            value = self._closure(schema)(event)
+            return 2 if value is True else 1 if value is False else 0
         if type(key.term) is Attribute:
             return self.code(attribute_value(event, key.term.path))
         return self.code(self._closure(schema)(event))
@@ -238,35 +238,35 @@ class Axis:
             return code
         return self._code(found, kind)
 
-    def _code(self, found: Any, kind: str) -> int:
+    def _code(self, value: Any, kind: str) -> int:
         if kind == STRING:
-            if not isinstance(found, str):
+            if not isinstance(value, str):
                 return 0
-        elif kind == DOUBLE or (kind == NUMBER and isinstance(found, float)):
-            if not is_number(found):
+        elif kind == DOUBLE or (kind == NUMBER and isinstance(value, float)):
+            if not is_number(value):
                 return 0
-            found = float(found) + 0.0
+            value = float(value) + 0.0
             doubles = self._cached("double list", lambda: [float(operand) + 0.0 for operand in self.operands])
-            if found != found:  # NaN is the greatest
+            if value != value:  # NaN is the greatest
                 numbers = bisect_left(doubles, True, key=math.isnan)
                 return 2 * numbers + 1 + (numbers < len(doubles))
             return (
                 1
-                + bisect_left(doubles, found, hi=self._number_count(doubles))
-                + bisect_right(doubles, found, hi=self._number_count(doubles))
+                + bisect_left(doubles, value, hi=self._number_count(doubles))
+                + bisect_right(doubles, value, hi=self._number_count(doubles))
             )
         elif kind == NUMBER:
-            if not is_number(found):
+            if not is_number(value):
                 return 0
         elif kind == TIME:
-            if not isinstance(found, dt.date):
+            if not isinstance(value, dt.date):
                 return 0
-            found = instant(found)
+            value = instant(value)
             instants = self._cached("instants", lambda: [instant(operand) for operand in self.operands])
-            return 1 + bisect_left(instants, found) + bisect_right(instants, found)
-        elif not isinstance(found, bool):
+            return 1 + bisect_left(instants, value) + bisect_right(instants, value)
+        elif not isinstance(value, bool):
             return 0
-        return 1 + bisect_left(self.operands, found) + bisect_right(self.operands, found)
+        return 1 + bisect_left(self.operands, value) + bisect_right(self.operands, value)
 
     def _number_count(self, doubles: list[float]) -> int:
         return len(doubles) - (1 if doubles and doubles[-1] != doubles[-1] else 0)

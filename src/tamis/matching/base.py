@@ -136,9 +136,17 @@ class Algorithm(ABC):
     def snapshot(self) -> Snapshot:
         """Return the present set."""
 
+    def compile(self) -> bool:
+        """Lay out what is still open, here and now; return whether there was anything. Most leave nothing open."""
+        return False
+
     def compiled_snapshot(self) -> Snapshot:
-        """Return the present set, prepared for batches."""
+        """Return the present set, prepared for batches of any size."""
         return self.snapshot()
+
+    def snapshot_for(self, events: Events) -> Snapshot:
+        """Return the present set, prepared for a batch as large as this one."""
+        return self.compiled_snapshot()
 
     def observe(self, events: Events) -> None:  # noqa: B027 - nor anything to observe
         """Take a look at a batch that is about to be matched."""

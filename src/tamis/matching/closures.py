@@ -163,8 +163,8 @@ def _closure(node: Expression, below: list[Closure], schema: Schema | None) -> C
 
 def _negation(inner: Closure) -> Closure:
     def truth(event: Mapping[str, Any]) -> bool | None:
-        found = inner(event)
-        return not found if type(found) is bool else None
+        value = inner(event)
+        return not value if type(value) is bool else None
 
     return truth
 
@@ -173,10 +173,10 @@ def _conjunction(below: list[Closure]) -> Closure:
     def truth(event: Mapping[str, Any]) -> bool | None:
         known = True
         for inner in below:
-            found = inner(event)
-            if found is False:
+            value = inner(event)
+            if value is False:
                 return False
-            if found is not True:
+            if value is not True:
                 known = False
         return known or None
 
@@ -203,13 +203,13 @@ def _comparison_with(ordered: Callable[[Any, Any], bool], inner: Closure, consta
     as_double = float(constant) if is_number else 0.0
 
     def truth(event: Mapping[str, Any]) -> bool | None:
-        found = inner(event)
-        kind = type(found)
-        if kind is float and is_number and found == found:
-            return ordered(found, as_double)
+        value = inner(event)
+        kind = type(value)
+        if kind is float and is_number and value == value:
+            return ordered(value, as_double)
         if (kind is int and is_exact) or (kind is str and is_text):
-            return ordered(found, constant)
-        order = compare(found, constant)
+            return ordered(value, constant)
+        order = compare(value, constant)
         return None if order is None else ordered(order, 0)
 
     return truth
@@ -229,9 +229,9 @@ def _attribute_comparison(ordered: Callable[[Any, Any], bool], name: str, inner:
         return general
 
     def truth(event: Mapping[str, Any]) -> Any:
-        found = event.get(name)
-        if type(found) is int and LEAST_INTEGER <= found <= GREATEST_INTEGER:
-            return ordered(found, constant)
+        value = event.get(name)
+        if type(value) is int and LEAST_INTEGER <= value <= GREATEST_INTEGER:
+            return ordered(value, constant)
         return general(event)
 
     return truth
@@ -244,8 +244,8 @@ def _membership(node: In, inner: Closure, members: tuple[Any, ...], schema: Sche
     kind, known = kinds.pop(), frozenset(members)
 
     def truth(event: Mapping[str, Any]) -> Any:
-        found = inner(event)
-        return found in known if type(found) is kind else meaning(node, [found], event, schema)
+        value = inner(event)
+        return value in known if type(value) is kind else meaning(node, [value], event, schema)
 
     return truth
 
@@ -301,8 +301,8 @@ def _arithmetic(
         if type(one) is float is type(two):
             return exact(one, two)
         if type(one) is int is type(two):
-            found = exact(one, two)
-            return found if LEAST_INTEGER <= found <= GREATEST_INTEGER else None
+            number = exact(one, two)
+            return number if LEAST_INTEGER <= number <= GREATEST_INTEGER else None
         return function(one, two)
 
     return result

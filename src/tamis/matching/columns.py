@@ -171,19 +171,19 @@ class Events:
         names = self._table.schema.names
         if path[0] not in names:
             return None
-        found = self._table.column(names.index(path[0]))  # the first of two columns of one name
-        if isinstance(found, pa.ChunkedArray):
-            found = found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
-            if isinstance(found, pa.ChunkedArray):  # combine_chunks of no chunks at all
-                found = pa.concat_arrays(found.chunks) if found.num_chunks else pa.array([], found.type)
+        array = self._table.column(names.index(path[0]))  # the first of two columns of one name
+        if isinstance(array, pa.ChunkedArray):
+            array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+            if isinstance(array, pa.ChunkedArray):  # combine_chunks of no chunks at all
+                array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
         for name in path[1:]:
-            if not pa.types.is_struct(found.type):
+            if not pa.types.is_struct(array.type):
                 return None
-            index = found.type.get_field_index(name)
+            index = array.type.get_field_index(name)
             if index < 0:
                 return None
-            found = _attribute(found, index)
-        return found
+            array = _attribute(array, index)
+        return array
 
 
 def _attribute(records: Any, index: int) -> Any:
@@ -214,10 +214,10 @@ def _python_values(array: Any) -> list[Any]:
     if pa.types.is_timestamp(array.type):  # without a zone it is UTC; Python knows no nanoseconds
         array = array.cast(pa.timestamp("us" if array.type.unit == "ns" else array.type.unit), safe=False)
     try:
-        found = array.to_pylist()
+        values = array.to_pylist()
     except (ValueError, ArithmeticError):
-        found = list(map(_python_value, array))
-    return [attribute_value({"": value}, ("",)) for value in found]
+        values = list(map(_python_value, array))
+    return [attribute_value({"": value}, ("",)) for value in values]
 
 
 def _python_value(scalar: Any) -> Any:

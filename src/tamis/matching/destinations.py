@@ -18,7 +18,7 @@ from tamis.matching.errors import BadTableError
 
 Numbers: TypeAlias = npt.NDArray[np.uint32]
 
-_FEW = 64
+_UNUSED_KEPT = 64
 """So many destinations that nobody has any more are no reason for a new table."""
 
 
@@ -116,7 +116,7 @@ class Destinations:
     @property
     def is_worn(self) -> bool:
         """Have most of its destinations lost their last subscription?"""
-        return self._unused > max(_FEW, len(self.names) // 2)
+        return self._unused > max(_UNUSED_KEPT, len(self.names) // 2)
 
     def renewed(self, alive: npt.NDArray[np.bool_]) -> Destinations:
         """Return a table of the living; this one stays as it is, for whoever is matching with it."""

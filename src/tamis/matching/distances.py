@@ -50,14 +50,14 @@ class Distances:
         >>> [found.rows.tolist() for found in Distances.among(leaves.finished().axes)]
         [[1, 2]]
         """
-        found: dict[Position, list[tuple[int, Axis, Centre]]] = {}
+        by_position: dict[Position, list[tuple[int, Axis, Centre]]] = {}
         for row, axis in enumerate(axes):
             about = centre_of(axis.key.term) if axis.is_of_numbers else None
             if about is not None:
                 position, place = about
                 limits = [float(operand) + 0.0 for operand in axis.operands]
-                found.setdefault(position, []).append((row, axis, Centre(*place, limits)))
-        return [cls(position, *zip(*each, strict=True)) for position, each in found.items()]
+                by_position.setdefault(position, []).append((row, axis, Centre(*place, limits)))
+        return [cls(position, *zip(*each, strict=True)) for position, each in by_position.items()]
 
     def write_codes(self, events: Events, schema: Schema | None, codes: npt.NDArray[Any]) -> None:
         """Write the codes of all events into the rows of these axes."""

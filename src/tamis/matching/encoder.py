@@ -61,18 +61,18 @@ class Encoder:
         codes = self._zeros.copy()
         get = event.get
         for position, name, base, last, table, axis in self._integers:
-            found = get(name)
-            if type(found) is int:
-                place = found - base
-                codes[position] = table[place] if 0 <= place <= last else axis.code(value_of(found))
-            elif found is not None:
-                codes[position] = axis.code(value_of(found))
+            value = get(name)
+            if type(value) is int:
+                place = value - base
+                codes[position] = table[place] if 0 <= place <= last else axis.code(value_of(value))
+            elif value is not None:
+                codes[position] = axis.code(value_of(value))
         for position, name, kind, remembered, axis in self._plain:
-            found = get(name)
-            if found is None:
+            value = get(name)
+            if value is None:
                 continue
-            code = remembered.get(found) if type(found) is kind else None
-            codes[position] = axis.code(value_of(found)) if code is None else code
+            code = remembered.get(value) if type(value) is kind else None
+            codes[position] = axis.code(value_of(value)) if code is None else code
         for position, axis in self._others:
             codes[position] = axis.event_code(event, self._schema)
         if not self._distances:

@@ -33,6 +33,8 @@ def codes_of_doubles(values, operands, nan_code, codes):
         value = values[index]
         place, step = np.uintp(0), half
         while step > 0:  # without a branch, which nobody could foresee
+            # Halving in steps of powers of two. The operands are filled up with NaNs, which are less than no value, so
+            # no step leads beyond them.
             place += step * np.uintp(operands[place + step - np.uintp(1)] < value)
             step >>= np.uintp(1)
         if value != value:
@@ -46,6 +48,7 @@ def ranks_of_texts(data, offsets, operand_data, operand_offsets, ranks):
     """Rank UTF-8 texts among sorted operands: twice the number of smaller ones, plus one if one is equal."""
     for index in range(ranks.size):
         begin, end = offsets[index], offsets[index + 1]
+        # UTF-8 is ordered as its characters are, so bytes are compared and nothing is decoded.
         low, high = 0, operand_offsets.size - 1
         is_equal = 0
         while low < high:
@@ -81,6 +84,7 @@ def sort_sets(starts, members, sorted_starts, sorted_members):
         sorted_starts[number] = written
         for index in range(starts[number], starts[number + 1]):
             member = members[index]
+            # Insertion sort, which drops what it meets again: most sets are short.
             place = written
             while place > sorted_starts[number] and sorted_members[place - 1] > member:
                 place -= 1

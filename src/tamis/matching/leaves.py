@@ -12,27 +12,26 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.language.expressions import (
     CONNECTIVES,
+    MIRRORED,
     Attribute,
     Between,
     Call,
     Compare,
     Expression,
     In,
-    Like,
     Literal,
     Not,
     Test,
 )
-from tamis.language.patterns import ANY_TEXT, least_text_above, like_pieces
-from tamis.language.rewrites.canonical import MIRRORED
-from tamis.language.rewrites.negation import COMPLEMENTS
+from tamis.language.patterns import least_text_above
+from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, simple
 from tamis.matching.axes import STRING, TRUTH, Axis, AxisKey, axis_kind, sorting_keys
 from tamis.matching.kernels import sort_sets
 from tamis.matching.operations import (
@@ -48,6 +47,7 @@ from tamis.matching.operations import (
     UNEQUAL,
     WITHIN,
 )
+from tamis.ragged import Ragged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,18 +67,43 @@ Starts = npt.NDArray[np.int32]
 """Where the members of each of some groups start; the last entry is where the last group ends."""
 
 
+class LeafColumns(NamedTuple):
+    """What each leaf asks. Invariant: operands are counted from 0 within the leaf's own axis.
+
+    axes        uint32[leaves]  the axis of each
+    operations  uint8[leaves]   one of `operations`
+    a           int32[leaves]   the first operand; for AMONG and NOT_AMONG the number of the set
+    b           int32[leaves]   the last operand of WITHIN, BEYOND and FROM_TO; of others it says nothing
+    """
+
+    axes: npt.NDArray[np.uint32]
+    operations: npt.NDArray[np.uint8]
+    a: npt.NDArray[np.int32]
+    b: npt.NDArray[np.int32]
+
+    @property
+    def is_set(self) -> npt.NDArray[np.bool_]:
+        """Which leaves ask for the members of a set."""
+        return np.asarray((self.operations == AMONG) | (self.operations == NOT_AMONG))
+
+    @property
+    def is_span(self) -> npt.NDArray[np.bool_]:
+        """Which leaves have a second operand."""
+        return np.isin(self.operations, (WITHIN, BEYOND, FROM_TO))
+
+    def chosen(self, numbers: npt.NDArray[Any]) -> LeafColumns:
+        """Return some of the leaves, by number or by a flag for each."""
+        return LeafColumns(*(column[numbers] for column in self))
+
+
 @dataclass(frozen=True, slots=True)
-class LeafArrays:
-    """Leaves over axes, the operands of each axis in order."""
+class LeafTables:
+    """Leaves over axes. Invariant: the operands of an axis are in order, and so are the members of a set."""
 
     axes: list[Axis]
-    leaf_axes: npt.NDArray[np.uint32]
-    leaf_operations: npt.NDArray[np.uint8]
-    leaf_a: npt.NDArray[np.int32]
-    """The first operand, or the set of AMONG and NOT_AMONG."""
-    leaf_b: npt.NDArray[np.int32]
-    set_starts: Starts
-    set_operands: npt.NDArray[np.int32]
+    leaves: LeafColumns
+    sets: Ragged[np.int32]
+    """The operands of the sets that leaves ask for."""
 
 
 class Leaves:
@@ -123,7 +148,7 @@ class Leaves:
         comparisons, places, asked = self._comparisons, self._places, self._asked
         firsts, seconds = self._firsts, self._seconds
         least = -_SHORT
-        found = []
+        numbers = []
         for node in nodes:
             kind = type(node)
             if kind is Compare:
@@ -131,7 +156,7 @@ class Leaves:
                 if leaf is None:
                     leaf = comparisons[id(node)] = self._comparison(node)
                     self._kept.append(node)
-                found.append(leaf)
+                numbers.append(leaf)
                 continue
             if kind is Between and type(node.low) is Literal is type(node.high):
                 low: Any = node.low.value
@@ -142,7 +167,7 @@ class Leaves:
                     and type(high) is type(low)
                     and (type(low) is not int or (least <= low <= _SHORT and least <= high <= _SHORT))
                 ):
-                    found.append(len(asked))
+                    numbers.append(len(asked))
                     asked.append(axis + WITHIN)
                     firsts.append(operands[low])
                     seconds.append(operands[high])
@@ -153,44 +178,34 @@ class Leaves:
                 if len(types) == 1:
                     axis, operands = places.get(types.pop(), _NO_PLACES).get(id(node.value), _NOWHERE)
                     if operands is not None and (type(members[0]) is str or _are_short(members)):
-                        found.append(len(asked))
+                        numbers.append(len(asked))
                         asked.append(axis + AMONG)
                         firsts.append(len(self._set_ends))
                         seconds.append(0)
                         self._set_operands += map(operands.__getitem__, members)
                         self._set_ends.append(len(self._set_operands))
                         continue
-            found.append(self._other(node))
-        return found
+            numbers.append(self._other(node))
+        return numbers
 
     def _other(self, node: Any) -> int:
-        match node:
-            case In(term, members):
-                return self._among(node, term, members, AMONG)
-            case Between(term, Literal(low), Literal(high)):
-                return self._between(node, term, low, high, WITHIN)
-            case Not(Between(term, Literal(low), Literal(high)) as inner):
-                return self._between(inner, term, low, high, BEYOND)
-            case Not(In(term, members) as inner):
-                return self._among(inner, term, members, NOT_AMONG)
-            case Not(Compare(operator, left, right)) if operator in COMPLEMENTS:
-                return self._comparison(Compare(COMPLEMENTS[operator], left, right))
-            case Not(Attribute() as flag):
-                return self._compared(node, "=", flag, False)
-            case Attribute():
-                return self._compared(node, "=", node, True)
-            case Like(term, pattern, escape):
-                return self._like(node, term, pattern, escape)
-            case Test("startswith", (term, Literal(str(prefix)))):
-                return self._prefix(term, prefix)
-            case Not(inner) if not isinstance(inner, CONNECTIVES) and not isinstance(inner, Literal):
-                return self.truth(inner, False)
-            case Literal():
-                return -1
-            case _:
-                return -1 if isinstance(node, CONNECTIVES) else self.truth(node, True)
+        asked = simple(node)
+        positive, is_true = (node.value, False) if type(node) is Not else (node, True)
+        if asked is not None and not (asked.is_negated and asked.operator not in (BETWEEN, IN)):
+            term, operands = asked.term, asked.operands
+            if asked.operator == IN:
+                return self._among(positive, term, operands, AMONG if is_true else NOT_AMONG)
+            if asked.operator == BETWEEN:
+                return self._between(positive, term, operands, WITHIN if is_true else BEYOND)
+            if asked.operator == PREFIX:
+                return self._prefix(term, operands[0])
+            return self._compared(node, asked.operator, term, operands[0])
+        if isinstance(positive, (*CONNECTIVES, Literal)):
+            return -1
+        return self.truth(positive, is_true)
 
     def _comparison(self, node: Compare) -> int:
+        """Return the leaf of a comparison: `simple`, written out, because every new condition passes here."""
         left, right = node.left, node.right
         if type(right) is Literal and type(left) is not Literal:
             return self._compared(node, node.operator, left, right.value)
@@ -205,13 +220,14 @@ class Leaves:
         axis, operands = self._place(term, kind)
         return self._new_leaf(axis, _OPERATORS[operator], operands[operand])
 
-    def _between(self, node: Expression, term: Expression, low: Any, high: Any, operation: int) -> int:
+    def _between(self, node: Expression, term: Expression, operands: tuple[Any, ...], operation: int) -> int:
+        low, high = operands
         kind = axis_kind(low)
         if kind == TRUTH or kind != axis_kind(high) or type(term) not in _TERMS:
             return self.truth(node, operation == WITHIN)
-        axis, operands = self._place(term, kind, type(low))
-        first = operands[low]
-        return self._new_leaf(axis, operation, first, operands[high])
+        axis, numbers = self._place(term, kind, type(low))
+        first = numbers[low]
+        return self._new_leaf(axis, operation, first, numbers[high])
 
     def _among(self, node: Expression, term: Expression, members: tuple[Any, ...], operation: int) -> int:
         kinds = {axis_kind(member) for member in members if member is not None}
@@ -225,17 +241,6 @@ class Leaves:
         self._set_operands += map(operands.__getitem__, members)
         self._set_ends.append(len(self._set_operands))
         return self._new_leaf(axis, operation, len(self._set_ends) - 1)
-
-    def _like(self, node: Expression, term: Expression, pattern: str, escape: str) -> int:
-        match like_pieces(pattern, escape):
-            case []:
-                return self._compared(node, "=", term, "")
-            case [str(text)]:
-                return self._compared(node, "=", term, text)
-            case [str(prefix), wild] if wild is ANY_TEXT:
-                return self._prefix(term, prefix)
-            case _:
-                return self.truth(node, True)
 
     def _prefix(self, term: Expression, prefix: str) -> int:
         """`startswith` as an interval: from the prefix up to the least text above all that start with it."""
@@ -271,7 +276,7 @@ class Leaves:
 
     # -- The result
 
-    def finished(self) -> LeafArrays:
+    def finished(self) -> LeafTables:
         """Sort the operands of every axis, and return the leaves."""
         axes: list[Axis] = []
         places: list[Ints] = []
@@ -288,20 +293,13 @@ class Leaves:
         base = offsets[leaf_axes]
         moved_a = np.where(is_set, a, flat[base + np.where(is_set, 0, a)]).astype(np.int32)
         moved_b = flat[base + b].astype(np.int32)
-        set_ends = starts_of(self._set_ends)
+        set_ends = starts_of_ends(self._set_ends)
         owners = np.repeat(leaf_axes[is_set], np.diff(set_ends))
         members = flat[offsets[owners] + integers(self._set_operands)]
         set_starts, sorted_members = np.empty(len(set_ends), np.int32), np.empty(len(members), np.int32)
         member_count = sort_sets(set_ends, members, set_starts, sorted_members)
-        return LeafArrays(
-            axes,
-            leaf_axes,
-            operations,
-            moved_a,
-            moved_b,
-            set_starts,
-            sorted_members[:member_count],
-        )
+        leaves = LeafColumns(leaf_axes, operations, moved_a, moved_b)
+        return LeafTables(axes, leaves, Ragged(set_starts, sorted_members[:member_count]))
 
 
 def integers(values: list[int], dtype: Any = np.int64) -> npt.NDArray[Any]:
@@ -309,7 +307,7 @@ def integers(values: list[int], dtype: Any = np.int64) -> npt.NDArray[Any]:
     return np.fromiter(values, dtype, len(values))
 
 
-def starts_of(ends: list[int]) -> Starts:
+def starts_of_ends(ends: list[int]) -> Starts:
     """Return where groups start, given where each ends."""
     return np.concatenate([np.zeros(1, np.int32), integers(ends, np.int32)])
 

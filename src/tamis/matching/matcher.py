@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
@@ -31,11 +31,32 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from tamis.language.schema import Schema
     from tamis.language.types import Written
     from tamis.matching.base import Handles, Snapshot
     from tamis.matching.tables import Batch
     from tamis.selectivity.counters import Tallied
+
+
+class ShortcutMatches(NamedTuple):
+    """Who wants which event of a batch: subscriptions that have no destination, and the destinations of the others.
+
+    events         int64[:]            the number of an event, sorted; beside it
+    subscriptions  int64[:] or object[:]    the id of a match without a destination; of one event the highest priority
+                                       first, then in order of registration
+    reaching       int64[:]            the number of an event, sorted; beside it
+    destinations   int64[:]            the number of a destination that it reaches, each once
+    names          list                destinations by number
+    """
+
+    events: Handles
+    subscriptions: npt.NDArray[Any]
+    reaching: Handles
+    destinations: Handles
+    names: Sequence[Any]
+
 
 WATCHED = 16
 """One of so many events is looked at, where a matcher is watched."""
@@ -88,7 +109,7 @@ class Matcher(Registering):
         """
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
-        snapshot, register, asked = self._snapshot(among, is_batch=False)
+        snapshot, register, asked = self._snapshot(among)
         self._sightings.look(event)
         if self._watch is not None and self._watch.is_due():
             self._look_at_event(self._watch, snapshot, event)
@@ -110,7 +131,7 @@ class Matcher(Registering):
         """
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
-        snapshot, register, asked = self._snapshot(among, is_batch=False)
+        snapshot, register, asked = self._snapshot(among)
         self._sightings.look(event)
         for group in snapshot.match_event_in_order(event, asked):
             if len(group):
@@ -126,17 +147,24 @@ class Matcher(Registering):
     ) -> pa.Table:
         """Return the matches of a batch by event: a table of `event` (the row's number) and `subscription` (the id).
 
-        With `metadata` there is a third column of what was registered with the subscription.
+        With `metadata` there is a third column of what was registered with the subscription. Where ids are of several
+        types, their column is a union of these: `to_pylist` gives each id as it was registered. So few events that they
+        are sooner matched one by one are matched so.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({1: "price < 20", "cheap": "price < 15"})
+        >>> matcher.match_batch([{"price": 12}, {"price": 18}]).to_pydict()
+        {'event': [0, 0, 1], 'subscription': [1, 'cheap', 1]}
         """
         register, _, numbers, handles = self._pairs(events, among, threads)
-        columns = {"event": pa.array(numbers, pa.int64())}
+        columns = {"event": pa.array(numbers)}
         if metadata:
             used, places = np.unique(handles, return_inverse=True)
             values = column_of(list(map(register.metadata.get, used.tolist())), "metadata")
             columns["metadata"] = values.take(pa.array(places))
         columns["subscription"] = register.column(handles)  # last, because it writes over the handles
         names = ("event", "subscription", "metadata") if metadata else ("event", "subscription")
-        return pa.table({name: columns[name] for name in names})
+        return pa.Table.from_arrays([columns[name] for name in names], names)
 
     def count_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
         """Return how many subscriptions match each event."""
@@ -146,10 +174,10 @@ class Matcher(Registering):
     def list_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.ListArray:
         """Return, for each event, the ids that match, the highest priority first, then in order of registration."""
         register, count, numbers, handles = self._pairs(events, among, threads)
-        order = np.lexsort((handles, -register.ranks(handles), numbers))
+        numbers, handles = register.in_order_by_event(numbers, handles)
         counts = np.bincount(numbers, minlength=count)
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), register.column(handles[order]))
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), register.column(handles))
 
     def any_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
         """Return, for each event, whether any subscription matches."""
@@ -191,7 +219,7 @@ class Matcher(Registering):
     ) -> tuple[Register, Handles, list[Any]]:
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
-        snapshot, register, asked, destinations = self._snapshot_and_destinations(among, is_batch=False)
+        snapshot, register, asked, destinations = self._snapshot_and_destinations(among)
         self._sightings.look(event)
         if self._watch is not None and self._watch.is_due():
             self._look_at_event(self._watch, snapshot, event)
@@ -211,19 +239,44 @@ class Matcher(Registering):
         batch = Events(events)
         self._engine.observe(batch)
         self._sightings.look_at_all(batch)
-        snapshot, _, asked, destinations = self._snapshot_and_destinations(among, is_batch=True)
+        snapshot, _, asked, destinations = self._snapshot_and_destinations(among, batch)
         if self._watch is not None:
-            self._look_at_events(self._watch, snapshot, batch)
+            self._look_at_events(self._watch, snapshot, batch, self._watch.rows(batch.count))
         _, (numbers, reached) = snapshot.reach_events(batch, destinations, asked, threads)
         used, places = np.unique(reached, return_inverse=True)
         names = column_of([destinations.names[number] for number in used.tolist()], "destinations")
         return pa.table({"event": pa.array(numbers, pa.int64()), "destination": names.take(pa.array(places))})
 
+    def match_shortcut_batch(
+        self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1
+    ) -> ShortcutMatches:
+        """Return what `match_shortcut` does for each event of a batch, as arrays.
+
+        A matcher that is watched looks at the same events as if they came one by one.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({1: "a = 1", 2: "a > 0", 3: "a < 9"}, destinations={1: "north", 2: "north"})
+        >>> found = matcher.match_shortcut_batch([{"a": 1}, {"a": 10}])
+        >>> found.events.tolist(), found.subscriptions.tolist()
+        ([0], [3])
+        >>> found.reaching.tolist(), [found.names[number] for number in found.destinations.tolist()]
+        ([0, 1], ['north', 'north'])
+        """
+        batch = Events(events)
+        self._engine.observe(batch)
+        self._sightings.look_at_all(batch)
+        snapshot, register, asked, destinations = self._snapshot_and_destinations(among, batch)
+        if self._watch is not None:
+            self._look_at_events(self._watch, snapshot, batch, self._watch.due_rows(batch.count))
+        (numbers, handles), (reaching, reached) = snapshot.reach_events(batch, destinations, asked, threads)
+        numbers, handles = register.in_order_by_event(numbers, handles)
+        return ShortcutMatches(numbers, register.array(handles), reaching, reached, destinations.names)
+
     def _snapshot_and_destinations(
-        self, among: Iterable[Hashable] | None, *, is_batch: bool
+        self, among: Iterable[Hashable] | None, batch: Events | None = None
     ) -> tuple[Snapshot, Register, Handles | None, Destinations]:
         with self._lock:
-            snapshot, register, asked = self._snapshot(among, is_batch=is_batch)
+            snapshot, register, asked = self._snapshot(among, batch)
             return snapshot, register, asked, register.destinations
 
     # -- The moment
@@ -235,15 +288,18 @@ class Matcher(Registering):
         events = Events(batch)
         self._engine.observe(events)
         self._sightings.look_at_all(events)
-        snapshot, register, asked = self._snapshot(among, is_batch=True)
+        snapshot, register, asked = self._snapshot(among, events)
         if self._watch is not None:
-            self._look_at_events(self._watch, snapshot, events)
+            self._look_at_events(self._watch, snapshot, events, self._watch.rows(events.count))
         return register, events.count, *snapshot.match_events(events, asked, threads)
 
     def _snapshot(
-        self, among: Iterable[Hashable] | None, *, is_batch: bool
+        self, among: Iterable[Hashable] | None, batch: Events | None = None
     ) -> tuple[Snapshot, Register, Handles | None]:
-        """Return the set of this moment, the register that knows its handles, and the handles that are asked for."""
+        """Return the set of this moment, the register that knows its handles, and the handles that are asked for.
+
+        It is for a single event, or for a batch.
+        """
         with self._lock:
             asked = None
             if among is not None:
@@ -251,7 +307,7 @@ class Matcher(Registering):
                     asked = np.array(sorted(self._register.handles[each] for each in among), np.int64)
                 except KeyError as missing:
                     raise UnknownIdError(missing.args[0]) from None
-            snapshot = self._engine.compiled_snapshot() if is_batch else self._engine.snapshot()
+            snapshot = self._engine.snapshot() if batch is None else self._engine.snapshot_for(batch)
             return snapshot, self._register, asked
 
     # -- Watching
@@ -284,8 +340,7 @@ class Matcher(Registering):
         encoded = snapshot.encoded_event(event)
         watch.look(1, self._axes(snapshot).of_event(event) if encoded is None else encoded)
 
-    def _look_at_events(self, watch: Watch, snapshot: Snapshot, events: Events) -> None:
-        rows = watch.rows(events.count)
+    def _look_at_events(self, watch: Watch, snapshot: Snapshot, events: Events, rows: Handles) -> None:
         if len(rows):
             seen = events.take(rows)
             encoded = snapshot.encoded_events(seen)
@@ -309,12 +364,13 @@ class Matcher(Registering):
     def plan(self, subscription_id: Hashable) -> AccessPlan:
         """Return how a subscription is found: its clauses, their keys or bitmaps, and the share of events they pass.
 
-        It prints as text, and `as_dict` gives it as data. What is still open is laid out by the next batch, or by
-        `match_batch([])`.
+        It prints as text, and `as_dict` gives it as data. What is still open is laid out by the next batch of some
+        size, or by `compile`.
 
         >>> matcher = Matcher()
         >>> matcher.add_many({"cheap": "price < 20 AND category = 'Thriller'", "dear": "price > 90"})
-        >>> _ = matcher.match_batch([])
+        >>> matcher.compile()
+        True
         >>> print(matcher.plan("cheap"))
         subscription 'cheap': price < 20 AND category = 'Thriller'
         segment 0: 2 subscriptions, laid out by operands alone
@@ -334,6 +390,25 @@ class Matcher(Registering):
                 plan.segment, plan.segment_size, plan.is_informed, twin, plan.twin_count, plan.clauses,
                 subscription_id, self.text(subscription_id),
             )  # fmt: skip
+
+    def compile(self) -> bool:
+        """Lay out the subscriptions that came last, now and in this thread; return whether there were any.
+
+        Until then each of them is asked by itself; a thread in the background lays them out when that costs too much.
+        Who knows that changes are over for a while calls this, and the next event finds nothing open. It takes some
+        milliseconds for a few, and hardly anything if nothing is open, which is always so with `naive` and `atree`.
+
+        >>> matcher = Matcher()
+        >>> matcher.add("cheap", "price < 20")
+        >>> matcher.compile(), matcher.compile(), matcher.statistics()["open"]
+        (True, False, 0)
+        """
+        with self._lock:
+            return self._engine.compile()
+
+    def settle(self) -> None:
+        """Wait until nothing is laid out in the background any more."""
+        self._engine.settle()
 
     def learn(self, events: Batch) -> None:
         """Look at a sample of events, so that what they rarely match is asked first.

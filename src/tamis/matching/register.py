@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
     from tamis.matching.base import Handles
 
-_FEW = 1024
+_FREE_PLACES_KEPT = 1024
 """So many places that nobody has any more are no reason for a new register."""
+_HANDLE_BITS = 32
+"""A handle needs no more: each has an id and a text, and so many texts fit into no memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ class Register:
         """By handle, with room for more; None once an id is no integer of 64 bits."""
         self.is_numbered = False
         """Whether ids were integers so far: the column of no matches at all has their type too."""
+        self._types: set[type] = set()
+        """Of which types ids were so far."""
         self._objects: npt.NDArray[Any] | None = None
         self._held_count = 0
         """How many places of the dead the last renumbering could not free."""
@@ -135,9 +139,11 @@ class Register:
         return handles
 
     def _note_integers(self, first: int, ids: list[Any]) -> None:
+        types = set(map(type, ids))
+        self._types |= types
         if self._integers is None or not ids:
             return
-        if set(map(type, ids)) - {int}:
+        if types - {int}:
             self._integers, self.is_numbered = None, False
             return
         try:
@@ -179,7 +185,7 @@ class Register:
         have died would cost all places at every removal.
         """
         free = len(self.ids) - len(self.handles) - self._held_count
-        return free > max(_FEW, len(self.handles), self._held_count)
+        return free > max(_FREE_PLACES_KEPT, len(self.handles), self._held_count)
 
     def living(self) -> Handles:
         """Return the handles of those who are registered, in order."""
@@ -198,7 +204,7 @@ class Register:
         if self.priorities is not None:
             fresh._note_priorities(0, self.priorities[kept])
         fresh._integers = None if self._integers is None else self._integers[kept]
-        fresh.is_numbered = self.is_numbered
+        fresh.is_numbered, fresh._types = self.is_numbered, set(self._types)
         fresh._held_count = len(kept) - len(self.handles)
         return fresh
 
@@ -223,6 +229,15 @@ class Register:
         priorities = self.priorities
         return handles if priorities is None else handles[np.argsort(-priorities[handles], kind="stable")]
 
+    def in_order_by_event(self, events: Handles, handles: Handles) -> tuple[Handles, Handles]:
+        """Return matches by event, and those of each event in the order in which people see them."""
+        if self.priorities is not None:
+            order = np.lexsort((handles, -self.priorities[handles], events))
+            return events[order], handles[order]
+        both = (events << _HANDLE_BITS) | handles  # one sort of numbers takes a tenth of the time of a sort by two
+        both.sort()
+        return both >> _HANDLE_BITS, both & ((1 << _HANDLE_BITS) - 1)
+
     def ranks(self, handles: Handles) -> npt.NDArray[np.int64]:
         """Return priorities."""
         return 0 * handles if self.priorities is None else self.priorities[handles]
@@ -240,10 +255,20 @@ class Register:
         if integers is not None and self.is_numbered:
             kernels.rename(handles, integers)
             return pa.array(handles)
+        values = self._all_objects()[handles].tolist()
+        types = self._types
+        return union_of(values, types) if is_union(types) else column_of(values, "ids")
+
+    def array(self, handles: Handles) -> npt.NDArray[Any]:
+        """Return the ids of handles: numbers where all ids are, and objects otherwise."""
+        integers = self._integers
+        return self._all_objects()[handles] if integers is None else integers[handles]
+
+    def _all_objects(self) -> npt.NDArray[Any]:
         count, objects = len(self.ids), self._objects
         if objects is None or len(objects) < count:
             objects = self._objects = np.fromiter(islice(self.ids, count), object, count)
-        return column_of(objects[handles].tolist(), "ids")
+        return objects
 
     def record(self, subscription_id: Hashable, handle: int) -> Subscription:
         """Return what is registered under a handle."""
@@ -275,6 +300,44 @@ class Register:
         if priorities.any():
             self._note_priorities(0, priorities)
         self._note_integers(0, ids)
+
+
+_UNITED: dict[type, pa.DataType] = {
+    bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), bytes: pa.binary(),
+}  # fmt: skip
+"""What ids of several types become together, in the order of a union's members."""
+
+
+def is_union(types: Collection[type]) -> bool:
+    """Do values of these types need a column of several types, and have one? Integers and doubles are both numbers.
+
+    >>> is_union({int, str}), is_union({int, float}), is_union({str, tuple})
+    (True, False, False)
+    """
+    return len(types) > 1 and not set(types) <= {int, float} and set(types) <= _UNITED.keys()
+
+
+def union_of(values: list[Any], types: Collection[type]) -> pa.Array:
+    """Return values of several types as a column, a dense union, which gives each of them back as it was.
+
+    >>> column = union_of([7, "seven", 8], {str, int})
+    >>> str(column.type), column.to_pylist()
+    ('dense_union<int: int64=0, str: string=1>', [7, 'seven', 8])
+    """
+    members = [each for each in _UNITED if each in types]
+    numbers = {each: number for number, each in enumerate(members)}
+    codes = np.fromiter((numbers[type(value)] for value in values), np.int8, len(values))
+    places = np.zeros(len(values), np.int32)
+    children = []
+    for number, member in enumerate(members):
+        rows = np.flatnonzero(codes == number)
+        places[rows] = np.arange(len(rows))
+        try:
+            children.append(pa.array([values[row] for row in rows.tolist()], _UNITED[member]))
+        except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError) as error:
+            raise BadTableError(f"an id of type {member.__name__} has no column: {error}; use others") from None
+    names = [member.__name__ for member in members]
+    return pa.UnionArray.from_dense(pa.array(codes), pa.array(places), children, names)
 
 
 def column_of(values: list[Any], what: str) -> pa.Array:

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+import numpy as np
+
 from tamis.errors import SchemaError, TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import Condition as ConditionNode
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.language.types import Written
+    from tamis.matching.axes import Axis
+    from tamis.matching.storage import Part
     from tamis.matching.tables import ArrowStream, Interchanged, Table
 
 Condition: TypeAlias = "str | Expression"
@@ -453,6 +457,32 @@ class Registering:
             urgent, priorities = self._register.urgent()
             if urgent:
                 engine.prioritise(urgent, priorities)
+
+    # -- What was compiled, for other modules of this package
+
+    def axes(self) -> Sequence[Axis] | None:
+        """Return the axes of all predicates that are registered; None if the algorithm has none."""
+        with self._lock:
+            return self._engine.axes()
+
+    def exported(self) -> tuple[Register, list[Part]]:
+        """Return who is registered and what was compiled; handles are counted anew, without the removed."""
+        with self._lock:
+            parts = self._engine.parts() or ()  # before the rest, because it compiles what is still open
+            living = self._register.living()
+            register = self._register.renumbered(living)
+        return register, [
+            (segment.renumbered(np.searchsorted(living, segment.draft.handles)), alive) for segment, alive in parts
+        ]
+
+    def adopt(self, registers: Iterable[Register], parts: Sequence[Part]) -> None:
+        """Begin with what other matchers registered, one behind the other, and with what was compiled of it."""
+        with self._lock:
+            assert not len(self._register), "only a new matcher begins with what others have"
+            for register in registers:
+                self._register.check_new(register.ids)
+                self._register.enter(register.rows())
+            self._engine.restore(parts)
 
     # -- Conditions
 

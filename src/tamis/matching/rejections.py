@@ -32,8 +32,8 @@ class Rejected(NamedTuple):
     """The kind of mistake: the name of the error that `add` would have raised."""
     reason: str
     """What it would have said."""
-    row: int
-    """Which row of those that were given it is, from 0 on."""
+    row: Any = None
+    """Which row of those that were given it is, from 0 on; of rows that say where they stand, their place."""
 
     @classmethod
     def because(cls, subscription_id: Any, condition: Any, error: TamisError, row: int) -> Rejected:
@@ -43,6 +43,14 @@ class Rejected(NamedTuple):
         'DuplicateIdError'
         """
         return cls(subscription_id, condition, type(error).__name__, str(error), row)
+
+    def described(self) -> str:
+        """Name the row and its mistake, in one line or a few.
+
+        >>> Rejected(1, "price <", "ExpressionSyntaxError", "unexpected end of text").described()
+        '1: ExpressionSyntaxError: unexpected end of text'
+        """
+        return f"{self.id!r}: {self.error}: {self.reason}"
 
 
 class Sieve:

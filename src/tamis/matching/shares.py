@@ -13,49 +13,41 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching import operations as op
-from tamis.ragged import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.matching.axes import Axis
+    from tamis.matching.leaves import LeafColumns
+    from tamis.ragged import Ragged
 
 Shares = npt.NDArray[np.float32]
 
 _OUTSIDE, _MEMBER, _LISTED, _UNLISTED = 1, 2, 3, 4  # as in the kernels of the block matcher
 
 
-class Leaves(Protocol):
-    """What is needed to know of leaves, of those of a draft or of `LeafArrays`: what each asks, and of which axis."""
+class LeafSource(Protocol):
+    """What is needed to know of leaves, of those of a draft or of `LeafTables`: what each asks, and of which axis."""
 
     @property
     def axes(self) -> list[Axis]: ...
     @property
-    def leaf_axes(self) -> npt.NDArray[np.uint32]: ...
+    def leaves(self) -> LeafColumns: ...
     @property
-    def leaf_operations(self) -> npt.NDArray[np.uint8]: ...
-    @property
-    def leaf_a(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def leaf_b(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def set_starts(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def set_operands(self) -> npt.NDArray[np.int32]: ...
+    def sets(self) -> Ragged[np.int32]: ...
 
 
-def default_shares(leaves: Leaves) -> Shares:
+def default_shares(asked: LeafSource) -> Shares:
     """Estimate from the operands alone."""
-    sizes = np.array([len(axis.operands) for axis in leaves.axes] or [1], np.float64)[leaves.leaf_axes] + 1
-    a, b = leaves.leaf_a.astype(np.float64), leaves.leaf_b.astype(np.float64)
-    operations = leaves.leaf_operations
+    leaves = asked.leaves
+    sizes = np.array([len(axis.operands) for axis in asked.axes] or [1], np.float64)[leaves.axes] + 1
+    a, b = leaves.a.astype(np.float64), leaves.b.astype(np.float64)
     shares = np.ones(len(a))
     point = np.minimum(0.5, 1.0 / sizes)
     within = np.clip((b - a + 0.5) / sizes, point, 1.0)
-    counts = np.diff(leaves.set_starts)
-    is_set = (operations == op.AMONG) | (operations == op.NOT_AMONG)
+    is_set = leaves.is_set
     members = np.zeros(len(a))
-    members[is_set] = counts[leaves.leaf_a[is_set]]
+    members[is_set] = asked.sets.counts[leaves.a[is_set]]
     for operation, estimate in (
         (op.EQUAL, point),
         (op.UNEQUAL, 1 - point),
@@ -69,14 +61,14 @@ def default_shares(leaves: Leaves) -> Shares:
         (op.AMONG, np.minimum(0.9, members / sizes)),
         (op.NOT_AMONG, np.maximum(0.1, 1 - members / sizes)),
     ):
-        asked = operations == operation
-        shares[asked] = estimate[asked]
+        is_asked = leaves.operations == operation
+        shares[is_asked] = estimate[is_asked]
     clipped: Shares = np.clip(shares, 1e-6, 1.0).astype(np.float32)
     return clipped
 
 
 def observed_shares(
-    leaves: Leaves,
+    asked: LeafSource,
     kinds: npt.NDArray[np.uint8],
     firsts: npt.NDArray[np.uint32],
     spans: npt.NDArray[np.uint32],
@@ -84,28 +76,27 @@ def observed_shares(
 ) -> Shares:
     """Count in a sample: the codes of its events on every axis."""
     sums = [np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=axis.code_count))])
-            for axis, codes in zip(leaves.axes, sample_codes, strict=True)]  # fmt: skip
+            for axis, codes in zip(asked.axes, sample_codes, strict=True)]  # fmt: skip
     offsets = np.concatenate([[0], np.cumsum([len(each) for each in sums])]).astype(np.int64)
     flat = np.concatenate([*sums, np.zeros(1, np.int64)])
-    base = offsets[leaves.leaf_axes]
-    tops = np.array([len(each) - 1 for each in sums] or [0], np.int64)[leaves.leaf_axes]
+    leaves, sets = asked.leaves, asked.sets
+    base = offsets[leaves.axes]
+    tops = np.array([len(each) - 1 for each in sums] or [0], np.int64)[leaves.axes]
     low = np.minimum(firsts.astype(np.int64), tops)
     high = np.minimum(firsts.astype(np.int64) + spans + 1, tops)
     passed = flat[base + high] - flat[base + low]
     total = len(sample_codes[0]) if sample_codes else 1
     known = flat[base + tops] - flat[base + 1]  # the events that have a value at all
     in_sets = np.flatnonzero(kinds >= _MEMBER)
-    sizes = np.diff(leaves.set_starts)
-    numbers = leaves.leaf_a[in_sets]
-    members = places_of(leaves.set_starts[numbers], sizes[numbers])
-    at = np.repeat(base[in_sets], sizes[numbers]) + 2 * leaves.set_operands[members].astype(np.int64) + 2
-    owners = np.repeat(np.arange(len(in_sets)), sizes[numbers])
+    members = sets.chosen(leaves.a[in_sets])
+    at = np.repeat(base[in_sets], members.counts) + 2 * members.values.astype(np.int64) + 2
+    owners = np.repeat(np.arange(len(in_sets)), members.counts)
     passed[in_sets] = np.bincount(owners, flat[at + 1] - flat[at], minlength=len(in_sets))
     is_negative = (
-        (kinds == _OUTSIDE) | (kinds == _UNLISTED) | ((kinds == _MEMBER) & (leaves.leaf_operations == op.NOT_AMONG))
+        (kinds == _OUTSIDE) | (kinds == _UNLISTED) | ((kinds == _MEMBER) & (leaves.operations == op.NOT_AMONG))
     )
     passed[is_negative] = known[is_negative] - passed[is_negative]
     # Half an event for what the sample did not show: rare is better than never seen.
-    rare = default_shares(leaves) * 0.5
+    rare = default_shares(asked) * 0.5
     shares: Shares = np.clip((passed + np.minimum(rare, 0.5)) / total, 1e-7, 1.0).astype(np.float32)
     return shares

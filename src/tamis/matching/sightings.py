@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.language.expressions import Attribute, Call, Compare, IsNull, Like, RLike
-from tamis.matching.axes import BOOLEAN, DOUBLE, NUMBER, STRING, TIME, TRUTH, Axis
+from tamis.language.expressions import Attribute, Compare, IsNull, Like, RLike, Test
+from tamis.matching.axes import BOOLEAN, DOUBLE, NUMBER, STRING, TIME, TRUTH, Axis, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +31,7 @@ _KINDS: dict[type, str] = {
     bool: BOOLEAN, int: NUMBER, float: NUMBER, Decimal: NUMBER, str: STRING, dt.datetime: TIME, dt.date: TIME,
     dict: RECORD, list: ARRAY, tuple: ARRAY,
 }  # fmt: skip
+_WITHOUT_RECORDS = frozenset({*_KINDS, type(None)} - {dict})
 _PLURALS = {NUMBER: "numbers", STRING: "texts", TIME: "dates and times", BOOLEAN: "truth values", ARRAY: "arrays"}
 _PLURALS |= {RECORD: "records", OTHER: "values of other types"}
 _MOST_SHAPES = 1024
@@ -73,8 +74,7 @@ class Asked(NamedTuple):
 
 def asked_by(axes: Iterable[Axis]) -> tuple[Asked, ...]:
     """Return what predicates on some axes ask for, each thing once."""
-    found = (Asked(path, expected) for axis in axes for paths, expected in [_asked(axis)] for path in paths)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(asked for axis in axes for asked in _asked(axis)))
 
 
 def unmet(asked: Iterable[Asked], kinds: Mapping[Path, set[str]]) -> list[Unmet]:
@@ -83,14 +83,14 @@ def unmet(asked: Iterable[Asked], kinds: Mapping[Path, set[str]]) -> list[Unmet]
     >>> [str(each) for each in unmet([Asked(("price",), NUMBER), Asked(("bids",), NUMBER)], {("bids",): {NUMBER}})]
     ['no event had the attribute price']
     """
-    found: dict[Unmet, None] = {}
+    missing: dict[Unmet, None] = {}
     for path, expected in asked:
         met = kinds.get(path)
         if not met:
-            found[Unmet(".".join(path))] = None
+            missing[Unmet(".".join(path))] = None
         elif expected is not None and expected not in met:
-            found[Unmet(".".join(path), expected, tuple(sorted(met)))] = None
-    return sorted(found, key=lambda each: (each.attribute, each.expected or ""))
+            missing[Unmet(".".join(path), expected, tuple(sorted(met)))] = None
+    return sorted(missing, key=lambda each: (each.attribute, each.expected or ""))
 
 
 class Sightings:
@@ -117,15 +117,15 @@ class Sightings:
         if self.event_count < self._skipped_until and len(event) == self._length:
             return
         self._length = len(event)
-        shape = (*event, *map(type, event.values()))
+        shape = _shape(event)
         if shape in self._shapes:
             self._known_in_a_row += 1
             if self._known_in_a_row >= _STEADY:
                 self._skipped_until = self.event_count + _EVERY
             return
         self._known_in_a_row = self._skipped_until = 0
-        has_records = self._note((), event)
-        if not has_records and len(self._shapes) < _MOST_SHAPES:  # within a record there may be something new each time
+        self._note((), event)
+        if len(self._shapes) < _MOST_SHAPES:
             self._shapes.add(shape)
 
     def look_at_all(self, events: Events) -> None:
@@ -139,9 +139,8 @@ class Sightings:
         for name in dict.fromkeys(table.schema.names):  # the first of two columns of one name
             self._note_column((name,), table.column(table.schema.names.index(name)))
 
-    def _note(self, above: Path, event: Mapping[str, Any]) -> bool:
-        """Note the attributes of a record; return whether there are records in it."""
-        has_records = False
+    def _note(self, above: Path, event: Mapping[str, Any]) -> None:
+        """Note the attributes of a record, those of records in it included."""
         for name, value in event.items():
             if value is None or not isinstance(name, str):
                 continue
@@ -149,9 +148,7 @@ class Sightings:
             kind = _KINDS.get(type(value)) or _kind_of(value)
             self.kinds.setdefault(path, set()).add(kind)
             if kind == RECORD:
-                has_records = True
                 self._note(path, value)
-        return has_records
 
     def _note_column(self, path: Path, column: Any) -> None:
         kind = arrow_kind(column.type)
@@ -167,22 +164,43 @@ class Sightings:
                         self._note_column((*path, field.name), chunk.flatten()[number])
 
 
-def _asked(axis: Axis) -> tuple[tuple[Path, ...], str | None]:
+def _shape(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the names and types of an event's values, those of records in it included: equal ones need one look.
+
+    >>> _shape({"price": 12, "at": {"x": 1}}) == _shape({"price": 13, "at": {"x": 2}})
+    True
+    >>> _shape({"price": 12, "at": {"x": 1}}) == _shape({"price": 12, "at": {"x": "1"}})
+    False
+    """
+    kinds = tuple(map(type, event.values()))
+    if _WITHOUT_RECORDS.issuperset(kinds):
+        return (*event, *kinds)
+    return (*event, *kinds, *(_shape(value) for value in event.values() if isinstance(value, Mapping)))
+
+
+def _asked(axis: Axis) -> list[Asked]:
     """Return the attributes that an axis asks about, and the kind that their values must have, as far as one is known.
 
     What is asked whether it is missing at all is satisfied either way.
     """
     term, kind = axis.key.term, axis.key.kind
     if kind != TRUTH:
-        return axis.paths, (NUMBER if kind == DOUBLE else kind) if isinstance(term, Attribute) else None
+        expected = (NUMBER if kind == DOUBLE else kind) if isinstance(term, Attribute) else None
+        return [Asked(path, expected) for path in axis.paths]
     match term:
         case IsNull() | Compare("<=>"):
-            return (), None
+            return []
         case Like(Attribute()) | RLike(Attribute()):
-            return axis.paths, STRING
-        case Call(name, (Attribute(path), *_)) if name in ("array_contains", "arrays_overlap"):
-            return (path,), ARRAY
-    return axis.paths, None
+            return [Asked(path, STRING) for path in axis.paths]
+        case Test("array_contains", (Attribute(path), element)):
+            return [Asked(path, ARRAY), *(Asked(other, None) for other in paths_of(element))]
+        case Test("arrays_overlap", arrays):
+            return [
+                Asked(path, ARRAY if isinstance(array, Attribute) else None)
+                for array in arrays
+                for path in paths_of(array)
+            ]
+    return [Asked(path, None) for path in axis.paths]
 
 
 def _kind_of(value: Any) -> str:

@@ -28,14 +28,16 @@ from tamis.language.json_form import from_json
 from tamis.language.schema import Schema
 from tamis.matching import array_file
 from tamis.matching.axes import Axis, AxisKey
-from tamis.matching.block.draft import Draft
+from tamis.matching.block.draft import ClauseTable, Draft, TreeJumps, TreeSteps
 from tamis.matching.block.kernels import Broad, Keys, Probes, Program, Runs
 from tamis.matching.block.maps import Maps
 from tamis.matching.block.segment import Segment, SortedAxes
 from tamis.matching.columns import Texts
 from tamis.matching.destinations import Destinations
 from tamis.matching.errors import SavedMatcherError
+from tamis.matching.leaves import LeafColumns
 from tamis.matching.sources import WIDE, Sources, parsed, written
+from tamis.ragged import Ragged
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +53,11 @@ T = TypeVar("T")
 
 RECORDS = {
     record.__name__: record
-    for record in (Segment, SortedAxes, Program, Keys, Runs, Probes, Broad, Draft, Maps, Axis, AxisKey, Texts)
+    for record in (
+        *(Segment, SortedAxes, Program, Keys, Runs, Probes, Broad, Maps),
+        *(Draft, LeafColumns, ClauseTable, TreeJumps, TreeSteps, Ragged),
+        *(Axis, AxisKey, Texts),
+    )
 }
 _SCALARS = (bool, int, float, str, Decimal, dt.date, type(None))
 _IN_JSON = (bool, int, float, str, type(None))

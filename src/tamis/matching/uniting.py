@@ -33,23 +33,21 @@ def united(matchers: Sequence[Matcher], schema: Schema | None = None) -> Matcher
     ['signed', 'cheap']
     """
     whole = Matcher(schema=schema)
-    drafts, flags = [], []
+    registers, drafts, flags, handle_count = [], [], [], 0
     for matcher in matchers:
         assert matcher.algorithm == whole.algorithm, f"{matcher.algorithm} has no drafts to join"
-        with matcher._lock:
-            parts = matcher._engine.parts() or ()  # before the rest, because it compiles what is still open
-            living = matcher._register.living()
-            register = matcher._register.renumbered(living)
-        first = len(whole._register)
-        whole._register.check_new(register.ids)
+        register, parts = matcher.exported()
         for segment, alive in parts:
-            # Handles are counted anew, without the removed: the n-th that lives is the n-th of its matcher.
-            drafts.append(replace(segment.draft, handles=first + np.searchsorted(living, segment.draft.handles)))
+            # Whoever lives has the handle that follows those of the matchers before; what is dead is left out below.
+            drafts.append(replace(segment.draft, handles=handle_count + segment.draft.handles))
             flags.append(alive)
-        whole._register.enter(register.rows())
+        registers.append(register)
+        handle_count += len(register)
+    united_parts = []
     if drafts:
         segment = compiled(joined(drafts, flags), None, schema)
-        whole._engine.restore([(segment, np.ones(len(segment), np.bool_))])
+        united_parts.append((segment, np.ones(len(segment), np.bool_)))
+    whole.adopt(registers, united_parts)
     return whole
 
 
@@ -61,6 +59,4 @@ def mentioned(matcher: Matcher) -> tuple[Path, ...]:
     >>> mentioned(matcher)
     (('position', 'x'), ('signed',))
     """
-    parts = matcher._engine.parts() or ()
-    terms = (axis.key.term for segment, _ in parts for axis in segment.draft.axes)
-    return tuple(sorted({path for term in terms for path in paths_of(term)}))
+    return tuple(sorted({path for axis in matcher.axes() or () for path in paths_of(axis.key.term)}))

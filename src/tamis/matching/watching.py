@@ -88,6 +88,10 @@ class Watch:
         self._left = self._gap()
         return True
 
+    def due_rows(self, event_count: int) -> npt.NDArray[np.int64]:
+        """Return which events of a batch are looked at if they count as having come one by one."""
+        return np.array([row for row in range(event_count) if self.is_due()], np.int64)
+
     def rows(self, event_count: int) -> npt.NDArray[np.int64]:
         """Return which events of a batch to look at."""
         count = min(

@@ -45,10 +45,10 @@ def prune_many(
     ['a = 1 AND b = 2', 'b = 2']
     """
     originals = [parse(each) if isinstance(each, str) else each for each in filters]
-    found = sequences(originals, share, measure, occurrence=occurrence, distances=distances)
-    cut = Cut.of(found, found.ordered(is_lexicographic=is_lexicographic), goal)
+    ranked = sequences(originals, share, measure, occurrence=occurrence, distances=distances)
+    cut = Cut.of(ranked, ranked.ordered(is_lexicographic=is_lexicographic), goal)
     return [
-        found.expression(number, steps) if steps else original
+        ranked.expression(number, steps) if steps else original
         for number, (original, steps) in enumerate(zip(originals, cut.step_counts.tolist(), strict=True))
     ]
 

@@ -91,8 +91,8 @@ def choose_cut_off(
     >>> found.best.step_count, found.best.load, len(found.curve), found.curve[-1].load
     (10, 0.3, 21, 1.0)
     """
-    found = sequences(filters, share, measure, distances=distances)
-    curve = load_curve(found, neighbours, events, schema, point_count)
+    ranked = sequences(filters, share, measure, distances=distances)
+    curve = load_curve(ranked, neighbours, events, schema, point_count)
     return CutOff(knee(curve, weight), tuple(curve))
 
 

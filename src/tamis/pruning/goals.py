@@ -41,9 +41,9 @@ class Goal:
         if self.count is not None and (self.count < 0 or int(self.count) != self.count):
             raise GoalError("count", self.count, "a whole number from 0 on")
         for name in ("share", "reduction"):
-            found = getattr(self, name)
-            if found is not None and not 0 <= found <= 1:
-                raise GoalError(name, found, "a share from 0 to 1")
+            limit = getattr(self, name)
+            if limit is not None and not 0 <= limit <= 1:
+                raise GoalError(name, limit, "a share from 0 to 1")
         if self.threshold is not None and isnan(self.threshold):
             raise GoalError("threshold", self.threshold, "a number")
         if self.memory_bytes is not None and not self.memory_bytes >= 0:

@@ -54,7 +54,7 @@ class Forest(NamedTuple):
     predicates: Small
 
 
-class Leaves(NamedTuple):
+class LeafFacts(NamedTuple):
     """What is known of the leaves of a forest, by row; 0 for a junction. Made by `layout.Layout.leaves`.
 
     shares       float64[:]  how often it holds, or what it is worth
@@ -114,7 +114,7 @@ class Tree(NamedTuple):
     operands: Floats
 
 
-class Figures(NamedTuple):
+class FigureTable(NamedTuple):
     """Three versions of a tree that are compared, each LEAST to LEAF_COUNT.
 
     first   float64[7]  as it came
@@ -145,7 +145,7 @@ class Workspace(NamedTuple):
     prunable: Flags
     saved: Floats
     best: Floats
-    figures: Figures
+    figures: FigureTable
 
 
 @kernel
@@ -260,11 +260,14 @@ def evaluate(row, tree: Tree, is_overlap):
     at = _operand_from(tree, row + 1, end, is_or)
     while at < end:
         if is_and and not is_overlap:
+            # Fréchet's bounds: operands of AND hold together at least as often as their failures cannot be kept apart,
+            # and at most as often as the rarest; on average, as if they were independent.
             least += values[at, LEAST] - 1.0
             average *= values[at, AVERAGE]
             most = min(most, values[at, MOST])
             hits += values[at, LEAST_HITS]
         elif is_and or is_or:
+            # One minus the product of the complements, without taking complements: an OR, or the overlap of an AND.
             average = average + values[at, AVERAGE] - average * values[at, AVERAGE]
             most += values[at, MOST]
             if is_and or not is_overlap:
@@ -279,6 +282,7 @@ def evaluate(row, tree: Tree, is_overlap):
             for part in range(LEAST_HITS + 1):
                 tree.operands[count, part] = values[at, part]
         count += 1
+        # What is added up is the same for every junction; only the shares depend on its kind.
         memory += values[at, MEMORY_BYTES]
         occurrences += values[at, OCCURRENCES]
         leaves += values[at, LEAF_COUNT]
@@ -360,6 +364,7 @@ def mark_prunable(tree: Tree, prunable: Flags) -> None:
     size = len(tree.nodes)
     for row in range(size - 1, -1, -1):
         prunable[row] = offers(row, tree)
+    # Rows lie from the root down, so backwards every branch is done before its parent asks.
     for row in range(size - 1, 0, -1):
         if prunable[row] and not tree.state[row, GONE]:
             prunable[tree.nodes[row, PARENT]] = True
@@ -383,7 +388,7 @@ def is_allowed(row, tree: Tree, prunable, rule):
 
 
 @inlined
-def degradation(dimension, figures: Figures, weight):
+def degradation(dimension, figures: FigureTable, weight):
     """Return a dimension of a change, the less the better; `weight` is how far away the subscriber is."""
     first, before, after = figures.first, figures.before, figures.after
     if dimension == EFFICIENCY:
@@ -407,7 +412,7 @@ def degradation(dimension, figures: Figures, weight):
 
 
 @inlined
-def _plant(tree: Tree, begin, leaves: Leaves, is_overlap):
+def _plant(tree: Tree, begin, leaves: LeafFacts, is_overlap):
     """Write the state and the values of a tree as it came; its rows begin at `begin` of the forest."""
     nodes, state, values = tree.nodes, tree.state, tree.values
     for row in range(len(nodes)):
@@ -448,6 +453,8 @@ def _cut_back(tree: Tree, begin, gone: Flags, is_overlap):
 def _try_without(row, tree: Tree, saved: Floats, after: Floats, is_overlap):
     """Write the values that the whole tree has without a branch; the tree stays as it is."""
     leave_out(row, tree)
+    # Only the way up to the root changes, so only that is saved and put back: a try costs the depth of the tree, not
+    # its size.
     depth, at = 0, tree.nodes[row, PARENT]
     while at >= 0:
         _copy_values(tree.values[at], saved[depth])
@@ -473,6 +480,7 @@ def _best_pruning(tree: Tree, order: Order, weight, work: Workspace):
     chosen = -1
     row = 1
     while row < len(tree.nodes):
+        # Behind the end of a branch that is gone: nothing inside it can go a second time.
         if tree.state[row, GONE]:
             row = tree.nodes[row, END]
             continue
@@ -494,7 +502,7 @@ def _best_pruning(tree: Tree, order: Order, weight, work: Workspace):
 
 @kernel
 def sequences(
-    forest: Forest, leaves: Leaves, gone: Flags, weights: Floats, order: Order, steps: StepTable, work: Workspace
+    forest: Forest, leaves: LeafFacts, gone: Flags, weights: Floats, order: Order, steps: StepTable, work: Workspace
 ) -> None:
     """Write, for each tree, which branches go one after the other, the best first, until nothing can.
 
@@ -510,7 +518,7 @@ def sequences(
 
 @inlined
 def _write_sequence(
-    number, forest: Forest, leaves: Leaves, gone: Flags, weight, order: Order, steps: StepTable, work: Workspace
+    number, forest: Forest, leaves: LeafFacts, gone: Flags, weight, order: Order, steps: StepTable, work: Workspace
 ):
     """Write which branches of one tree go, one after the other."""
     begin, end = forest.nodes.starts[number], forest.nodes.starts[number + 1]
@@ -553,6 +561,7 @@ def running_maxima(starts: npt.NDArray[np.int64], step_counts: Small, keys: Floa
             is_less = False
             for part in range(width):
                 if keys[step, part] != keys[step - 1, part]:
+                    # Keys are compared part by part, as tuples are; the first that differs decides.
                     is_less = keys[step, part] < keys[step - 1, part]
                     break
             if is_less:

@@ -17,7 +17,7 @@ from tamis.language.expressions import FALSE, And, AtLeast, Expression, Literal,
 from tamis.language.parser import parse
 from tamis.language.rewrites.monotone import is_plain
 from tamis.pruning import kernels
-from tamis.pruning.kernels import Forest, Leaves
+from tamis.pruning.kernels import Forest, LeafFacts
 from tamis.pruning.trees import MOST_LEAVES, pruning_form
 from tamis.ragged import Ragged
 
@@ -30,7 +30,7 @@ _KINDS: dict[type, int] = {And: kernels.AND, Or: kernels.OR, AtLeast: kernels.AT
 
 
 @dataclass(slots=True)
-class Layout:
+class ForestLayout:
     """Trees side by side."""
 
     trees: list[Expression | None]
@@ -64,7 +64,7 @@ class Layout:
 
     def leaves(
         self, share: Callable[[Expression], float], occurrence: Callable[[Expression], float] | None = None
-    ) -> Leaves:
+    ) -> LeafFacts:
         """Ask what is known of each predicate, once, and lay it beside the rows."""
         is_leaf = self.forest.predicates >= 0
         numbers = self.leaf_numbers()
@@ -78,10 +78,10 @@ class Layout:
             return values
 
         if occurrence is not None:
-            return Leaves(by_row(share), by_row(occurrence))
+            return LeafFacts(by_row(share), by_row(occurrence))
         counted = np.zeros(self.row_count)
         counted[is_leaf] = np.bincount(numbers, minlength=len(self.predicates))[numbers]
-        return Leaves(by_row(share), counted)
+        return LeafFacts(by_row(share), counted)
 
 
 class _Rows:
@@ -113,7 +113,7 @@ class _Rows:
         return Forest(lists, np.array(self.predicates, np.int32))
 
 
-def laid_out(given: Iterable[str | Expression], *, most_leaves: int = MOST_LEAVES) -> Layout:
+def laid_out(given: Iterable[str | Expression], *, most_leaves: int = MOST_LEAVES) -> ForestLayout:
     """Lay filters out.
 
     >>> layout = laid_out(["a = 1 AND (b = 2 OR c = 3)", "a = 1"])
@@ -135,7 +135,7 @@ def laid_out(given: Iterable[str | Expression], *, most_leaves: int = MOST_LEAVE
             _place_anyway(FALSE if tree is None else tree, rows)
         trees.append(tree)
         rows.end_tree()
-    return Layout(trees, rows.forest(), list(rows.numbers))
+    return ForestLayout(trees, rows.forest(), list(rows.numbers))
 
 
 def _place(expression: Expression, rows: _Rows, most_leaves: int) -> bool:

@@ -72,21 +72,21 @@ def merge_by_pruning(
     whole = any_of(pruning_form(form.expression) for form in forms)
     judge = _judge([form.expression for form in forms], context, share, sample)
     everyone = tuple(range(len(forms)))
-    found = sequences([whole], share, measure)
-    count = int(found.table.step_counts[0])
+    ranked = sequences([whole], share, measure)
+    count = int(ranked.table.step_counts[0])
     if goal is not None:
-        count = Cut.of(found, found.ordered(), goal).step_count
-    expression = canonical(found.expression(0, count) if count else whole, schema)
+        count = Cut.of(ranked, ranked.ordered(), goal).step_count
+    expression = canonical(ranked.expression(0, count) if count else whole, schema)
     if budget is not None:
         low = 0  # imperfection grows with every step, so the last step that is allowed is searched for
         while low < count:
             middle = (low + count + 1) // 2
-            tried = canonical(found.expression(0, middle), schema)
+            tried = canonical(ranked.expression(0, middle), schema)
             if judge(tried) <= budget:
                 low = middle
             else:
                 count = middle - 1
-        expression = canonical(found.expression(0, low) if low else whole, schema)
+        expression = canonical(ranked.expression(0, low) if low else whole, schema)
     if covers_by_set([form.expression for form in forms], expression, schema):
         return Merger(expression, True, 0.0, everyone)
     return Merger(expression, False, judge(expression), everyone)

@@ -41,7 +41,7 @@ _MOST_PASSED_OVER = 64
 """So many steps of removed entries may wait in the queue, besides as many as there are entries."""
 
 
-class _Entry:
+class _PrunedFilter:
     """What is kept of a filter."""
 
     __slots__ = ("distance", "done", "key", "number", "original", "returns", "sequences", "serial", "step")
@@ -117,9 +117,9 @@ class Pruner:
         self._counts_occurrences = occurrence is None and "occurrence" in self.measure.dimensions
         self._occurrences: Counter[Expression] = Counter()
         self._is_lexicographic = is_lexicographic
-        self._entries: dict[Hashable, _Entry] = {}
-        self._by_serial: dict[int, _Entry] = {}
-        self._new: dict[Hashable, _Entry] = {}
+        self._entries: dict[Hashable, _PrunedFilter] = {}
+        self._by_serial: dict[int, _PrunedFilter] = {}
+        self._new: dict[Hashable, _PrunedFilter] = {}
         self._serial = 0
         self._queue: list[tuple[float, ...]] = []
         self._done_count = self._left_count = self._leaf_count = self._memory_bytes = self._original_leaf_count = 0
@@ -141,7 +141,7 @@ class Pruner:
             raise DuplicateEntryError(key)
         if not distance > 0:
             raise GoalError("distance", distance, "more than 0 hops")
-        entry = _Entry(key, parse(given) if isinstance(given, str) else given, distance, self._serial)
+        entry = _PrunedFilter(key, parse(given) if isinstance(given, str) else given, distance, self._serial)
         self._entries[key] = self._new[key] = self._by_serial[self._serial] = entry
         self._serial += 1
 
@@ -183,7 +183,7 @@ class Pruner:
         entry = self._entry(key)
         return len(entry.done) + entry.step
 
-    def _entry(self, key: Hashable) -> _Entry:
+    def _entry(self, key: Hashable) -> _PrunedFilter:
         try:
             return self._entries[key]
         except KeyError:
@@ -264,12 +264,12 @@ class Pruner:
                 self._count_leaves(entries, 1)
             self._rank(entries)
 
-    def _rank(self, entries: list[_Entry]) -> None:
-        found = self._sequences(entries)
+    def _rank(self, entries: list[_PrunedFilter]) -> None:
+        ranked = self._sequences(entries)
         for number, entry in enumerate(entries):
             if entry.sequences is not None:
                 entry.done = entry.rows
-            entry.sequences, entry.number, entry.step = found, number, 0
+            entry.sequences, entry.number, entry.step = ranked, number, 0
             memory, leaf_count = entry.sizes
             self._memory_bytes += memory
             self._leaf_count += leaf_count
@@ -280,7 +280,7 @@ class Pruner:
                 self._queue.append(self._key(entry))
         heapify(self._queue)
 
-    def _sequences(self, entries: list[_Entry]) -> Sequences:
+    def _sequences(self, entries: list[_PrunedFilter]) -> Sequences:
         layout = laid_out(entry.original for entry in entries)
         gone = np.zeros(layout.row_count, np.bool_)
         for number, entry in enumerate(entries):
@@ -293,17 +293,17 @@ class Pruner:
     def _occurrences_of(self, predicate: Expression) -> float:
         return float(self._occurrences[predicate])
 
-    def _first_leaf_count(self, entry: _Entry) -> int:
+    def _first_leaf_count(self, entry: _PrunedFilter) -> int:
         return len(entry.ranked.layout.leaf_numbers(entry.number))
 
-    def _count_leaves(self, entries: Iterable[_Entry], by: int) -> None:
+    def _count_leaves(self, entries: Iterable[_PrunedFilter], by: int) -> None:
         """Take note of who uses which predicates, as they were registered."""
         layout = laid_out(entry.original for entry in entries)
         numbers, counts = np.unique(layout.leaf_numbers(), return_counts=True)
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             self._occurrences[layout.predicates[number]] += by * count
 
-    def _forget_figures(self, entry: _Entry) -> None:
+    def _forget_figures(self, entry: _PrunedFilter) -> None:
         memory, leaf_count = entry.sizes
         self._memory_bytes -= memory
         self._leaf_count -= leaf_count
@@ -311,7 +311,7 @@ class Pruner:
         self._done_count -= len(entry.done) + entry.step
         self._left_count -= entry.left
 
-    def _key(self, entry: _Entry) -> tuple[float, ...]:
+    def _key(self, entry: _PrunedFilter) -> tuple[float, ...]:
         keys: list[float] = entry.ranked.table.keys[entry.ranked.table.starts[entry.number] + entry.step].tolist()
         return (*(keys if self._is_lexicographic else keys[:1]), entry.serial)
 
@@ -351,34 +351,34 @@ class Pruner:
             if goal.is_small_enough(self._leaf_count, self._original_leaf_count, self._memory_bytes):
                 break
             best = queue[0]
-            found = by_serial.get(int(best[-1]))
-            if found is None:
+            ranked_entry = by_serial.get(int(best[-1]))
+            if ranked_entry is None:
                 heappop(queue)
                 continue
             if bound is not None and best[0] > bound:
                 break
             heappop(queue)
-            if staleness != "strict" and found.returns < most_returns:
-                self._rank_again(found)
-                if not found.left:
+            if staleness != "strict" and ranked_entry.returns < most_returns:
+                self._rank_again(ranked_entry)
+                if not ranked_entry.left:
                     continue
-                now = self._key(found)
+                now = self._key(ranked_entry)
                 is_other = abs(now[0] - best[0]) > tolerance
                 if staleness == "dynamic":
                     rival = queue[0] if queue else None
                     is_other = rival is not None and now[0] > rival[0] + tolerance
                 if is_other:
-                    found.returns += 1
+                    ranked_entry.returns += 1
                     heappush(queue, now)
                     continue
-            self._take(found)
+            self._take(ranked_entry)
             taken += 1
-            changed[found.key] = None
-            if found.left:
-                heappush(queue, self._key(found))
+            changed[ranked_entry.key] = None
+            if ranked_entry.left:
+                heappush(queue, self._key(ranked_entry))
         return list(changed)
 
-    def _take(self, entry: _Entry) -> None:
+    def _take(self, entry: _PrunedFilter) -> None:
         memory, leaf_count = entry.sizes
         entry.step += 1
         less_memory, fewer_leaves = entry.sizes
@@ -387,7 +387,7 @@ class Pruner:
         self._done_count += 1
         self._left_count -= 1
 
-    def _rank_again(self, entry: _Entry) -> None:
+    def _rank_again(self, entry: _PrunedFilter) -> None:
         self._left_count -= entry.left
         found = self._sequences([entry])
         entry.done, entry.sequences, entry.number, entry.step = entry.rows, found, 0, 0

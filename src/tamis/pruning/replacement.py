@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tamis.language.ranges.value_sets import Values
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.selectivity.estimates import Share
 
 _COMPARED_PAIRWISE = 300
@@ -88,12 +88,12 @@ def replace_predicates(
 def _covering(predicates: list[Expression], schema: Schema | None) -> dict[Expression, list[Expression]]:
     """Return, for each predicate, others that cover it."""
     context = context_of(schema)
-    lines: dict[Axis, list[tuple[Values, Expression]]] = {}
+    lines: dict[TermAxis, list[tuple[Values, Expression]]] = {}
     for predicate in predicates:
         formula = context.form(predicate).formula
         if isinstance(formula, Within):
             lines.setdefault(formula.axis, []).append((formula.values, predicate))
-    found: dict[Expression, list[Expression]] = {}
+    coverings: dict[Expression, list[Expression]] = {}
     for members in lines.values():
         groups = [members]
         if len(members) > _COMPARED_PAIRWISE:
@@ -108,8 +108,8 @@ def _covering(predicates: list[Expression], schema: Schema | None) -> dict[Expre
             for place, (values, predicate) in enumerate(group):
                 near = group if len(group) <= _COMPARED_PAIRWISE else group[place : place + _NEAREST]
                 wider = [other for more, other in near if other is not predicate and is_subset(values, more)]
-                found.setdefault(predicate, []).extend(wider)
-    return found
+                coverings.setdefault(predicate, []).extend(wider)
+    return coverings
 
 
 def _chosen(
@@ -136,9 +136,9 @@ def _chosen(
     proposals = [proposal(predicate) for predicate in candidates]
     # The least loss first; of equals, the predicate that most filters use.
     queue = [
-        (found[0], -used[predicate], number)
-        for number, (predicate, found) in enumerate(zip(candidates, proposals, strict=True))
-        if found is not None
+        (others[0], -used[predicate], number)
+        for number, (predicate, others) in enumerate(zip(candidates, proposals, strict=True))
+        if others is not None
     ]
     heapify(queue)
     while queue and (count is None or len(gone) < count):

@@ -23,8 +23,8 @@ from tamis.language.rewrites.monotone import leaf_count, leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.characteristics import characteristic
 from tamis.pruning.errors import GoalError
-from tamis.pruning.kernels import COLUMNS, LEAST_HITS, Figures, Order, StepTable, Workspace
-from tamis.pruning.layout import Layout, constants_known, laid_out
+from tamis.pruning.kernels import COLUMNS, LEAST_HITS, FigureTable, Order, StepTable, Workspace
+from tamis.pruning.layout import ForestLayout, constants_known, laid_out
 from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
 from tamis.pruning.trees import RULES, memory_bytes, options, pruning_form, without
 from tamis.ragged import places_of, starts_of
@@ -68,10 +68,10 @@ def sequence(
 
     A filter that is too large raises `BudgetError`.
     """
-    found = sequences([given], share, measure, occurrence=occurrence, distances=[distance])
-    if found.layout.too_large:
+    ranked = sequences([given], share, measure, occurrence=occurrence, distances=[distance])
+    if ranked.layout.too_large:
         pruning_form(given)  # says so
-    return found.steps(0)
+    return ranked.steps(0)
 
 
 def sequence_by_definition(
@@ -90,9 +90,11 @@ def sequence_by_definition(
     estimator = characteristic if order.dimensions[0] == "overlap" else estimate
     original = before = figures(tree, share, counted, estimator=estimator)
     steps = []
-    while found := options(tree, order.rule):
-        afters = [figures(each.tree, share, counted, estimator=estimator) for each in found]
-        changes = [(Change(original, before, after, distance), each) for after, each in zip(afters, found, strict=True)]
+    while prunings := options(tree, order.rule):
+        afters = [figures(each.tree, share, counted, estimator=estimator) for each in prunings]
+        changes = [
+            (Change(original, before, after, distance), each) for after, each in zip(afters, prunings, strict=True)
+        ]
         change, chosen = min(changes, key=lambda pair: order.key(pair[0]))
         tree, before = chosen.tree, change.after
         steps.append(Step(order.key(change), tree, memory_bytes(tree), leaf_count(tree)))
@@ -108,7 +110,7 @@ def _counted(tree: Expression) -> Callable[[Expression], float]:
 class Sequences:
     """The sequences of many filters, as columns."""
 
-    layout: Layout
+    layout: ForestLayout
     measure: Measure
     table: StepTable
     """Their steps."""
@@ -137,12 +139,12 @@ class Sequences:
     def steps(self, number: int) -> list[Step]:
         """Return all steps of a filter."""
         begin = int(self.table.starts[number])
-        found = []
+        sequence_steps = []
         for step in range(int(self.table.step_counts[number])):
             one, two, three = self.table.keys[begin + step].tolist()
             memory, leaves = self.table.sizes[begin + step].tolist()
-            found.append(Step((one, two, three), self.expression(number, step + 1), memory, leaves))
-        return found
+            sequence_steps.append(Step((one, two, three), self.expression(number, step + 1), memory, leaves))
+        return sequence_steps
 
     def ordered(self, *, is_lexicographic: bool = True) -> Ordered:
         """Put the steps of all filters into the order in which a queue takes them.
@@ -174,7 +176,7 @@ class Ordered:
 
 
 def sequences(
-    given: Iterable[str | Expression] | Layout,
+    given: Iterable[str | Expression] | ForestLayout,
     share: Share,
     measure: str | Measure = "accuracy",
     *,
@@ -187,25 +189,25 @@ def sequences(
     Occurrences are counted among these filters, unless somebody knows better. `distances` are hops, one for each.
     """
     order = measure_of(measure)
-    layout = given if isinstance(given, Layout) else laid_out(given)
+    layout = given if isinstance(given, ForestLayout) else laid_out(given)
     count = len(layout.trees)
     weights = np.ones(count) if distances is None else np.array(distances, np.float64)
     if not (weights > 0).all():
         raise GoalError("distance", float(weights.min()), "more than 0 hops")
-    found = Sequences(layout, order, step_table(layout))
+    ranked = Sequences(layout, order, step_table(layout))
     kernels.sequences(
         layout.forest,
         layout.leaves(constants_known(share), occurrence),
         np.zeros(layout.row_count, np.bool_) if gone is None else gone,
         weights,
         Order(np.array([DIMENSIONS.index(dimension) for dimension in order.dimensions]), RULES.index(order.rule)),
-        found.table,
+        ranked.table,
         workspace(layout),
     )
-    return found
+    return ranked
 
 
-def step_table(layout: Layout) -> StepTable:
+def step_table(layout: ForestLayout) -> StepTable:
     """Return room for the steps of all trees: each step takes one leaf or more, so there are no more than leaves."""
     count = len(layout.trees)
     leaf_counts = np.zeros(0, np.int64)
@@ -224,7 +226,7 @@ def step_table(layout: Layout) -> StepTable:
     )
 
 
-def workspace(layout: Layout) -> Workspace:
+def workspace(layout: ForestLayout) -> Workspace:
     """Return room to work in, for the largest of some trees."""
     largest = int(layout.forest.nodes.counts.max(initial=1))
     return Workspace(
@@ -234,5 +236,5 @@ def workspace(layout: Layout) -> Workspace:
         prunable=np.zeros(largest, np.bool_),
         saved=np.zeros((largest, COLUMNS)),
         best=np.zeros(5),
-        figures=Figures(np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS)),
+        figures=FigureTable(np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS)),
     )

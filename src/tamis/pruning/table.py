@@ -236,14 +236,14 @@ class PrunedTable:
         if self._occurrences is not None:
             self._count_leaves([self.original(number) for number in numbers if number in self._new], 1)
         occurrences = self._occurrences
-        found = sequences(
+        ranked = sequences(
             laid_out(originals),
             self.share,
             self.measure,
             occurrence=None if occurrences is None else lambda predicate: float(occurrences[predicate]),
             distances=[self._distances[number] for number in numbers],
         )
-        table = found.table
+        table = ranked.table
         kernels.running_maxima(table.starts, table.step_counts, table.keys)
         places = places_of(table.starts[:-1], table.step_counts)
         self._make_room(len(places))

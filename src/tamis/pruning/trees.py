@@ -76,7 +76,7 @@ def options(tree: Expression, rule: str = "any") -> list[Option]:
     a = 1 AND (b = 2 OR c = 3)
     """
     assert rule in RULES
-    found = []
+    prunings = []
     for path, parent in _children(tree):
         branch = parent.children[path[-1]]
         if not offers(parent):
@@ -85,8 +85,8 @@ def options(tree: Expression, rule: str = "any") -> list[Option]:
             continue
         if rule == "lowest" and any(map(is_prunable, parent.children)):
             continue
-        found.append(Option(branch, _without(tree, path)))
-    return found
+        prunings.append(Option(branch, _without(tree, path)))
+    return prunings
 
 
 def offers(node: Expression) -> bool:

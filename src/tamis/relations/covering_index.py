@@ -36,7 +36,7 @@ from tamis.relations.rows import (
     Bag,
     Ints,
     Reach,
-    Rows,
+    ReachRows,
     contents,
     discard,
     grown,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box, Corner
     from tamis.relations.relations import Filter
 
@@ -61,7 +61,7 @@ _Spot = tuple[Any, ...]
 """Where something is posted: an attribute, or an attribute and a value; () for what fits nowhere else."""
 
 
-class _Entry:
+class _IndexedFilter:
     """What the index keeps of a filter."""
 
     __slots__ = ("clause_rows", "clause_spots", "expression", "has_witnesses", "number")
@@ -93,19 +93,19 @@ class CoveringIndex:
         self._budget = budget
         self._slots: dict[Hashable, int] = {}
         self._keys_of: list[Any] = []  # by slot, and so are entries
-        self._entries: list[_Entry | None] = []
+        self._entries: list[_IndexedFilter | None] = []
         self._free: list[int] = []
         self._added = 0
-        self._axis_numbers: dict[Axis, int] = {}
+        self._axis_numbers: dict[TermAxis, int] = {}
         self._defaults: Ints = np.zeros(16, np.int64)  # what an attribute is that a witness does not name
         self._latest: tuple[Form | None, Any] = (None, None)
-        self._clauses = Rows()
+        self._clauses = ReachRows()
         self._owners: Ints = np.zeros(64, np.int64)  # the filter of each clause
         self._is_alone = np.zeros(64, np.bool_)  # is it the filter's only one?
         self._clause_count = 0
         self._free_rows: list[int] = []
         self._by_clause: dict[_Spot, Bag[int]] = {}
-        self._firsts, self._seconds = Rows(), Rows()  # two witnesses of each filter
+        self._firsts, self._seconds = ReachRows(), ReachRows()  # two witnesses of each filter
         self._by_witness: dict[_Spot, Bag[int]] = {}
         self._unwitnessed: set[int] = set()
         self._empty: set[int] = set()
@@ -129,7 +129,7 @@ class CoveringIndex:
         except KeyError:
             raise UnknownKeyError(key) from None
 
-    def _entry(self, slot: int) -> _Entry:
+    def _entry(self, slot: int) -> _IndexedFilter:
         found = self._entries[slot]
         assert found is not None
         return found
@@ -148,7 +148,7 @@ class CoveringIndex:
             slot = len(self._entries)
             self._entries.append(None)
             self._keys_of.append(None)
-        entry = self._entries[slot] = _Entry(form.expression, self._added)
+        entry = self._entries[slot] = _IndexedFilter(form.expression, self._added)
         self._keys_of[slot] = key
         self._slots[key] = slot
         self._added += 1
@@ -166,7 +166,7 @@ class CoveringIndex:
         for spot in _witness_spots(witnesses[0]):
             _post(self._by_witness, spot, slot)
 
-    def _add_clause(self, entry: _Entry, slot: int, box: Box, *, is_alone: bool) -> None:
+    def _add_clause(self, entry: _IndexedFilter, slot: int, box: Box, *, is_alone: bool) -> None:
         if self._free_rows:
             row = self._free_rows.pop()
         else:
@@ -252,13 +252,13 @@ class CoveringIndex:
         first, *others = witnesses
         rows = self._clauses_around(first)
         alone, rows = rows[self._is_alone[rows]], rows[~self._is_alone[rows]]
-        found = set(self._owners[rows].tolist())
+        owners = set(self._owners[rows].tolist())
         for witness in others:
             if len(alone):  # what is around the next witness, too, must be the same clause
                 alone = self._clauses.reaching_around(alone, self._witness_row(witness), self._defaults)
-            if found:
-                found &= set(self._owners[self._clauses_around(witness)].tolist())
-        return found.union(self._owners[alone].tolist())
+            if owners:
+                owners &= set(self._owners[self._clauses_around(witness)].tolist())
+        return owners.union(self._owners[alone].tolist())
 
     def _clauses_around(self, witness: Corner) -> Ints:
         postings = [self._by_clause.get(())]
@@ -280,10 +280,10 @@ class CoveringIndex:
             for box, row, each in zip(boxes, rows, needed, strict=True)
         ]
         candidates: Ints = np.unique(np.concatenate([np.empty(0, np.int64), *firsts]))
-        found = {*self._unwitnessed, *self._empty}
+        owners = {*self._unwitnessed, *self._empty}
         for row, each in zip(rows, needed, strict=True):
-            found.update(self._seconds.staying_within(candidates, row, each, len(self._axis_numbers)).tolist())
-        return found
+            owners.update(self._seconds.staying_within(candidates, row, each, len(self._axis_numbers)).tolist())
+        return owners
 
     def _witnessed_at(self, box: Box, is_alone: bool) -> Ints:
         """Return the filters whose first witness may lie in a box, by the attribute that leaves the fewest."""
@@ -322,11 +322,11 @@ class CoveringIndex:
         witness: Corner = {}
         stack: list[tuple[tuple[str, ...], Any]] = [((name,), value) for name, value in event.items()]
         while stack:
-            path, found = stack.pop()
+            path, inner = stack.pop()
             axis = self._context.axis(Attribute(path))
-            witness[axis] = cut_at(value_of(found), axis.line)
-            if isinstance(found, dict):
-                stack += [((*path, name), value) for name, value in found.items()]
+            witness[axis] = cut_at(value_of(inner), axis.line)
+            if isinstance(inner, dict):
+                stack += [((*path, name), value) for name, value in inner.items()]
         return witness
 
     def _witness_row(self, witness: Corner) -> list[Reach]:
@@ -338,7 +338,7 @@ class CoveringIndex:
             for axis, values in box.items()
         ]
 
-    def _number(self, axis: Axis) -> int:
+    def _number(self, axis: TermAxis) -> int:
         number = self._axis_numbers.get(axis)
         if number is None:
             number = self._axis_numbers[axis] = len(self._axis_numbers)
@@ -361,7 +361,7 @@ class CoveringIndex:
         return best
 
 
-def _may_be_unnamed(axis: Axis, values: Values, is_alone: bool) -> bool:
+def _may_be_unnamed(axis: TermAxis, values: Values, is_alone: bool) -> bool:
     """May a witness that does not name an attribute lie in a clause that does?
 
     An unnamed attribute is absent, or has its least value where a schema does not let it be absent. In the latter case
@@ -370,12 +370,12 @@ def _may_be_unnamed(axis: Axis, values: Values, is_alone: bool) -> bool:
     return values[0] == axis.values[0] and (not is_alone or values[0] == (NULL,))
 
 
-def _marks(axis: Axis, values: Values) -> int:
+def _marks(axis: TermAxis, values: Values) -> int:
     found = points(values, axis.line, _MOST_POINTS)
     return ALL_MARKS if found is None else reduce(or_, map(marks_of, found))
 
 
-def _spots(axis: Axis, values: Values) -> list[_Spot]:
+def _spots(axis: TermAxis, values: Values) -> list[_Spot]:
     """Return one spot for each value of a set if they are few, else one for the attribute."""
     found = points(values, axis.line, _MOST_POINTS)
     return [(axis,)] if found is None else [(axis, cut) for cut in found]

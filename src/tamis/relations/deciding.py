@@ -18,7 +18,7 @@ from tamis.language.ranges.lines import ARRAY, RECORD, first_value, next_cut
 from tamis.language.ranges.value_sets import is_member
 from tamis.relations.formulas import NEVER, Fact, Formula, Within
 from tamis.relations.links import links
-from tamis.relations.satisfiability import Model, Question, TooLargeError
+from tamis.relations.satisfiability import Model, SatProblem, TooLargeError
 from tamis.relations.search import MOST_STEPS, search
 from tamis.relations.witnesses import Event, completed, guesses, is_witness
 
@@ -42,7 +42,7 @@ _AXIS_NODES = 50
 
 
 @dataclass(slots=True)
-class Answer:
+class Decision:
     """Whether there is such an event, whether that is proven, by what, and what the event looks like."""
 
     is_possible: bool
@@ -75,7 +75,7 @@ def ask(
     context: Context,
     budget: int = DEFAULT_BUDGET,
     most_steps: int = MOST_STEPS,
-) -> Answer:
+) -> Decision:
     """Ask for an event that matches all of the ones and none of the others.
 
     >>> from tamis.relations.forms import context_of
@@ -86,25 +86,25 @@ def ask(
     """
     formulas = [form.formula for form in matching] + [form.opposite for form in missing]
     if NEVER in formulas:
-        return Answer(False, True, "equality")
+        return Decision(False, True, "equality")
     forms = (*matching, *missing)
     formulas += _links(forms, context)
-    found = search(formulas, most_steps)
-    if found.is_possible is False:
-        return Answer(False, True, "search")
+    result = search(formulas, most_steps)
+    if result.is_possible is False:
+        return Decision(False, True, "search")
     is_plain = all(form.is_plain for form in forms)
-    if found.is_possible and is_plain:
-        return Answer(True, True, "search", found.box)
+    if result.is_possible and is_plain:
+        return Decision(True, True, "search", result.box)
     effort = _Effort()
-    if found.is_possible:
-        event = _guessed(found.box, found.facts, matching, missing, context, effort)
+    if result.is_possible:
+        event = _guessed(result.box, result.facts, matching, missing, context, effort)
         if event is not None:
-            return Answer(True, True, "search", event=event)
+            return Decision(True, True, "search", event=event)
     try:
-        with Question(formulas) as question:
+        with SatProblem(formulas) as question:
             return _solved(question, matching, missing, context, budget, is_plain, effort)
     except TooLargeError:
-        return Answer(True, False, "budget")
+        return Decision(True, False, "budget")
 
 
 def _links(forms: Sequence[Form], context: Context) -> list[Formula]:
@@ -119,40 +119,40 @@ def _links(forms: Sequence[Form], context: Context) -> list[Formula]:
 
 
 def _solved(
-    question: Question,
+    question: SatProblem,
     matching: Sequence[Form],
     missing: Sequence[Form],
     context: Context,
     budget: int,
     is_plain: bool,
     effort: _Effort,
-) -> Answer:
+) -> Decision:
     aside: Box | None = None
     aside_count = 0
     for _ in range(_MOST_LESSONS):
         left = budget - question.spent
         model = question.solve(left) if left > 0 else None
         if model is None:
-            return Answer(True, False, "budget", aside)
+            return Decision(True, False, "budget", aside)
         if model is False:
             # What was put aside might still be possible.
-            return Answer(aside is not None, aside is None, "solver", aside)
+            return Decision(aside is not None, aside is None, "solver", aside)
         assert isinstance(model, Model)
         box: Box = dict(model.stretches)
         if is_plain:
-            return Answer(True, True, "solver", box)
+            return Decision(True, True, "solver", box)
         event = _guessed(box, model.facts, matching, missing, context, effort)
         if event is not None:
-            return Answer(True, True, "solver", event=event)
+            return Decision(True, True, "solver", event=event)
         if not effort.allows(len(model.stretches) + len(model.facts)):
-            return Answer(True, False, "budget", aside)
+            return Decision(True, False, "budget", aside)
         if not _learn(question, model, context):
             aside = box
             aside_count += 1
             if aside_count > _MOST_PUT_ASIDE:
                 break
             _put_aside(question, model)
-    return Answer(True, False, "solver", aside)
+    return Decision(True, False, "solver", aside)
 
 
 def _guessed(
@@ -181,7 +181,7 @@ def _guessed(
 # -- Lemmas
 
 
-def _learn(question: Question, model: Model, context: Context) -> bool:
+def _learn(question: SatProblem, model: Model, context: Context) -> bool:
     """Compute what the model assumed, where it names all the values needed; tell the solver where it was wrong."""
     fixed: dict[tuple[str, ...], tuple[Within, Any]] = {}
     for axis, (low, high) in model.stretches.items():
@@ -216,7 +216,7 @@ def _elsewhere(place: Within) -> list[Within | Fact]:
     return below + ([Within(axis, (high, axis.values[-1]))] if high < axis.values[-1] else [])
 
 
-def _put_aside(question: Question, model: Model) -> None:
+def _put_aside(question: SatProblem, model: Model) -> None:
     """Look no more at this combination of functions and facts: neither shown nor refuted."""
     leaves: list[Within | Fact] = [Fact(*key, not is_so) for key, is_so in model.facts.items()]
     for axis, (low, high) in model.stretches.items():

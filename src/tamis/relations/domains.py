@@ -30,7 +30,7 @@ EQUAL: Final[Cut] = (BOOLEAN, 1)
 GREATER: Final[Cut] = (BOOLEAN, 2)
 
 
-class Axis:
+class TermAxis:
     """A term, and the values it can have. Axes are compared by identity: there is one for each term and schema."""
 
     __slots__ = ("is_nested", "is_order", "is_plain", "line", "paths", "term", "values")
@@ -47,7 +47,7 @@ class Axis:
         self.paths = paths_of(term)
 
     @classmethod
-    def of_order(cls, pair: Expression) -> Axis:
+    def of_order(cls, pair: Expression) -> TermAxis:
         """Return the axis of a comparison of two terms: unknown, or the left one less, equal or greater."""
         axis = cls(pair, "order", union_of(ABSENT, KINDS["boolean"]))
         axis.is_order = True
@@ -71,7 +71,7 @@ def paths_of(node: Expression) -> frozenset[tuple[str, ...]]:
     return frozenset(each.path for each in postorder(node) if isinstance(each, Attribute))
 
 
-def axis_of(term: Expression, schema: Schema | None) -> Axis:
+def axis_of(term: Expression, schema: Schema | None) -> TermAxis:
     """Return the axis of a term.
 
     >>> import tamis
@@ -81,10 +81,10 @@ def axis_of(term: Expression, schema: Schema | None) -> Axis:
     if isinstance(term, Attribute):
         line, is_optional = _attribute(term.path, schema)
         values = OF_TYPES[line]
-        return Axis(term, line, union_of(ABSENT, values) if is_optional else values)
+        return TermAxis(term, line, union_of(ABSENT, values) if is_optional else values)
     line = _line_of(term, schema)
     bounds = FUNCTIONS[term.function].bounds if isinstance(term, Call) else None
-    return Axis(term, line, union_of(ABSENT, OF_TYPES[line] if bounds is None else _between(bounds, line)))
+    return TermAxis(term, line, union_of(ABSENT, OF_TYPES[line] if bounds is None else _between(bounds, line)))
 
 
 def _between(bounds: Bounds, line: str) -> Values:
@@ -100,13 +100,15 @@ def _ranks(line: str) -> list[tuple[Cut, Cut]]:
 
 
 def _attribute(path: tuple[str, ...], schema: Schema | None) -> tuple[str, bool]:
-    found = schema.type_of(path) if schema is not None else None
-    if schema is None or found is None:
+    declared = schema.type_of(path) if schema is not None else None
+    if schema is None or declared is None:
         return "any", True
-    line = found.name if isinstance(found, ScalarType) else "array" if isinstance(found, ArrayType) else "record"
+    line = (
+        declared.name if isinstance(declared, ScalarType) else "array" if isinstance(declared, ArrayType) else "record"
+    )
     inner = ".".join(path) + "."
     # A record that holds something mandatory is mandatory itself.
-    is_held = isinstance(found, RecordType) and any(name.startswith(inner) for name in schema.mandatory)
+    is_held = isinstance(declared, RecordType) and any(name.startswith(inner) for name in schema.mandatory)
     return line, not (schema.is_mandatory(path) or is_held)
 
 
@@ -128,12 +130,12 @@ def _line_of(term: Expression, schema: Schema | None) -> str:
     return fold_shared(term, line)
 
 
-def values_on(axis: Axis, predicate: Expression, is_true: bool, schema: Schema | None) -> Values:
+def values_on(axis: TermAxis, predicate: Expression, is_true: bool, schema: Schema | None) -> Values:
     """Return the values of the axis that make the predicate about its term true, or those that make it false."""
     values = values_of(predicate, is_true, axis.line, schema)
     return values if axis.values == EVERYTHING else intersection(values, axis.values)
 
 
-def of_kind(axis: Axis, kind: str) -> Values:
+def of_kind(axis: TermAxis, kind: str) -> Values:
     """Return the values of one kind among those that an axis has."""
     return intersection(axis.values, KINDS[kind])

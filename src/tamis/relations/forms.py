@@ -18,7 +18,7 @@ from tamis.language.ranges.kinds import ABSENT
 from tamis.language.ranges.lines import NULL, RECORD, Cut, cut_at, last_value
 from tamis.language.ranges.value_sets import Values, intersection, is_disjoint, is_member, stretches
 from tamis.relations.clauses import Clauses, around, clauses
-from tamis.relations.domains import Axis, axis_of, paths_of
+from tamis.relations.domains import TermAxis, axis_of, paths_of
 from tamis.relations.errors import NotAFilterError
 from tamis.relations.formulas import (
     ALWAYS,
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-Box: TypeAlias = dict[Axis, Values]
-Corner: TypeAlias = dict[Axis, Cut]
+Box: TypeAlias = dict[TermAxis, Values]
+Corner: TypeAlias = dict[TermAxis, Cut]
 """A place in a box: for some attributes, the cut before their value."""
 
-Projection: TypeAlias = frozenset[tuple[Axis, Values]]
+Projection: TypeAlias = frozenset[tuple[TermAxis, Values]]
 """For each attribute that is not free, the values that it has in some events."""
-Projections: TypeAlias = frozenset[tuple[Axis | None, Projection | None]]
+Projections: TypeAlias = frozenset[tuple[TermAxis | None, Projection | None]]
 """The projection of all events that match (None), and of those in which one attribute has its least value."""
 _MOST_BOXES = 3
 
@@ -83,12 +83,12 @@ class Form:
         self.box = _box(formula)
         """The set of each term, if the filter says no more than that; None otherwise."""
         if self.box is not None:
-            self.axes: frozenset[Axis] = frozenset(self.box)
+            self.axes: frozenset[TermAxis] = frozenset(self.box)
             self.facts: frozenset[Fact] = frozenset()
         else:
-            found = list(leaves(formula))
-            self.axes = frozenset(leaf.axis for leaf in found if isinstance(leaf, Within))
-            self.facts = frozenset(leaf for leaf in found if isinstance(leaf, Fact))
+            predicates = list(leaves(formula))
+            self.axes = frozenset(leaf.axis for leaf in predicates if isinstance(leaf, Within))
+            self.facts = frozenset(leaf for leaf in predicates if isinstance(leaf, Fact))
         self.is_plain = not self.facts and all(axis.is_plain for axis in self.axes)
         """Is it about attributes alone, each by itself?"""
         self.is_flat = context.has_free_types and not any(axis.is_nested for axis in self.axes)
@@ -198,7 +198,7 @@ class Form:
         return self._opposite
 
 
-def are_independent(axes: Iterable[Axis], schema: Schema | None) -> bool:
+def are_independent(axes: Iterable[TermAxis], schema: Schema | None) -> bool:
     """Can each of these attributes have each of its values, whatever the others have?"""
     if schema is not None and schema.mandatory_by_type:
         return False
@@ -231,18 +231,18 @@ def _projections(boxes: list[Box]) -> Projections:
     if not boxes:
         return frozenset()
     whole = around(boxes)
-    found: set[tuple[Axis | None, Projection | None]] = {(None, frozenset(whole.items()))}
-    for axis in set[Axis]().union(*boxes):
+    projections: set[tuple[TermAxis | None, Projection | None]] = {(None, frozenset(whole.items()))}
+    for axis in set[TermAxis]().union(*boxes):
         least = axis.values[0]
         rest = [box for box in boxes if axis not in box or is_member(least, box[axis])]
         if not rest:
-            found.add((axis, None))
+            projections.add((axis, None))
         elif len(rest) < len(boxes):
             others = around(rest)
             others.pop(axis, None)
             if others != {each: values for each, values in whole.items() if each is not axis}:
-                found.add((axis, frozenset(others.items())))
-    return frozenset(found)
+                projections.add((axis, frozenset(others.items())))
+    return frozenset(projections)
 
 
 def _box(formula: Formula) -> Box | None:
@@ -267,42 +267,42 @@ class Context:
         self.schema = schema
         self.has_free_types = schema is None or not schema.mandatory_by_type
         """Does the type of an event not say which attributes it has?"""
-        self._axes: dict[Expression, Axis] = {}
-        self._orders: dict[Expression, Axis] = {}
+        self._axes: dict[Expression, TermAxis] = {}
+        self._orders: dict[Expression, TermAxis] = {}
         self._translate = Translator(schema, self.axis, self._order_axis)
         self._forms: dict[str | Expression, Form] = {}
         self._older: dict[str | Expression, Form] = {}
         self._paths: dict[Expression, frozenset[tuple[str, ...]]] = {}
 
-    def axis(self, term: Expression) -> Axis:
+    def axis(self, term: Expression) -> TermAxis:
         """Return the axis of a term."""
         found = self._axes.get(term)
         return found if found is not None else self._axes.setdefault(term, axis_of(term, self.schema))
 
-    def _order_axis(self, pair: Expression) -> Axis:
+    def _order_axis(self, pair: Expression) -> TermAxis:
         found = self._orders.get(pair)
-        return found if found is not None else self._orders.setdefault(pair, Axis.of_order(pair))
+        return found if found is not None else self._orders.setdefault(pair, TermAxis.of_order(pair))
 
     def paths_of(self, predicate: Expression) -> frozenset[tuple[str, ...]]:
         """Return the attributes that a predicate mentions; a long one is not read again for every question."""
-        found = self._paths.get(predicate)
-        if found is None:
+        paths = self._paths.get(predicate)
+        if paths is None:
             if len(self._paths) >= _MOST_FORMS:
                 self._paths.clear()
-            found = self._paths[predicate] = paths_of(predicate)
-        return found
+            paths = self._paths[predicate] = paths_of(predicate)
+        return paths
 
     def form(self, given: str | Expression) -> Form:
         """Return the form of a filter, a text or an expression."""
-        found = self._forms.get(given) if isinstance(given, str | Expression) else None
-        if found is None:
-            found = self._older.get(given) if isinstance(given, str | Expression) else None
-            if found is None:
-                found = self.new_form(given)
+        form = self._forms.get(given) if isinstance(given, str | Expression) else None
+        if form is None:
+            form = self._older.get(given) if isinstance(given, str | Expression) else None
+            if form is None:
+                form = self.new_form(given)
             if len(self._forms) >= _MOST_FORMS:  # what nobody asked for since the last time is forgotten
                 self._forms, self._older = {}, self._forms
-            self._forms[given] = found
-        return found
+            self._forms[given] = form
+        return form
 
     def new_form(self, given: str | Expression) -> Form:
         """Return the form of a filter that nobody needs to remember."""
@@ -362,9 +362,9 @@ _contexts: dict[int, Context] = {}
 
 def context_of(schema: Schema | None) -> Context:
     """Return the context of a schema; the last few are remembered by identity, which is quicker than by content."""
-    found = _contexts.get(id(schema))
-    if found is None or found.schema is not schema:
+    context = _contexts.get(id(schema))
+    if context is None or context.schema is not schema:
         if len(_contexts) >= _MOST_CONTEXTS:
             _contexts.clear()
-        found = _contexts[id(schema)] = Context(schema)
-    return found
+        context = _contexts[id(schema)] = Context(schema)
+    return context

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tamis.language.expressions import Expression
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ class Within(Formula):
 
     __slots__ = ("axis", "values")
 
-    def __init__(self, axis: Axis, values: Values) -> None:
+    def __init__(self, axis: TermAxis, values: Values) -> None:
         self.axis = axis
         self.values = values
         self._hash = hash((axis, values))
@@ -110,7 +110,7 @@ class Within(Formula):
         self.weight = 1
         self._inverse = None
 
-    def _label(self) -> tuple[Axis, Values]:
+    def _label(self) -> tuple[TermAxis, Values]:
         return self.axis, self.values
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ class Fact(Formula):
         return f"({self.predicate} is {'' if self.is_so else 'not '}{self.truth})"
 
 
-class _Junction(Formula):
+class _FormulaJunction(Formula):
     __slots__ = ("_children",)
 
     def __init__(self, children: tuple[Formula, ...]) -> None:
@@ -156,19 +156,19 @@ class _Junction(Formula):
         return f"{type(self).__name__}{self._children!r}"
 
 
-class Conjunction(_Junction):
+class Conjunction(_FormulaJunction):
     """All of them hold."""
 
     __slots__ = ()
 
 
-class Disjunction(_Junction):
+class Disjunction(_FormulaJunction):
     """At least one of them holds."""
 
     __slots__ = ()
 
 
-class Threshold(_Junction):
+class Threshold(_FormulaJunction):
     """At least `count` of them hold, of which some may be equal."""
 
     __slots__ = ("count",)
@@ -185,7 +185,7 @@ class Threshold(_Junction):
 # -- Construction
 
 
-def within(axis: Axis, values: Values) -> Formula:
+def within(axis: TermAxis, values: Values) -> Formula:
     """The axis has one of these values, which are all among its own."""
     if not values:
         return NEVER
@@ -204,8 +204,8 @@ def any_of(operands: Iterable[Formula]) -> Formula:
 
 def _joined(operands: Iterable[Formula], kind: type[Conjunction] | type[Disjunction]) -> Formula:
     neutral, absorbing = (ALWAYS, NEVER) if kind is Conjunction else (NEVER, ALWAYS)
-    sets: dict[Axis, list[Within]] = {}
-    places: dict[Formula | Axis, None] = {}  # an axis stands where the first set of it stood
+    sets: dict[TermAxis, list[Within]] = {}
+    places: dict[Formula | TermAxis, None] = {}  # an axis stands where the first set of it stood
     for operand in operands:
         for each in operand.children if type(operand) is kind else (operand,):
             if each is absorbing:
@@ -235,7 +235,7 @@ def _one_set(sets: list[Within], kind: type[Conjunction] | type[Disjunction]) ->
     return within(sets[0].axis, join(*(each.values for each in sets)))
 
 
-def _clashes(fact: Fact, company: dict[Formula | Axis, None], kind: type[Conjunction] | type[Disjunction]) -> bool:
+def _clashes(fact: Fact, company: dict[Formula | TermAxis, None], kind: type[Conjunction] | type[Disjunction]) -> bool:
     """Do this fact and one beside it make a contradiction in an AND, or a tautology in an OR?"""
     if Fact(fact.predicate, fact.truth, not fact.is_so) in company:
         return True

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.ranges.lines import Cut
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box, Context, Form
     from tamis.relations.formulas import Formula
-    from tamis.relations.parts import Part
+    from tamis.relations.parts import Conjunct
 
 _FEWEST_MATCHES = 20
 _DRAWN = 256
@@ -78,7 +78,7 @@ def share_within(inner: Box, outer: Box) -> float:
 
 
 @lru_cache(_REMEMBERED)
-def _shares(axis: Axis, one: Values, two: Values) -> tuple[float, float, float]:
+def _shares(axis: TermAxis, one: Values, two: Values) -> tuple[float, float, float]:
     """Return which shares of the stretches of two sets are in the first, in the second, and in both."""
     if one == two:
         return 1.0, 1.0, 1.0
@@ -98,7 +98,7 @@ def _shares(axis: Axis, one: Values, two: Values) -> tuple[float, float, float]:
 
 
 @lru_cache(_REMEMBERED)
-def _singles(axis: Axis, values: Values) -> frozenset[Cut] | None:
+def _singles(axis: TermAxis, values: Values) -> frozenset[Cut] | None:
     found = points(values, axis.line, len(values))
     return None if found is None else frozenset(found)
 
@@ -110,7 +110,7 @@ class ImperfectionMeasure(ABC):
     """Must a merger be written down before it can be measured? What cannot be written is all in vain then."""
 
     @abstractmethod
-    def of_part(self, part: Part) -> float:
+    def of_part(self, part: Conjunct) -> float:
         """Return the imperfection of a conjunction that stands for its members."""
 
     @abstractmethod
@@ -130,7 +130,7 @@ def measure_of(
     return BySample(forms, context, EventSample(events if events is not None else (), context.schema))
 
 
-def _is_tight(part: Part, boxes: Sequence[Box]) -> bool:
+def _is_tight(part: Conjunct, boxes: Sequence[Box]) -> bool:
     """Is a part no wider than the union of two sets on every term?"""
     one, two = boxes
     common = {axis: union(values, two[axis]) for axis, values in one.items() if axis in two}
@@ -146,15 +146,15 @@ class BySample(ImperfectionMeasure):
         self._sample = sample
         self._chance = np.random.default_rng(seed)
         self._wanted: dict[int, _Flags] = {}
-        self._cuts_of: dict[Axis, set[Cut]] = {}
+        self._cuts_of: dict[TermAxis, set[Cut]] = {}
         for form in forms:
             for leaf in leaves(form.formula):
                 if isinstance(leaf, Within):
                     self._cuts_of.setdefault(leaf.axis, set()).update(leaf.values)
-        self._places: dict[Axis, tuple[list[Cut], npt.NDArray[np.float64]]] = {}
-        self._flags: dict[tuple[Axis, Values], _Flags] = {}
+        self._places: dict[TermAxis, tuple[list[Cut], npt.NDArray[np.float64]]] = {}
+        self._flags: dict[tuple[TermAxis, Values], _Flags] = {}
 
-    def of_part(self, part: Part) -> float:
+    def of_part(self, part: Conjunct) -> float:
         counted = self._counted(part.formula(), part.members)
         return self._drawn(part) if counted is None else counted
 
@@ -178,7 +178,7 @@ class BySample(ImperfectionMeasure):
 
     # -- Drawn events
 
-    def _drawn(self, part: Part) -> float:
+    def _drawn(self, part: Conjunct) -> float:
         members = [self._forms[member] for member in part.members]
         boxes = [form.box for form in members if form.box is not None]
         if len(boxes) < len(members):
@@ -187,7 +187,7 @@ class BySample(ImperfectionMeasure):
             return imperfection_of_two(*boxes)
         if len(boxes) <= 2:
             return self._computed(part, boxes)
-        drawn: dict[Axis, npt.NDArray[np.int64]] = {}
+        drawn: dict[TermAxis, npt.NDArray[np.int64]] = {}
         wanted = np.zeros(_DRAWN, np.bool_)
         for box in boxes:
             inside = np.ones(_DRAWN, np.bool_)
@@ -199,7 +199,7 @@ class BySample(ImperfectionMeasure):
             wanted |= inside
         return float(1 - wanted.mean())
 
-    def _computed(self, part: Part, boxes: Sequence[Box]) -> float:
+    def _computed(self, part: Conjunct, boxes: Sequence[Box]) -> float:
         """Return what drawing comes to in the end: one or the other, less what both match."""
         shares, both = [1.0] * len(boxes), 1.0
         for axis in dict.fromkeys(axis for box in boxes for axis in box):
@@ -209,7 +209,7 @@ class BySample(ImperfectionMeasure):
             both *= float(chances[np.logical_and.reduce(inside)].sum())
         return min(1.0, max(0.0, 1 - (sum(shares) - both if len(boxes) == 2 else shares[0])))
 
-    def _chances(self, axis: Axis, values: Values) -> npt.NDArray[np.float64]:
+    def _chances(self, axis: TermAxis, values: Values) -> npt.NDArray[np.float64]:
         """Return how likely each place of a set is: as often as the sample is there, evenly where it never is."""
         _, counts = self._all_places(axis)
         inside = self._inside(axis, values)
@@ -218,7 +218,7 @@ class BySample(ImperfectionMeasure):
         chances: npt.NDArray[np.float64] = weights / weights.sum()
         return chances
 
-    def _inside(self, axis: Axis, values: Values) -> _Flags:
+    def _inside(self, axis: TermAxis, values: Values) -> _Flags:
         known = self._flags.get((axis, values))
         if known is None:
             places, _ = self._all_places(axis)
@@ -228,7 +228,7 @@ class BySample(ImperfectionMeasure):
             self._flags[axis, values] = known
         return known
 
-    def _all_places(self, axis: Axis) -> tuple[list[Cut], npt.NDArray[np.float64]]:
+    def _all_places(self, axis: TermAxis) -> tuple[list[Cut], npt.NDArray[np.float64]]:
         """Return where the sample's values lie, and where stretches begin; and how often the sample is there."""
         known = self._places.get(axis)
         if known is None:
@@ -250,7 +250,7 @@ class ByShare(ImperfectionMeasure):
         self._context = context
         self._share = share
 
-    def of_part(self, part: Part) -> float:
+    def of_part(self, part: Conjunct) -> float:
         written = part.written(self._context)
         return 1.0 if written is None else self.of_expression(written, part.members)
 

@@ -37,7 +37,7 @@ class ReachTable(NamedTuple):
     marks: Integers
 
 
-class Limits(NamedTuple):
+class RowLimits(NamedTuple):
     """What rows have to stay within, by axis. Made by `rows.Rows.staying_within`.
 
     lows          int64[:]  the least place that is allowed
@@ -70,6 +70,7 @@ def reaching_around(
     for candidate in candidates:
         is_kept = True
         for entry in range(starts[candidate], starts[candidate] + counts[candidate]):
+            # The first axis that fails is enough.
             axis = axes[entry]
             at = point[axis]
             if lows[entry] > at or highs[entry] < at:
@@ -85,7 +86,7 @@ def reaching_around(
 
 
 @kernel
-def staying_within(candidates: Integers, rows: ReachTable, limits: Limits, found: Integers) -> int:
+def staying_within(candidates: Integers, rows: ReachTable, limits: RowLimits, found: Integers) -> int:
     """Keep the candidates whose rows stay within limits, and have an entry on all axes needed; return how many.
 
     candidates    int64[:]  the rows to look at
@@ -102,6 +103,8 @@ def staying_within(candidates: Integers, rows: ReachTable, limits: Limits, found
             if lows[entry] < outer_lows[axis] or highs[entry] > outer_highs[axis]:
                 met = -1
                 break
+            # A bit that is not allowed belongs to a value that is not in the outer set. Bits alone never prove that a
+            # row stays within: whoever is kept is compared exactly.
             if marks[entry] & ~outer_marks[axis]:
                 met = -1
                 break

@@ -29,40 +29,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
 
 _MOST_PATTERNS = 40
 
 
 def links(
-    axes: Collection[Axis],
+    axes: Collection[TermAxis],
     facts: Collection[Fact],
     paths: Collection[tuple[str, ...]],
     schema: Schema | None,
-    axis_of: Callable[[Expression], Axis],
+    axis_of: Callable[[Expression], TermAxis],
 ) -> list[Formula]:
     """Return what holds for every event, about these axes and facts, and the attributes that they mention."""
-    found: list[Formula] = []
+    formulas: list[Formula] = []
     for axis in axes:
         if not axis.is_plain:
-            found += _if_known(within(axis, intersection(axis.values, ABSENT)), axis.term, axis_of)
+            formulas += _if_known(within(axis, intersection(axis.values, ABSENT)), axis.term, axis_of)
     predicates = dict.fromkeys(fact.predicate for fact in facts)
     for predicate in predicates:
         for truth in (True, False):
-            found += _if_known(Fact(predicate, truth, is_so=False), predicate, axis_of)
-        found.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
-    found += _between_patterns([each for each in predicates if isinstance(each, Like)])
+            formulas += _if_known(Fact(predicate, truth, is_so=False), predicate, axis_of)
+        formulas.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
+    formulas += _between_patterns([each for each in predicates if isinstance(each, Like)])
     # The links so far may have brought in further attributes.
     has_types = schema is not None and bool(schema.mandatory_by_type)
     if has_types or any(len(path) > 1 for path in paths):
         plain = [axis_of(Attribute(path)) for path in sorted(paths)]
-        found += _in_records(plain)
+        formulas += _in_records(plain)
         if schema is not None and has_types:
-            found += _by_event_type(plain, schema, axis_of)
-    return [link for link in found if link is not ALWAYS]
+            formulas += _by_event_type(plain, schema, axis_of)
+    return [link for link in formulas if link is not ALWAYS]
 
 
-def _if_known(unknown: Formula, node: Expression, axis_of: Callable[[Expression], Axis]) -> Iterator[Formula]:
+def _if_known(unknown: Formula, node: Expression, axis_of: Callable[[Expression], TermAxis]) -> Iterator[Formula]:
     """Unless it is unknown, every attribute that a term or predicate cannot do without has a value that it takes."""
     for attribute, values in requirements(node).items():
         axis = axis_of(attribute)
@@ -83,7 +83,7 @@ def requirements(node: Expression) -> dict[Attribute, Values]:
     return required
 
 
-def _in_records(axes: list[Axis]) -> Iterator[Formula]:
+def _in_records(axes: list[TermAxis]) -> Iterator[Formula]:
     by_path = {axis.term.path: axis for axis in axes if isinstance(axis.term, Attribute)}
     for path, axis in by_path.items():
         for length in range(1, len(path)):
@@ -93,7 +93,9 @@ def _in_records(axes: list[Axis]) -> Iterator[Formula]:
                 yield any_of([absent, within(record, intersection(record.values, RECORDS))])
 
 
-def _by_event_type(axes: list[Axis], schema: Schema, axis_of: Callable[[Expression], Axis]) -> Iterator[Formula]:
+def _by_event_type(
+    axes: list[TermAxis], schema: Schema, axis_of: Callable[[Expression], TermAxis]
+) -> Iterator[Formula]:
     naming = axis_of(Attribute((schema.type_attribute,)))
     if naming not in axes:
         return  # nobody asks about the type, so it may be one that makes nothing mandatory

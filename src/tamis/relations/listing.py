@@ -44,7 +44,7 @@ def _numbers(doubles: list[tuple[Cut, Cut]], exact: list[tuple[Cut, Cut]], line:
     """Return numbers that cut both ranks: an exact one is a single value on both, a double on its own alone."""
     if len(doubles) != len(exact):
         return None
-    found: list[Any] = []
+    numbers: list[Any] = []
     for double, number in zip(doubles, exact, strict=True):
         if next_cut(double[0], line) != double[1]:
             return None
@@ -53,5 +53,5 @@ def _numbers(doubles: list[tuple[Cut, Cut]], exact: list[tuple[Cut, Cut]], line:
             operand = exact_at(number[0][1])
             if len(double[0]) < 2 or double_key(float(operand)) != double[0][1]:
                 return None
-        found.append(operand)
-    return found
+        numbers.append(operand)
+    return numbers

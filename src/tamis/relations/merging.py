@@ -28,7 +28,7 @@ from tamis.relations.covering_index import CoveringIndex
 from tamis.relations.errors import NoFiltersError
 from tamis.relations.forms import Context, Form, context_of
 from tamis.relations.imperfection import measure_of
-from tamis.relations.parts import Part, part_of
+from tamis.relations.parts import Conjunct, part_of
 from tamis.relations.proximity import merged_around, merged_by_proximity
 from tamis.relations.relations import covers_by_set, covers_forms
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.relations import Filter
 
 _COMPARED_PAIRWISE = 24
@@ -93,12 +93,12 @@ def merge(
     sample = None if events is None else list(events)
     context = context_of(schema)
     forms = [context.form(each) for each in given]
-    found = mergers(given, schema, budget=budget, events=sample, share=share)
+    merged = mergers(given, schema, budget=budget, events=sample, share=share)
     everyone = tuple(range(len(given)))
-    if len(found) == 1:
-        return Merger(found[0].expression, found[0].perfect, found[0].imperfection, everyone)
-    together = factored([merger.expression for merger in found])
-    if all(merger.perfect for merger in found):
+    if len(merged) == 1:
+        return Merger(merged[0].expression, merged[0].perfect, merged[0].imperfection, everyone)
+    together = factored([merger.expression for merger in merged])
+    if all(merger.perfect for merger in merged):
         return Merger(together, True, 0.0, everyone)
     measure = measure_of(forms, context, sample, share)
     return Merger(together, False, measure.of_expression(together, everyone), everyone)
@@ -121,12 +121,12 @@ def merger_around(
     context = context_of(schema)
     forms = [context.form(one), context.form(two)]
     parts = [part_of(form, number) for number, form in enumerate(forms)]
-    found = merged_around(parts[0], parts[1], measure_of(forms, context, None, share), budget, context)
-    if found is None or not found.imperfection:
-        return None if found is None else _merger(found, forms, context)
-    written = found.written(context)
+    merger = merged_around(parts[0], parts[1], measure_of(forms, context, None, share), budget, context)
+    if merger is None or not merger.imperfection:
+        return None if merger is None else _merger(merger, forms, context)
+    written = merger.written(context)
     assert written is not None
-    return Merger(written, False, found.imperfection, (0, 1))  # seen to match more; a solver need not be asked
+    return Merger(written, False, merger.imperfection, (0, 1))  # seen to match more; a solver need not be asked
 
 
 def united(one: Form, two: Form) -> Expression | None:
@@ -146,7 +146,7 @@ def united(one: Form, two: Form) -> Expression | None:
     return None if together is None else together.expression
 
 
-def _merger(part: Part, forms: Sequence[Form], context: Context) -> Merger:
+def _merger(part: Conjunct, forms: Sequence[Form], context: Context) -> Merger:
     members = tuple(sorted(part.members))
     expression = part.written(context)
     if expression is None:  # a set without a wording: the members themselves say it
@@ -182,7 +182,7 @@ def factored(expressions: Sequence[Expression]) -> Expression:
 # -- Perfect mergers
 
 
-def _maximal(parts: list[Part], context: Context) -> list[Part]:
+def _maximal(parts: list[Conjunct], context: Context) -> list[Conjunct]:
     """Return the parts that no other covers; those take over whom the others stand for."""
     forms = [_form_of(part, context) for part in parts]
     covering: dict[int, int] = {}
@@ -209,7 +209,7 @@ def _maximal(parts: list[Part], context: Context) -> list[Part]:
     return [part for number, part in enumerate(parts) if number not in covering]
 
 
-def _form_of(part: Part, context: Context) -> Form:
+def _form_of(part: Conjunct, context: Context) -> Form:
     written = part.written(context)
     assert written is not None
     return context.form(written)
@@ -221,14 +221,14 @@ def _top(covering: dict[int, int], number: int) -> int:
     return number
 
 
-def _united(parts: list[Part], context: Context) -> list[Part]:
+def _united(parts: list[Conjunct], context: Context) -> list[Conjunct]:
     """Merge the parts that differ in one set, as long as there are any."""
     while True:
-        files: dict[tuple[Axis, Hashable], list[Part]] = {}
+        files: dict[tuple[TermAxis, Hashable], list[Conjunct]] = {}
         for part in parts:
             for place in part.files():
                 files.setdefault(place, []).append(part)
-        merged: dict[int, Part] = {}
+        merged: dict[int, Conjunct] = {}
         for (axis, _), file in sorted(files.items(), key=lambda each: -len(each[1])):
             if len(file) < 2 or any(id(part) in merged for part in file):
                 continue
@@ -241,12 +241,12 @@ def _united(parts: list[Part], context: Context) -> list[Part]:
         parts = _maximal(parts, context)
 
 
-def _with_united(file: list[Part], axis: Axis, context: Context) -> Part | None:
+def _with_united(file: list[Conjunct], axis: TermAxis, context: Context) -> Conjunct | None:
     """Return the merger of parts that differ in one axis; None if it cannot be written."""
     values = union_of(*(part.box[axis] for part in file))
     box = {each: set_ for each, set_ in file[0].box.items() if each is not axis}
     if values != axis.values:
         box = {each: (values if each is axis else set_) for each, set_ in file[0].box.items()}
     members = tuple(member for part in file for member in part.members)
-    together = Part(box, file[0].rest, members)
+    together = Conjunct(box, file[0].rest, members)
     return together if together.written(context) is not None else None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.relations import Filter
 
 _REMEMBERED = 1 << 14
@@ -40,7 +40,7 @@ class MergingIndex:
     def __init__(self, schema: Schema | None = None, *, context: Context | None = None) -> None:
         self._context = context or Context(schema)
         self._expressions: dict[Hashable, Expression] = {}
-        self._files: dict[tuple[Axis, Hashable], dict[Hashable, None]] = {}
+        self._files: dict[tuple[TermAxis, Hashable], dict[Hashable, None]] = {}
 
     def __len__(self) -> int:
         return len(self._expressions)
@@ -82,6 +82,6 @@ class MergingIndex:
 
 
 @lru_cache(_REMEMBERED)
-def _places(form: Form) -> tuple[tuple[Axis, Hashable], ...]:
+def _places(form: Form) -> tuple[tuple[TermAxis, Hashable], ...]:
     """Return where a filter is filed. Forms are equal only to themselves, so this is quick to look up."""
     return tuple(part_of(form, 0).files())

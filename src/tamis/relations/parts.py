@@ -17,7 +17,7 @@ from tamis.relations.wording import worded
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box, Context, Form
 
 
@@ -26,7 +26,7 @@ MOST_FILED = 64
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class Conjunct:
     """A conjunction that matches what its members match, and perhaps more."""
 
     box: Box
@@ -42,7 +42,7 @@ class Part:
         """Return the conjunction as a formula."""
         return all_of([*(within(axis, values) for axis, values in self.box.items()), *self.rest])
 
-    def files(self) -> Iterator[tuple[Axis, Hashable]]:
+    def files(self) -> Iterator[tuple[TermAxis, Hashable]]:
         """Return, for each term of the box, the term and everything else: parts that share this differ in the term."""
         if len(self.box) > MOST_FILED:
             return
@@ -63,7 +63,7 @@ class Part:
         return self.expression
 
 
-def part_of(form: Form, member: int) -> Part:
+def part_of(form: Form, member: int) -> Conjunct:
     """Return a filter as a part.
 
     >>> from tamis.relations.forms import context_of
@@ -77,8 +77,8 @@ def part_of(form: Form, member: int) -> Part:
     others = [each for each in conditions if not isinstance(each, Within)]
     written = {form.context.form(each).formula: each for each in _conjuncts(form.expression)} if others else {}
     if all(each in written for each in others):
-        return Part(box, {each: written[each] for each in others}, (member,), expression=form.expression)
-    return Part({}, {formula: form.expression}, (member,), expression=form.expression)
+        return Conjunct(box, {each: written[each] for each in others}, (member,), expression=form.expression)
+    return Conjunct({}, {formula: form.expression}, (member,), expression=form.expression)
 
 
 def _conjuncts(expression: Expression) -> Iterable[Expression]:

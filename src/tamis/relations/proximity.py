@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 
 from tamis.language.expressions import In
 from tamis.language.ranges.value_sets import intersection, union, without_gaps
-from tamis.relations.parts import Part
+from tamis.relations.parts import Conjunct
 from tamis.relations.wording import worded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box, Context
     from tamis.relations.imperfection import ImperfectionMeasure
 
@@ -37,18 +37,22 @@ _NEIGHBOURS = 3
 _SHORT_LIST = 16
 
 
-def merged_around(one: Part, two: Part, measure: ImperfectionMeasure, budget: float, context: Context) -> Part | None:
+def merged_around(
+    one: Conjunct, two: Conjunct, measure: ImperfectionMeasure, budget: float, context: Context
+) -> Conjunct | None:
     """Return a part around two others within the budget; None if there is none."""
     found = _around(one, two, measure, budget, context)
     return None if found is None else _widened(found, measure, budget, context)
 
 
-def merged_by_proximity(parts: list[Part], measure: ImperfectionMeasure, budget: float, context: Context) -> list[Part]:
+def merged_by_proximity(
+    parts: list[Conjunct], measure: ImperfectionMeasure, budget: float, context: Context
+) -> list[Conjunct]:
     """Merge the closest parts as long as no merger is more imperfect than the budget allows."""
     living = dict(enumerate(parts))
     near: dict[int, set[int]] = {number: set() for number in living}
     heap: list[tuple[float, int, int]] = []
-    made: dict[tuple[int, int], Part] = {}
+    made: dict[tuple[int, int], Conjunct] = {}
 
     def consider(one: int, two: int) -> None:
         near[one].add(two)
@@ -75,12 +79,12 @@ def merged_by_proximity(parts: list[Part], measure: ImperfectionMeasure, budget:
     return [part if part.perfect else _widened(part, measure, budget, context) for part in living.values()]
 
 
-def _close_pairs(parts: list[Part]) -> Iterator[tuple[int, int]]:
+def _close_pairs(parts: list[Conjunct]) -> Iterator[tuple[int, int]]:
     if len(parts) <= _COMPARED_PAIRWISE:
         yield from combinations(range(len(parts)), 2)
         return
     seen: set[tuple[int, int]] = set()
-    by_axis: dict[Axis, list[int]] = {}
+    by_axis: dict[TermAxis, list[int]] = {}
     for number, part in enumerate(parts):
         for axis in part.box:
             by_axis.setdefault(axis, []).append(number)
@@ -94,7 +98,9 @@ def _close_pairs(parts: list[Part]) -> Iterator[tuple[int, int]]:
                         yield key
 
 
-def _around(one: Part, two: Part, measure: ImperfectionMeasure, budget: float, context: Context) -> Part | None:
+def _around(
+    one: Conjunct, two: Conjunct, measure: ImperfectionMeasure, budget: float, context: Context
+) -> Conjunct | None:
     """Return the tightest part around two that is within the budget and can be written; None if there is none."""
     rest = {formula: written for formula, written in one.rest.items() if formula in two.rest}
     members = one.members + two.members
@@ -109,7 +115,7 @@ def _around(one: Part, two: Part, measure: ImperfectionMeasure, budget: float, c
         if not box and not rest:
             continue
         # Measured first, because most are too imperfect, and words take longer.
-        part = Part(box, rest, members, perfect=False)
+        part = Conjunct(box, rest, members, perfect=False)
         part.imperfection = measure.of_part(part)
         if part.imperfection > budget and not measure.needs_words:
             return None  # what is wider is worse
@@ -118,7 +124,7 @@ def _around(one: Part, two: Part, measure: ImperfectionMeasure, budget: float, c
     return None
 
 
-def _widened(part: Part, measure: ImperfectionMeasure, budget: float, context: Context) -> Part:
+def _widened(part: Conjunct, measure: ImperfectionMeasure, budget: float, context: Context) -> Conjunct:
     """Return a part with fewer stretches that is still within the budget."""
     for axis, values in list(part.box.items()):
         around = intersection(without_gaps(values), axis.values)
@@ -127,7 +133,7 @@ def _widened(part: Part, measure: ImperfectionMeasure, budget: float, context: C
         said = worded(axis, values, context)
         if isinstance(said, In) and len(said.values) <= _SHORT_LIST:
             continue
-        wider = Part(part.box | {axis: around}, part.rest, part.members, perfect=False)
+        wider = Conjunct(part.box | {axis: around}, part.rest, part.members, perfect=False)
         if wider.written(context) is not None:
             wider.imperfection = measure.of_part(wider)
             part = wider if wider.imperfection <= budget else part

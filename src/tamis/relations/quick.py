@@ -23,7 +23,7 @@ from tamis.relations.forms import are_independent
 from tamis.relations.formulas import ALWAYS, NEVER, Conjunction, Constant, Disjunction, Formula, Threshold, Within
 
 if TYPE_CHECKING:
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Corner, Form
 
 _DEEPEST = 40
@@ -90,7 +90,7 @@ def _are_independent(one: Form, two: Form) -> bool:
     return (one.is_flat and two.is_flat) or are_independent(one.axes | two.axes, one.context.schema)
 
 
-def _is_free(axis: Axis, form: Form) -> bool:
+def _is_free(axis: TermAxis, form: Form) -> bool:
     """Can an attribute have each of its values, and so can each of a filter's, whatever the others have?"""
     is_seen = form.is_flat and not axis.is_nested
     return is_seen or are_independent({*form.axes, axis}, form.context.schema)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tamis.language.ranges.lines import DOUBLE, NUMBER, TEXT, Cut, as_double, double_key
 from tamis.relations import kernels
-from tamis.relations.kernels import Limits, ReachTable
+from tamis.relations.kernels import ReachTable, RowLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,7 @@ def marks_of(cut: Cut) -> int:
     return found - (found >> 63 << 64)
 
 
-class Rows:
+class ReachRows:
     """Rows of reaches, by number."""
 
     def __init__(self) -> None:
@@ -100,9 +100,9 @@ class Rows:
         places, marks = defaults.copy(), np.zeros(len(defaults), np.int64)
         for axis, at, _, bits in point:
             places[axis], marks[axis] = at, bits
-        found: Ints = np.empty(len(candidates), np.int64)
-        kept = kernels.reaching_around(candidates, self._table, places, marks, found)
-        return found[:kept]
+        numbers: Ints = np.empty(len(candidates), np.int64)
+        kept = kernels.reaching_around(candidates, self._table, places, marks, numbers)
+        return numbers[:kept]
 
     def staying_within(self, candidates: Ints, outer: Iterable[Reach], needed: Iterable[bool], axis_count: int) -> Ints:
         """Return the candidates, all of them points, that lie within some reaches, and name all axes needed."""
@@ -110,10 +110,10 @@ class Rows:
         marks, are_needed = np.full(axis_count, ALL_MARKS, np.int64), np.zeros(axis_count, np.bool_)
         for (axis, low, high, bits), is_needed in zip(outer, needed, strict=True):
             lows[axis], highs[axis], marks[axis], are_needed[axis] = low, high, bits, is_needed
-        found: Ints = np.empty(len(candidates), np.int64)
-        limits = Limits(lows, highs, marks, are_needed, int(are_needed.sum()))
-        kept = kernels.staying_within(candidates, self._table, limits, found)
-        return found[:kept]
+        numbers: Ints = np.empty(len(candidates), np.int64)
+        limits = RowLimits(lows, highs, marks, are_needed, int(are_needed.sum()))
+        kept = kernels.staying_within(candidates, self._table, limits, numbers)
+        return numbers[:kept]
 
 
 Bag = array

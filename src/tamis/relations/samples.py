@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.ranges.lines import Cut
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
 
 Mask = npt.NDArray[np.bool_]
 
@@ -48,7 +48,7 @@ class EventSample:
     def __init__(self, events: Iterable[Mapping[str, Any]], schema: Schema | None) -> None:
         self._events = list(events)
         self._schema = schema
-        self._axes: dict[Axis, tuple[list[Cut], npt.NDArray[np.int64]]] = {}
+        self._axes: dict[TermAxis, tuple[list[Cut], npt.NDArray[np.int64]]] = {}
         self._facts: dict[tuple[Expression, bool], Mask] = {}
 
     def __len__(self) -> int:
@@ -88,13 +88,13 @@ class EventSample:
             self._facts[key] = np.fromiter(truths, np.bool_, len(self._events))
         return self._facts[key] if node.is_so else ~self._facts[key]
 
-    def ranks(self, axis: Axis) -> tuple[list[Cut], npt.NDArray[np.int64]]:
+    def ranks(self, axis: TermAxis) -> tuple[list[Cut], npt.NDArray[np.int64]]:
         """Return the places of the sample's values on an axis, in order, and which of them each event has."""
         known = self._axes.get(axis)
         if known is None:
-            found = [axis.cut_in(event, self._schema) for event in self._events]
-            cuts = sorted(set(found))
+            event_cuts = [axis.cut_in(event, self._schema) for event in self._events]
+            cuts = sorted(set(event_cuts))
             numbers = {cut: number for number, cut in enumerate(cuts)}
-            ranks = np.fromiter((numbers[cut] for cut in found), np.int64, len(found))
+            ranks = np.fromiter((numbers[cut] for cut in event_cuts), np.int64, len(event_cuts))
             known = self._axes[axis] = (cuts, ranks)
         return known

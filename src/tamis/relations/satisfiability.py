@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.ranges.lines import Cut
     from tamis.language.ranges.value_sets import Values
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.search import Facts
 
 MOST_LITERALS = 500_000
@@ -48,11 +48,11 @@ class TooLargeError(Exception):
 class Model:
     """A way in which all formulas hold: for each axis the stretch between two cuts, and which facts hold."""
 
-    stretches: dict[Axis, tuple[Cut, Cut]]
+    stretches: dict[TermAxis, tuple[Cut, Cut]]
     facts: Facts
 
 
-class Question:
+class SatProblem:
     """Formulas as clauses, to which lemmas may be added between one attempt and the next."""
 
     def __init__(self, formulas: Iterable[Formula]) -> None:
@@ -69,8 +69,8 @@ class Question:
         self._junctions: dict[tuple[type[Formula], int, tuple[int | None, ...]], int | None] = {}
         self._seen: dict[int, int | None] = {}  # by identity, while the formulas live
         self._facts: dict[tuple[Expression, bool], int] = {}
-        self._cuts: dict[Axis, list[Cut]] = {}
-        self._first: dict[Axis, int] = {}
+        self._cuts: dict[TermAxis, list[Cut]] = {}
+        self._first: dict[TermAxis, int] = {}
         self._lay_out(formulas)
         for formula in formulas:
             self._assert(formula)
@@ -81,7 +81,7 @@ class Question:
         """Give the solver's memory back."""
         self._solver.delete()
 
-    def __enter__(self) -> Question:
+    def __enter__(self) -> SatProblem:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -113,7 +113,7 @@ class Question:
         for clause in self._clauses[before:]:
             self._solver.add_clause(clause)
 
-    def around(self, axis: Axis, cut: Cut) -> tuple[Cut, Cut]:
+    def around(self, axis: TermAxis, cut: Cut) -> tuple[Cut, Cut]:
         """Return the stretch of an axis, between cuts that the question has, in which a value lies."""
         bounds = [axis.values[0], *self._cuts[axis], axis.values[-1]]
         at = bisect_left(bounds, cut)
@@ -124,15 +124,15 @@ class Question:
 
     def _lay_out(self, formulas: Sequence[Formula]) -> None:
         """Give each axis its cuts, in order, and each cut its variable."""
-        cuts: dict[Axis, set[Cut]] = {}
+        cuts: dict[TermAxis, set[Cut]] = {}
         for formula in formulas:
             for leaf in leaves(formula):
                 if isinstance(leaf, Within):
                     if leaf.axis not in cuts:
                         cuts[leaf.axis] = set(leaf.axis.values[1:-1])
                     cuts[leaf.axis].update(leaf.values)
-        for axis, found in cuts.items():
-            inner = sorted(found - {axis.values[0], axis.values[-1]})
+        for axis, places in cuts.items():
+            inner = sorted(places - {axis.values[0], axis.values[-1]})
             self._cuts[axis] = inner
             self._first[axis] = self._count + 1
             self._count += len(inner)
@@ -141,12 +141,12 @@ class Question:
             for clause in self._within(axis, axis.values):
                 self._add(clause)
 
-    def _behind(self, axis: Axis, cut: Cut) -> int | None:
+    def _behind(self, axis: TermAxis, cut: Cut) -> int | None:
         if cut <= axis.values[0]:
             return _TRUE
         return _FALSE if cut >= axis.values[-1] else self._first[axis] + bisect_left(self._cuts[axis], cut)
 
-    def _within(self, axis: Axis, values: Values) -> list[list[int | None]]:
+    def _within(self, axis: TermAxis, values: Values) -> list[list[int | None]]:
         """Return the clauses that say that the axis is in a set: behind its start, and not in one of its gaps."""
         clauses: list[list[int | None]] = [[self._behind(axis, values[0])]]
         for end, start in zip(values[1:-1:2], values[2::2], strict=True):
@@ -154,7 +154,7 @@ class Question:
         clauses.append([_opposite(self._behind(axis, values[-1]))])
         return [clause for clause in clauses if _TRUE not in clause]
 
-    def _stretch(self, axis: Axis, true: set[int]) -> tuple[Cut, Cut]:
+    def _stretch(self, axis: TermAxis, true: set[int]) -> tuple[Cut, Cut]:
         first = self._first[axis]
         behind = sum(first + index in true for index in range(len(self._cuts[axis])))
         bounds = [axis.values[0], *self._cuts[axis], axis.values[-1]]

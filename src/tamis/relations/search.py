@@ -40,7 +40,7 @@ Facts = dict["tuple[Expression, bool]", bool]
 
 
 @dataclass(slots=True)
-class Found:
+class SearchResult:
     """What the search came to: `is_possible` is None if it gave up."""
 
     is_possible: bool | None
@@ -52,7 +52,7 @@ class _GivenUpError(Exception):
     """It takes too long."""
 
 
-class _Work:
+class _SearchBudget:
     """What may still be done."""
 
     __slots__ = ("left",)
@@ -71,7 +71,7 @@ class _State:
 
     __slots__ = ("box", "facts", "open", "work")
 
-    def __init__(self, box: Box, facts: Facts, open_choices: list[Formula], work: _Work) -> None:
+    def __init__(self, box: Box, facts: Facts, open_choices: list[Formula], work: _SearchBudget) -> None:
         self.box = box
         self.facts = facts
         self.open = open_choices
@@ -166,7 +166,7 @@ class _State:
         return Disjunction(tuple(rest)) if len(rest) > 1 else rest[0] if rest else Constant(False)
 
 
-def search(formulas: Iterable[Formula], most_steps: int = MOST_STEPS) -> Found:
+def search(formulas: Iterable[Formula], most_steps: int = MOST_STEPS) -> SearchResult:
     """Look for values and facts under which all formulas hold.
 
     >>> from tamis.relations.forms import context_of
@@ -177,27 +177,27 @@ def search(formulas: Iterable[Formula], most_steps: int = MOST_STEPS) -> Found:
     try:
         return _searched(formulas, most_steps)
     except _GivenUpError:
-        return Found(None)
+        return SearchResult(None)
 
 
-def _searched(formulas: Iterable[Formula], most_steps: int) -> Found:
-    start = _State({}, {}, [], _Work())
+def _searched(formulas: Iterable[Formula], most_steps: int) -> SearchResult:
+    start = _State({}, {}, [], _SearchBudget())
     if not start.assume(formulas):
-        return Found(False)
+        return SearchResult(False)
     stack = [start]
     for _ in range(most_steps):
         if not stack:
-            return Found(False)
+            return SearchResult(False)
         state = stack.pop()
         choice = state.settle()
         if choice is True:
-            return Found(True, state.box, state.facts)
+            return SearchResult(True, state.box, state.facts)
         if choice is False:
             continue
         assert isinstance(choice, Formula)
         state.open = [each for each in state.open if each is not choice]
         stack += reversed([branch for branch in _branches(state, choice) if branch is not None])
-    return Found(None) if stack else Found(False)
+    return SearchResult(None) if stack else SearchResult(False)
 
 
 def _branches(state: _State, choice: Formula) -> list[_State | None]:

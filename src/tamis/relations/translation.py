@@ -13,6 +13,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tamis.language.expressions import (
+    COMPLEMENTS,
+    MIRRORED,
     TRUE,
     And,
     AtLeast,
@@ -38,9 +40,7 @@ from tamis.language.ranges.kinds import ABSENT, TEXTS
 from tamis.language.ranges.lines import BOOLEAN
 from tamis.language.ranges.predicates import compared, pattern_subject, pieces_of, subject
 from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
-from tamis.language.rewrites.canonical import MIRRORED
-from tamis.language.rewrites.negation import COMPLEMENTS
-from tamis.relations.domains import EQUAL, GREATER, LESS, Axis, values_on
+from tamis.relations.domains import EQUAL, GREATER, LESS, TermAxis, values_on
 from tamis.relations.formulas import ALWAYS, NEVER, Fact, Formula, all_of, any_of, at_least, opposite, within
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ class Translator:
     def __init__(
         self,
         schema: Schema | None,
-        axis: Callable[[Expression], Axis],
-        order_axis: Callable[[Expression], Axis],
+        axis: Callable[[Expression], TermAxis],
+        order_axis: Callable[[Expression], TermAxis],
     ) -> None:
         self._schema = schema
         self._axis = axis

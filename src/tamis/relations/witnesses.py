@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
 
     from tamis.language.schema import Schema
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box
     from tamis.relations.search import Facts
 
@@ -106,9 +106,9 @@ def completed(chosen: Mapping[Path, Any], schema: Schema | None) -> Event:
         if chosen[path] is not None:
             _put(event, path, chosen[path])
     if schema is not None:
-        found = event.get(schema.type_attribute)
+        event_type = event.get(schema.type_attribute)
         _complete(event, schema, None)
-        _complete(event, schema, found if isinstance(found, str) else None)
+        _complete(event, schema, event_type if isinstance(event_type, str) else None)
     return event
 
 
@@ -164,7 +164,9 @@ def is_witness(
     )
 
 
-def guesses(box: Box, facts: Facts, axes: Iterable[Axis], loose: Set[Path], schema: Schema | None) -> Iterator[Event]:
+def guesses(
+    box: Box, facts: Facts, axes: Iterable[TermAxis], loose: Set[Path], schema: Schema | None
+) -> Iterator[Event]:
     """Return events in which the attributes of a question have values that may suit its functions and patterns.
 
     `loose` are the attributes that functions and patterns mention; of the others one value is as good as another.
@@ -187,14 +189,14 @@ def guesses(box: Box, facts: Facts, axes: Iterable[Axis], loose: Set[Path], sche
         yield completed(chosen, schema)
 
 
-def _aligned(involved: list[Expression], axes: list[Axis], box: Box, choices: Choices) -> Iterator[dict[Path, Any]]:
+def _aligned(involved: list[Expression], axes: list[TermAxis], box: Box, choices: Choices) -> Iterator[dict[Path, Any]]:
     """Give a function's attributes the values of its constants, in order: there `distance(lat, lon, 1, 2)` is 0."""
     by_path = {axis.term.path: axis for axis in axes if isinstance(axis.term, Attribute)}
     for node in involved:
         paths = [each.path for each in node.children if isinstance(each, Attribute)]
         values = [each.value for each in node.children if isinstance(each, Literal)]
         if len(paths) > 1 and len(paths) == len(values):
-            chosen = {path: found[0] for path, found in choices.items()}
+            chosen = {path: candidates[0] for path, candidates in choices.items()}
             for path, value in zip(paths, values, strict=True):
                 axis = by_path[path]
                 chosen[path] = next(_as_typed(value, box.get(axis, axis.values), axis.line), chosen[path])
@@ -255,7 +257,9 @@ def _combinations(choices: Choices) -> Iterator[dict[Path, Any]]:
         yield {path: chance.choice(values[:8] if chance.random() < 0.5 else values) for path, values in choices.items()}
 
 
-def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Axis], loose: Set[Path]) -> Iterator[Any]:
+def _hints(
+    involved: list[Expression], facts: Facts, box: Box, axes: Iterable[TermAxis], loose: Set[Path]
+) -> Iterator[Any]:
     """Return values that functions and patterns may want their attributes to have."""
     wanted = [predicate for (predicate, truth), is_so in facts.items() if truth and is_so]
     constants = list(islice(_constants(involved, box, axes, loose), _MOST_HINTS))
@@ -273,7 +277,7 @@ def _hints(involved: list[Expression], facts: Facts, box: Box, axes: Iterable[Ax
     yield from ("a" * length for length in lengths)
 
 
-def _constants(involved: list[Expression], box: Box, axes: Iterable[Axis], loose: Set[Path]) -> Iterator[Any]:
+def _constants(involved: list[Expression], box: Box, axes: Iterable[TermAxis], loose: Set[Path]) -> Iterator[Any]:
     """Return the constants of functions, and the ends of the sets that functions and their attributes lie in."""
     for axis in axes:
         if not axis.is_order and (not axis.is_plain or axis.paths <= loose):

@@ -36,21 +36,21 @@ from tamis.relations.formulas import ALWAYS, Constant, Within
 from tamis.relations.listing import listed
 
 if TYPE_CHECKING:
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Context
 
 Station = tuple[Any, int]
 """An operand, and whether the line is cut before (0) or after (1) what equals it."""
 
 _REMEMBERED = 1 << 14
-_LONG = 256
+_LISTED_FIRST = 256
 """Of a set with more cuts than this, it is seen first whether it is a list of single values."""
 _MOST_CUTS = 4_096
 """A set with more cuts that is no such list has no wording: an operand for each takes a tenth of a millisecond."""
 _ORDERS = ("<", "<=", "=", "<>", ">=", ">")
 
 
-def worded(axis: Axis, values: Values, context: Context) -> Expression | None:
+def worded(axis: TermAxis, values: Values, context: Context) -> Expression | None:
     """Return an expression that is true just for these values of the axis.
 
     >>> from tamis.relations.forms import context_of
@@ -67,7 +67,7 @@ def worded(axis: Axis, values: Values, context: Context) -> Expression | None:
     return said if isinstance(meant, Within) and meant.axis is axis and meant.values == values else None
 
 
-def _said(axis: Axis, values: Values, context: Context) -> Expression | None:
+def _said(axis: TermAxis, values: Values, context: Context) -> Expression | None:
     term = axis.term
     if values == axis.values:
         return TRUE
@@ -102,7 +102,7 @@ def _means(expression: Expression, values: Values, context: Context) -> bool:
     return isinstance(formula, Within) and formula.values == values
 
 
-def _event_types(axis: Axis, values: Values, context: Context) -> Expression | None:
+def _event_types(axis: TermAxis, values: Values, context: Context) -> Expression | None:
     """Return IS A if the values are just the names of an event type and those below it."""
     schema = context.schema
     if schema is None or not isinstance(axis.term, Attribute) or axis.term.path != (schema.type_attribute,):
@@ -123,11 +123,11 @@ def _of_kind(term: Expression, values: Values, everything: Values, line: str) ->
         return Like(term, f"{escaped}%")
     if values[0][0] == BOOLEAN:
         return Compare("=", term, Literal(first_value(values[0], values[1])))
-    if len(values) > _LONG and (members := listed(values, line)) is not None:
+    if len(values) > _LISTED_FIRST and (members := listed(values, line)) is not None:
         return _members(term, members)
     left_out = difference(everything, values)
     if left_out[0] != everything[0] and left_out[-1] != everything[-1]:  # or it is no exclusion: a list may be long
-        if len(left_out) > _LONG and (members := listed(left_out, line)) is not None:
+        if len(left_out) > _LISTED_FIRST and (members := listed(left_out, line)) is not None:
             return Not(_members(term, members))
         outside = _intervals(left_out, everything, line)
         if outside and all(_is_point(low, high) for low, high in outside):

@@ -2,11 +2,12 @@
 
 A `Broker` takes messages of neighbours and clients and returns what is to be sent and delivered; it has no socket,
 clock or thread. `messages` says what is said, `acceptance` what a peer may say, `encoding` how that becomes bytes. Who
-wants an event is in a routing `table`. What a neighbour must know of everybody else's filters is a *strategy's*
-business (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any.
-`links` is what a broker knows of one neighbour, `silence` how it finds out that one is gone, `adaptation` when it stops
-filtering for it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, and
-`spanning` along which links of a graph messages travel.
+wants an event is in a routing `table`; what is done with one is `publishing`, with many at once `groups`, which tell of
+matches by handles (`wanted`). What a neighbour must know of everybody else's filters is a *strategy's* business
+(`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is
+what a broker knows of one neighbour, `silence` how it finds out that one is gone, `adaptation` when it stops filtering
+for it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, and `spanning`
+along which links of a graph messages travel.
 """
 
 from tamis.routing.adaptation import Adaptation
@@ -24,10 +25,12 @@ from tamis.routing.errors import (
     OtherSchemaError,
     SchemaOfAnnouncementsError,
     SchemaOfStrategyError,
+    UnknownHandleError,
     UnknownPeerError,
     UnknownStrategyError,
 )
 from tamis.routing.flooding import Flooding
+from tamis.routing.groups import Routed
 from tamis.routing.identity import Identity
 from tamis.routing.merging import ImperfectMerging, Merging
 from tamis.routing.messages import (
@@ -54,6 +57,7 @@ from tamis.routing.simple import Simple
 from tamis.routing.spanning import spanning_links
 from tamis.routing.strategies import STRATEGIES, strategy_of
 from tamis.routing.table import RoutingTable
+from tamis.routing.wanted import ClientMatches, NeighbourMatches, Wanted
 
 __all__ = [
     "STRATEGIES",
@@ -64,6 +68,7 @@ __all__ = [
     "Broker",
     "BudgetOfImperfectionError",
     "Changes",
+    "ClientMatches",
     "Covering",
     "Deliver",
     "Entry",
@@ -80,12 +85,14 @@ __all__ = [
     "Message",
     "MessageError",
     "NamelessError",
+    "NeighbourMatches",
     "OtherSchemaError",
     "Output",
     "Pruned",
     "Publish",
     "Reject",
     "Renew",
+    "Routed",
     "RoutingTable",
     "SchemaOfAnnouncementsError",
     "SchemaOfStrategyError",
@@ -95,9 +102,11 @@ __all__ = [
     "Subscribe",
     "Summary",
     "Unadvertise",
+    "UnknownHandleError",
     "UnknownPeerError",
     "UnknownStrategyError",
     "Unsubscribe",
+    "Wanted",
     "decode",
     "encode",
     "spanning_links",

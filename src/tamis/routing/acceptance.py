@@ -52,9 +52,9 @@ def check_message(message: Any, sender: str = "") -> None:
         raise MessageError(f"a {sender} said {type(message).__name__}", names_said_by(sender))
     match message:
         case Publish(key):
-            _check_keys((key,))
+            check_keys((key,))
         case Ask(key, filter_):
-            _check_keys((key,))
+            check_keys((key,))
             _check_filter(filter_)
         case Hello(entries, advertisements, schema, lease_s):
             _check_lease(lease_s)
@@ -64,12 +64,12 @@ def check_message(message: Any, sender: str = "") -> None:
                 raise MessageError(f"a schema's digest of {schema!r:.40}", "a text")
         case Subscribe(entries, keys, lease_s) | Advertise(entries, keys, lease_s):
             _check_entries(entries, sender)
-            _check_keys(keys)
+            check_keys(keys)
             _check_lease(lease_s)
             if sender == "neighbour" and lease_s is not None:
                 raise MessageError("a neighbour leases single filters", "a lease of the whole link, in its Hello")
         case Unsubscribe(keys, entries) | Unadvertise(keys, entries):
-            _check_keys(keys)
+            check_keys(keys)
             _check_entries(entries, sender)
 
 
@@ -107,7 +107,8 @@ def _check_filter(found: Any) -> None:
         raise MessageError(f"{found!r:.80} is no filter", "an expression that is true or not")
 
 
-def _check_keys(keys: Iterable[Any]) -> None:
+def check_keys(keys: Iterable[Any]) -> None:
+    """Raise an error unless all of these are keys."""
     for key in keys:
         if not is_key(key):
             raise _no_key(key)

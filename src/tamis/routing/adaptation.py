@@ -66,6 +66,11 @@ class Rates:
         self._seen = self._matched = self._came = self._missed = 0
         self._not_before_s = float("-inf")
 
+    @property
+    def events_to_decision(self) -> int:
+        """How many more events might go there until it is decided whether to stop filtering, with the last of them."""
+        return self._settings.event_count - self._seen
+
     def has_enough(self, is_match: bool, now: float) -> bool:
         """Take note of an event that might go there; is it time to stop filtering?"""
         self._seen += 1

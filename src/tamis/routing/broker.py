@@ -14,10 +14,8 @@ Source: Mühl et al. 2002, section 2 (docs/bibliography.md).
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import EventError
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.language.schema import NO_SCHEMA
@@ -37,6 +35,7 @@ from tamis.routing.errors import (
     SchemaOfStrategyError,
     UnknownPeerError,
 )
+from tamis.routing.groups import Groups
 from tamis.routing.heeding import Heeding
 from tamis.routing.interests import Interests
 from tamis.routing.leases import Leases
@@ -82,7 +81,7 @@ _OWN = ""
 """Whose the broker's own advertisement is."""
 
 
-class Broker:
+class Broker(Groups):
     """One node of an overlay.
 
     >>> import tamis
@@ -96,7 +95,8 @@ class Broker:
 
     `advertisements` is the strategy by which advertisements spread; without one, filters go everywhere, and
     advertisements nowhere. `algorithm` is the matcher's. The keys of the latest `remembered` events are kept, so that
-    an event that comes again goes no further. A neighbour may forget this broker when it was silent for `link_lease_s`.
+    an event that comes again goes no further. Many events of one peer are better received together (`receive_many`),
+    or routed as arrays (`route_many`). A neighbour may forget this broker when it was silent for `link_lease_s`.
 
     With `pruning`, what neighbours want is generalised where it is kept: by `prune`, and, as far as a threshold of the
     measure, whenever something comes. With `advertisement_pruning`, so is each of their advertisements when it comes;
@@ -123,25 +123,19 @@ class Broker:
             raise MemoryOfEventsError(remembered)
         if link_lease_s is not None and not (is_lease(link_lease_s) and link_lease_s >= _LEAST_LEASE_S):
             raise LeaseOfLinksError(link_lease_s, _LEAST_LEASE_S)
-        self.name = _named(name)
+        advertising = None if advertisements is None else strategy_of(advertisements, schema)
+        super().__init__(_named(name), RoutingTable(schema, algorithm), schema, advertising, remembered)
         self.strategy = strategy_of(strategy, schema)
-        self.advertising = None if advertisements is None else strategy_of(advertisements, schema)
         for each in (self.strategy, self.advertising):
             if each is not None and each.schema is not None and each.schema != schema:
                 raise SchemaOfStrategyError(name, each.name)
         if announces and schema is not None and (reason := announcements.objection(schema)):
             raise SchemaOfAnnouncementsError(name, reason)
-        self.table = RoutingTable(schema, algorithm)
         self._pruning, self._pruning_measure = pruning, pruning_measure
         self._heeding = Heeding(self.table, advertisement_pruning, schema)
         if pruning is not None and pruning.threshold is not None:
             self.table.prune_new(pruning.threshold, pruning_measure)
-        self._schema = schema
         self._digest = NO_SCHEMA if schema is None else schema.digest
-        self.misfit_count = 0
-        """How many events of clients were refused because they did not fit the schema."""
-        self._links: dict[str, Link] = {}
-        self._clients: dict[str, dict[Key, Expression]] = {}
         self._subscriptions = (
             None
             if self.advertising is None
@@ -151,8 +145,6 @@ class Broker:
         self._announced_count = 0
         self._announced: list[Publish] = []
         self._adaptation = adaptation
-        self._remembered = remembered
-        self._seen: OrderedDict[Key, None] = OrderedDict()
         self.link_lease_s = link_lease_s
         self._silence = Silence(link_lease_s)
         self._interests = Interests(self.table, self.strategy.comparisons.context)
@@ -217,6 +209,8 @@ class Broker:
         """Take a client."""
         self._check_newcomer(client)
         self._clients[client] = {}
+        self._ranks[client] = next(self._next_rank)
+        self.table.attach(client)
 
     def _check_newcomer(self, peer: str) -> None:
         if _named(peer) in self._links or peer in self._clients:
@@ -232,7 +226,8 @@ class Broker:
         for key in advertised:
             self._unadvertise(peer, key, now)
         if peer in self._clients:
-            del self._clients[peer]
+            del self._clients[peer], self._ranks[peer]
+            self.table.detach(peer)
         else:
             self._silence.forget(peer)
             self.table.disconnect(peer)
@@ -266,12 +261,6 @@ class Broker:
                 self._tell_what_concerns(name, link, key, version)
         return self._sent(ended + self._told(now, is_removal=False), now)
 
-    def _link(self, neighbour: str) -> Link:
-        try:
-            return self._links[neighbour]
-        except KeyError:
-            raise UnknownPeerError(self.name, neighbour) from None
-
     def _client(self, client: str) -> dict[Key, Expression]:
         try:
             return self._clients[client]
@@ -296,9 +285,12 @@ class Broker:
     def receive(self, message: Message, source: str, now: float) -> list[Output]:
         """Do what a message of a peer asks for; return what to send and to deliver."""
         self._check(message, source)
+        return self._sent(self._heard(source, now) + self._done(message, source, now), now)
+
+    def _heard(self, source: str, now: float) -> list[Output]:
+        """Take note that a peer said something, and let end what has ended by now; return what that changes."""
         self._silence.heard(source, now)
-        ended = self.advance(now) if self._is_due(now) else []
-        return self._sent(ended + self._done(message, source, now), now)
+        return self.advance(now) if self._is_due(now) else []
 
     def _done(self, message: Message, source: str, now: float) -> list[Output]:
         """Do what a message asks for that was checked; return what to send and to deliver."""
@@ -376,10 +368,12 @@ class Broker:
     def _sent(self, outputs: list[Output], now: float) -> list[Output]:
         """Take note of who is told something, which renews the lease of what they were told."""
         if self._silence.lease_s is not None:
-            for output in outputs:
-                if isinstance(output, Send):
-                    self._silence.said(output.peer, now)
+            self._said_to((output.peer for output in outputs if isinstance(output, Send)), now)
         return outputs
+
+    def _said_to(self, neighbours: Iterable[str], now: float) -> None:
+        for neighbour in neighbours:
+            self._silence.said(neighbour, now)
 
     def _hello(self, source: str, hello: Hello, now: float) -> None:
         link = self._link(source)
@@ -550,79 +544,6 @@ class Broker:
             if holds(entry.filter, said.event, self._schema):
                 found.append(Deliver(client, said, (entry.key,)))
         return found
-
-    # -- Events
-
-    def _publish(self, message: Publish, source: str, now: float) -> list[Output]:
-        if message.key in self._seen:
-            return []
-        if source in self._clients:
-            try:
-                message = self._fitting(message)
-            except EventError as error:
-                self.misfit_count += 1
-                return [Reject(source, message.key, str(error))]
-            if reason := self._objection(message, source):
-                return [Reject(source, message.key, reason)]
-        return self._route(message, source, now)
-
-    def _fitting(self, message: Publish) -> Publish:
-        """Return a publication that fits the schema; raise an error if it cannot be read so.
-
-        That is done once, at the client's broker: whatever travels fits, and all that brokers conclude holds for it.
-        """
-        if self._schema is None or (reason := self._schema.objection(message.event)) is None:
-            return message
-        try:
-            return Publish(message.key, self._schema.conform(message.event))
-        except EventError:
-            raise EventError(reason) from None
-
-    def _objection(self, message: Publish, client: str) -> str | None:
-        if announcements.is_announcement(message.event):
-            return f"events of the type {message.event['type']!r} are published by brokers alone; choose another type"
-        if announcements.is_key_of_announcement(message.key):
-            return (
-                f"the key {message.key!r} is a broker's; choose one that does not begin with {announcements.PREFIX!r}"
-            )
-        if self.advertising is None:
-            return None
-        if any(holds(each, message.event, self._schema) for each in self._clients[client].values()):
-            return None
-        return f"{client!r} has advertised no such event; advertise a filter that matches it first"
-
-    def _route(self, message: Publish, source: str, now: float) -> list[Output]:
-        self._seen[message.key] = None
-        if len(self._seen) > self._remembered:
-            self._seen.popitem(last=False)
-        found = self.table.match(message.event)
-        outputs: list[Output] = [
-            Deliver(client, message, tuple(found[client])) for client in self._clients if client in found
-        ]
-        for neighbour, link in self._links.items():
-            if neighbour == source:
-                continue
-            is_match = neighbour in found
-            if link.rates is not None:
-                if not link.rates.is_filtering:
-                    is_match = True
-                elif link.rates.has_enough(is_match, now):
-                    link.rates.is_filtering = False
-                    self.table.mute(neighbour)
-            if is_match:
-                outputs.append(Send(neighbour, message))
-        origin = self._links.get(source)
-        if origin is not None and origin.rates is not None and origin.rates.is_too_much(bool(outputs)):
-            outputs.append(Send(source, Filter()))
-        return outputs
-
-    def _filter_again(self, neighbour: str, now: float) -> None:
-        rates = self._link(neighbour).rates
-        if rates is not None:
-            rates.asked(now)
-            if not rates.is_filtering:
-                rates.is_filtering = True
-                self.table.unmute(neighbour)
 
     def _announce(self, kind: type[Any], source: str, entry: Entry, now: float) -> None:
         if self._announces and source in self._clients:

@@ -94,15 +94,15 @@ class Comparisons:
 
     def known(self, expression: Expression) -> KnownFilter:
         """Return what is known of a filter; it is remembered as long as somebody has it."""
-        found = self._by_expression.get(expression)
-        if found is None:
+        known_filter = self._by_expression.get(expression)
+        if known_filter is None:
             form = self.context.form(expression)
-            found = self._by_formula.get(form.formula)
-            if found is None:
-                found = self._by_formula[form.formula] = KnownFilter(self._next, form)
+            known_filter = self._by_formula.get(form.formula)
+            if known_filter is None:
+                known_filter = self._by_formula[form.formula] = KnownFilter(self._next, form)
                 self._next += 1
-            self._by_expression[expression] = found
-        return found
+            self._by_expression[expression] = known_filter
+        return known_filter
 
     def are_identical(self, one: KnownFilter, two: KnownFilter) -> bool:
         """Do two filters match the same, as far as that can be proven?"""
@@ -194,13 +194,13 @@ class Comparisons:
             known.as_of = self._entered_count
 
     def _new_list(self, known: KnownFilter, numbers: Iterable[int]) -> Candidates:
-        found = dict.fromkeys(numbers, False)
+        verdicts = dict.fromkeys(numbers, False)
         self._with_lists[known] = None
         self._with_lists.move_to_end(known)
-        self._listed_count += len(found)
+        self._listed_count += len(verdicts)
         while self._listed_count > _MOST_LISTED and len(self._with_lists) > 1:
             self._forget_lists(next(iter(self._with_lists)))
-        return found
+        return verdicts
 
     def _list(self, candidates: Candidates | None, number: int, is_proven: bool) -> None:
         if candidates is not None:

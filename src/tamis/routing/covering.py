@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tamis.routing.base import Source, Strategy, Summary
 from tamis.routing.coverage import Coverage
-from tamis.routing.sources import Sources
+from tamis.routing.sources import FilterSources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,12 +49,12 @@ def _broadest(filters: list[Expression], comparisons: Comparisons) -> list[Expre
     for each in filters:
         known = comparisons.known(each)
         if not any(comparisons.is_covered(known, other) for other, _ in kept):
-            kept = [(other, told) for other, told in kept if not comparisons.is_covered(other, known)]
+            kept = [(other, broad) for other, broad in kept if not comparisons.is_covered(other, known)]
             kept.append((known, each))
-    return [told for _, told in kept]
+    return [broad for _, broad in kept]
 
 
-class Group:
+class EqualFilters:
     """Filters that match the same: the first of them, of which sources, and under which entry they stand."""
 
     __slots__ = ("entry", "expression", "known", "sources")
@@ -62,7 +62,7 @@ class Group:
     def __init__(self, known: KnownFilter, expression: Expression) -> None:
         self.known = known
         self.expression = expression
-        self.sources = Sources()
+        self.sources = FilterSources()
         self.entry = -1
 
 
@@ -72,9 +72,9 @@ class CoveringSummary(Summary):
     def __init__(self, comparisons: Comparisons) -> None:
         super().__init__()
         self._comparisons = comparisons
-        self._group_of: dict[Source, Group] = {}
-        self._groups: dict[KnownFilter, Group] = {}
-        self._under: dict[int, dict[Group, None]] = {}
+        self._group_of: dict[Source, EqualFilters] = {}
+        self._groups: dict[KnownFilter, EqualFilters] = {}
+        self._under: dict[int, dict[EqualFilters, None]] = {}
         self._coverage = Coverage(comparisons)
 
     def __contains__(self, source: Source) -> bool:
@@ -85,7 +85,7 @@ class CoveringSummary(Summary):
         known = self._comparisons.known(expression)
         group = self._groups.get(known)
         if group is None:
-            group = self._groups[known] = Group(known, expression)
+            group = self._groups[known] = EqualFilters(known, expression)
             group.sources.add(source, imperfection)
             self._place(group)
         group.sources.add(source, imperfection)
@@ -104,18 +104,20 @@ class CoveringSummary(Summary):
     def close(self) -> None:
         self._coverage.clear()
 
-    def _place(self, group: Group) -> None:
+    def _place(self, group: EqualFilters) -> None:
         """Find a place for a filter: under one that is told, or among those."""
         entry = self._coverage.covering(group.known)
         if entry is None:
-            members: dict[Group, None] = {}
+            members: dict[EqualFilters, None] = {}
             for narrower in self._coverage.covered_by(group.known):
                 members |= self._take(narrower)
             entry = self._told(group.expression, group.known, members, group.sources.imperfection)
         self._under[entry][group] = None
         group.entry = entry
 
-    def _told(self, expression: Expression, known: KnownFilter, members: dict[Group, None], imperfection: float) -> int:
+    def _told(
+        self, expression: Expression, known: KnownFilter, members: dict[EqualFilters, None], imperfection: float
+    ) -> int:
         """Tell a filter, with those that stand under it; return its number."""
         entry = self._put(expression, imperfection)
         self._coverage.add(entry, known)
@@ -130,19 +132,19 @@ class CoveringSummary(Summary):
             expression, known = self._entries[entry], self._coverage[entry]
             self._told(expression, known, self._take(entry), imperfection)
 
-    def _take(self, entry: int) -> dict[Group, None]:
+    def _take(self, entry: int) -> dict[EqualFilters, None]:
         """Remove an entry; return what stood under it."""
         self._coverage.remove(entry)
         self._drop(entry)
         return self._under.pop(entry)
 
-    def _left(self, gone: Group) -> None:
+    def _left(self, gone: EqualFilters) -> None:
         """Decide what becomes of the entry under which a filter stood that is gone."""
-        told, members = self._coverage[gone.entry], self._under[gone.entry]
+        expression, members = self._coverage[gone.entry], self._under[gone.entry]
         is_covered = self._comparisons.is_covered
-        if not is_covered(told, gone.known):
+        if not is_covered(expression, gone.known):
             return  # it was another one's entry
-        same = [group.sources.imperfection for group in members if is_covered(told, group.known)]
+        same = [group.sources.imperfection for group in members if is_covered(expression, group.known)]
         if same:  # nothing that is told is too broad now
             self._become(gone.entry, min(same))
             return

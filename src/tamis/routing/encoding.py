@@ -22,7 +22,7 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.routing.acceptance import check_message
 from tamis.routing.errors import MessageError
-from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, Kind
+from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, MessageKind
 from tamis.routing.messages import Entry, Message
 
 MARK = 0xA7
@@ -150,7 +150,7 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Message:
         raise MessageError(f"the body of a {name} is broken: {error}", f"the fields of a {name}") from None
 
 
-def _made(kind: Kind, values: Any, limits: Limits) -> Message:
+def _made(kind: MessageKind, values: Any, limits: Limits) -> Message:
     if not isinstance(values, list) or len(values) != len(kind.fields):
         raise TypeError(f"{len(kind.fields)} fields, found {values!r:.60}")
     return kind.message(

@@ -72,6 +72,17 @@ class UnknownPeerError(TamisError, KeyError):
         return f"broker {self.broker!r} knows no {self.peer!r}; connect a neighbour, or attach a client, first"
 
 
+class UnknownHandleError(TamisError, KeyError):
+    """A handle that nobody has, or nobody any more."""
+
+    def __init__(self, what: str, handle: int) -> None:
+        super().__init__(what, handle)
+        self.what, self.handle = what, handle
+
+    def __str__(self) -> str:
+        return f"there is no {self.what} {self.handle}; handles are good until the table changes"
+
+
 class KnownPeerError(TamisError, ValueError):
     """Somebody who is connected already."""
 

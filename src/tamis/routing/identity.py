@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tamis.routing.base import Source, Strategy, Summary
 from tamis.routing.coverage import Coverage
-from tamis.routing.sources import Sources
+from tamis.routing.sources import FilterSources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,7 @@ class Identity(Strategy):
         return [each for _, each in first]
 
 
-class Kind:
+class IdenticalFilters:
     """Filters that match the same: who wants them, and how the neighbour knows them."""
 
     __slots__ = ("key", "known", "members", "sources")
@@ -59,7 +59,7 @@ class Kind:
         self.known = known
         self.key = key
         self.members = [known]
-        self.sources = Sources()
+        self.sources = FilterSources()
 
 
 class IdentitySummary(Summary):
@@ -68,10 +68,10 @@ class IdentitySummary(Summary):
     def __init__(self, comparisons: Comparisons) -> None:
         super().__init__()
         self._comparisons = comparisons
-        self._kind_of: dict[Source, Kind] = {}
-        self._kinds: dict[KnownFilter, Kind] = {}
-        self._told: dict[int, Kind] = {}
-        self._alike: dict[Projections, list[Kind]] = {}
+        self._kind_of: dict[Source, IdenticalFilters] = {}
+        self._kinds: dict[KnownFilter, IdenticalFilters] = {}
+        self._told: dict[int, IdenticalFilters] = {}
+        self._alike: dict[Projections, list[IdenticalFilters]] = {}
         self._coverage: Coverage | None = None  # of all that is told, from the first filter on of unknown projections
 
     def __contains__(self, source: Source) -> bool:
@@ -82,7 +82,7 @@ class IdentitySummary(Summary):
         known = self._comparisons.known(expression)
         kind = self._kinds.get(known) or self._proven(known)
         if kind is None:
-            kind = Kind(known, self._put(expression, imperfection))
+            kind = IdenticalFilters(known, self._put(expression, imperfection))
             self._tell(kind)
         self._kinds[known] = kind
         kind.sources.add(source, imperfection)
@@ -105,7 +105,7 @@ class IdentitySummary(Summary):
         if self._coverage is not None:
             self._coverage.clear()
 
-    def _proven(self, known: KnownFilter) -> Kind | None:
+    def _proven(self, known: KnownFilter) -> IdenticalFilters | None:
         """Return the kind of a filter of another formula, if one of those that are told is proven to be identical."""
         projections = known.form.projections
         if projections is None and self._coverage is None:
@@ -115,20 +115,20 @@ class IdentitySummary(Summary):
         alike = () if projections is None else self._alike.get(projections, ())
         same = next((kind for kind in alike if self._comparisons.are_identical(known, kind.known)), None)
         if same is None and self._coverage is not None:
-            told = self._coverage.identical(known)
-            same = None if told is None else self._told[told]
+            identical = self._coverage.identical(known)
+            same = None if identical is None else self._told[identical]
         if same is not None:
             same.members.append(known)
         return same
 
-    def _tell(self, kind: Kind) -> None:
+    def _tell(self, kind: IdenticalFilters) -> None:
         self._told[kind.key] = kind
         if (projections := kind.known.form.projections) is not None:
             self._alike.setdefault(projections, []).append(kind)
         if self._coverage is not None:
             self._coverage.add(kind.key, kind.known)
 
-    def _take(self, kind: Kind) -> None:
+    def _take(self, kind: IdenticalFilters) -> None:
         self._drop(kind.key)
         del self._told[kind.key]
         if (projections := kind.known.form.projections) is not None:

@@ -59,7 +59,7 @@ class Interests:
             self._index = OverlapIndex(self._context.schema, is_exact=True, context=self._context)
             for peer, key, wanted in self._table.entries():
                 self._index.add((peer, key), wanted)
-        found = self._index.witness(expression)
-        if found is None or besides is None or found[0] != besides:
-            return found is not None
+        witness = self._index.witness(expression)
+        if witness is None or besides is None or witness[0] != besides:
+            return witness is not None
         return bool(self._index.overlapping(expression, only=lambda source: source[0] != besides))

@@ -28,7 +28,7 @@ ENTRIES, KEYS, EVENT, FILTER, PLAIN = "entries", "keys", "event", "filter", "pla
 """How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is."""
 
 
-class Kind(NamedTuple):
+class MessageKind(NamedTuple):
     """A kind of message: who may say it, and its fields in the order in which they travel, each with its form."""
 
     message: type[Message]
@@ -38,16 +38,16 @@ class Kind(NamedTuple):
 
 _BOTH, _CLIENTS, _NEIGHBOURS = frozenset({CLIENT, NEIGHBOUR}), frozenset({CLIENT}), frozenset({NEIGHBOUR})
 
-KINDS: Final[tuple[Kind, ...]] = (
-    Kind(Hello, _NEIGHBOURS, {"entries": ENTRIES, "advertisements": ENTRIES, "schema": PLAIN, "lease_s": PLAIN}),
-    Kind(Subscribe, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),
-    Kind(Unsubscribe, _BOTH, {"keys": KEYS, "instead": ENTRIES}),
-    Kind(Advertise, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),
-    Kind(Unadvertise, _BOTH, {"keys": KEYS, "instead": ENTRIES}),
-    Kind(Publish, _BOTH, {"key": PLAIN, "event": EVENT}),
-    Kind(Filter, _NEIGHBOURS, {}),
-    Kind(Renew, _NEIGHBOURS, {}),
-    Kind(Ask, _CLIENTS, {"key": PLAIN, "filter": FILTER}),
+KINDS: Final[tuple[MessageKind, ...]] = (
+    MessageKind(Hello, _NEIGHBOURS, {"entries": ENTRIES, "advertisements": ENTRIES, "schema": PLAIN, "lease_s": PLAIN}),
+    MessageKind(Subscribe, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),
+    MessageKind(Unsubscribe, _BOTH, {"keys": KEYS, "instead": ENTRIES}),
+    MessageKind(Advertise, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),
+    MessageKind(Unadvertise, _BOTH, {"keys": KEYS, "instead": ENTRIES}),
+    MessageKind(Publish, _BOTH, {"key": PLAIN, "event": EVENT}),
+    MessageKind(Filter, _NEIGHBOURS, {}),
+    MessageKind(Renew, _NEIGHBOURS, {}),
+    MessageKind(Ask, _CLIENTS, {"key": PLAIN, "filter": FILTER}),
 )
 
 NUMBERS: Final[dict[type[Message], int]] = {kind.message: number for number, kind in enumerate(KINDS)}

@@ -201,12 +201,12 @@ class Link:
 
     def messages(self, is_removal: bool) -> list[Message]:
         """Return what to tell the neighbour after something came or was taken back."""
-        found: list[Message] = []
+        messages: list[Message] = []
         if self.offered is not None and (changes := self.offered.changes()):
-            found.append(_advertising(changes, is_removal))
+            messages.append(_advertising(changes, is_removal))
         if changes := self.wanted.changes():
-            found.append(_subscribing(changes, is_removal))
-        return found
+            messages.append(_subscribing(changes, is_removal))
+        return messages
 
 
 def _subscribing(changes: Changes, is_removal: bool) -> Message:

@@ -12,7 +12,7 @@ from tamis.language.ranges.value_sets import is_member, points
 
 if TYPE_CHECKING:
     from tamis.language.ranges.lines import Cut
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box
 
 _MOST_POINTS = 16
@@ -33,19 +33,19 @@ class Members(Generic[Item]):
     """
 
     def __init__(self) -> None:
-        self._files: dict[Axis, dict[Cut, dict[Item, None]]] = {}
+        self._files: dict[TermAxis, dict[Cut, dict[Item, None]]] = {}
         self._loose: dict[Item, None] = {}
-        self._filed_by: dict[Item, Axis] = {}
+        self._filed_by: dict[Item, TermAxis] = {}
 
     def add(self, item: Item, place: Box) -> None:
         """File a thing under the term that tells most of them apart."""
-        best: tuple[int, Axis, list[Cut]] | None = None
+        best: tuple[int, TermAxis, list[Cut]] | None = None
         for axis, values in place.items():
-            found = points(values, axis.line, _MOST_POINTS)
-            if found is not None:
+            member_cuts = points(values, axis.line, _MOST_POINTS)
+            if member_cuts is not None:
                 count = len(self._files.get(axis, ()))
                 if best is None or count > best[0]:
-                    best = count, axis, found
+                    best = count, axis, member_cuts
         if best is None:
             self._loose[item] = None
             return
@@ -71,13 +71,13 @@ class Members(Generic[Item]):
 
     def meeting(self, place: Box) -> list[Item]:
         """Return the things that may lie partly in a place, and perhaps some others."""
-        found: dict[Item, None] = {}
+        items: dict[Item, None] = {}
         for axis, file in self._files.items():
             values = place.get(axis, axis.values)
             cuts = points(values, axis.line, _MOST_POINTS)
             if cuts is None:
                 cuts = [cut for cut in file if is_member(cut, values)]
             for cut in cuts:
-                found.update(file.get(cut, {}))
-        found.update(self._loose)
-        return list(found)
+                items.update(file.get(cut, {}))
+        items.update(self._loose)
+        return list(items)

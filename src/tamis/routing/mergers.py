@@ -31,12 +31,12 @@ from tamis.language.ranges.value_sets import Values, difference, intersection, i
 from tamis.relations.imperfection import shares_of_two
 from tamis.relations.merging import mergers
 from tamis.relations.merging_index import MergingIndex
-from tamis.relations.parts import Part, part_of
+from tamis.relations.parts import Conjunct, part_of
 from tamis.relations.relations import covers_forms
 from tamis.routing.base import Source, Summary
 from tamis.routing.coverage import Coverage
 from tamis.routing.members import Members
-from tamis.routing.sources import Sources
+from tamis.routing.sources import FilterSources
 from tamis.routing.waste import Waste
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.relations.base import Merger
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box, Form
     from tamis.routing.comparisons import Comparisons
 
@@ -69,20 +69,20 @@ class Member:
         self.form = form
         self.hull = form.hull
         self.part = part_of(form, 0)
-        self.sources = Sources()
-        self.clusters: list[Cluster] = []
+        self.sources = FilterSources()
+        self.clusters: list[MergedFilters] = []
         self.is_spread = False
         """Did it ever stand in several clusters?"""
 
 
-class Cluster:
+class MergedFilters:
     """A filter that the neighbour knows, and those that it stands for."""
 
     __slots__ = ("imperfect", "imperfection", "key", "members", "part")
 
     def __init__(self, member: Member | None = None) -> None:
         self.key = -1
-        self.part = Part({}, {}, ())
+        self.part = Conjunct({}, {}, ())
         self.imperfection = 0.0
         """The share of what it matches that nobody may want, at most."""
         self.members: dict[Member, None] = {}
@@ -130,7 +130,7 @@ class MergingSummary(Summary):
         self._by_formula: dict[Hashable, Member] = {}
         self._members: Members[Member] = Members()
         self._spread: Members[Member] = Members()
-        self._clusters: dict[int, Cluster] = {}
+        self._clusters: dict[int, MergedFilters] = {}
         self._coverage = Coverage(comparisons, _COMPARED_ONE_BY_ONE)
         self._partners = MergingIndex(context=self._context)
         self._alike: dict[frozenset[Attribute], dict[int, None]] = {}
@@ -156,7 +156,7 @@ class MergingSummary(Summary):
                 cluster.join(member)
             self._note_spread(member)
             if not around:
-                self._place(Cluster(member), expression, is_apart=True)
+                self._place(MergedFilters(member), expression, is_apart=True)
         self._member_of[source] = member
 
     def remove(self, source: Source) -> None:
@@ -179,7 +179,7 @@ class MergingSummary(Summary):
     def close(self) -> None:
         self._coverage.clear()
 
-    def _around(self, form: Form) -> list[Cluster]:
+    def _around(self, form: Form) -> list[MergedFilters]:
         """Return clusters that cover a newcomer: one, or the several in which a member stands that covers it."""
         key = self._coverage.covering(self._comparisons.known(form.expression))
         if key is not None:
@@ -200,7 +200,7 @@ class MergingSummary(Summary):
 
     # -- A place for a cluster
 
-    def _place(self, cluster: Cluster, expression: Expression, *, is_apart: bool = False) -> None:
+    def _place(self, cluster: MergedFilters, expression: Expression, *, is_apart: bool = False) -> None:
         """Let a cluster that the neighbour does not know become part of one, or known by this expression.
 
         `is_apart` says that no other is known to be around it.
@@ -216,15 +216,15 @@ class MergingSummary(Summary):
                 imperfection = cluster.imperfection
                 cluster = self._united(self._taken(within), cluster)
                 cluster.imperfection = imperfection
-            found = self._partner(expression, cluster.imperfection)
-            if found is None:
+            merger = self._partner(expression, cluster.imperfection)
+            if merger is None:
                 break
-            partner, expression, imperfection = found
+            partner, expression, imperfection = merger
             cluster = self._united(self._taken(partner), cluster)
             cluster.imperfection = imperfection
         self._tell(cluster, expression, cluster.imperfection)
 
-    def _tell(self, cluster: Cluster, expression: Expression, imperfection: float) -> None:
+    def _tell(self, cluster: MergedFilters, expression: Expression, imperfection: float) -> None:
         """Let the neighbour know a cluster by an expression, and how imperfect it is at most."""
         cluster.key = self._put(expression, min(1.0, imperfection))
         cluster.part = part_of(self._context.form(expression), 0)
@@ -234,7 +234,7 @@ class MergingSummary(Summary):
         if self._nearly is not None:
             self._alike.setdefault(_attributes(expression), {})[cluster.key] = None
 
-    def _taken(self, key: int) -> Cluster:
+    def _taken(self, key: int) -> MergedFilters:
         """Take a cluster back from the neighbour."""
         expression = self._entries[key]
         self._coverage.remove(key)
@@ -247,7 +247,7 @@ class MergingSummary(Summary):
         self._drop(key)
         return self._clusters.pop(key)
 
-    def _united(self, one: Cluster, two: Cluster) -> Cluster:
+    def _united(self, one: MergedFilters, two: MergedFilters) -> MergedFilters:
         """Return the one that has more members, or that the neighbour knows, with the members of both."""
         if len(two.members) > len(one.members) and one.key not in self._clusters:
             one, two = two, one
@@ -261,14 +261,14 @@ class MergingSummary(Summary):
         form = self._context.form(expression)
         for key in self._partners.candidates(expression):
             other = self._context.form(self._entries[key])
-            found = None if self._is_too_long(other, form) else self._comparisons.united(other, form)
-            if found is not None:
-                together = self._together(key, form, imperfection, found, 0.0)
+            merged = None if self._is_too_long(other, form) else self._comparisons.united(other, form)
+            if merged is not None:
+                together = self._together(key, form, imperfection, merged, 0.0)
                 # A perfect merger adds nothing; but where its parts overlap, their shares may add up to more.
                 if self._nearly is None or together <= max(
                     self._budget, imperfection, self._clusters[key].imperfection
                 ):
-                    return key, found, min(1.0, together)
+                    return key, merged, min(1.0, together)
         return None if self._nearly is None else self._nearest(expression, imperfection, self._nearly)
 
     def _nearest(
@@ -282,11 +282,11 @@ class MergingSummary(Summary):
             if not self._is_too_long(self._context.form(self._entries[key]), form)
         ]
         for sight, key in sorted(sights):
-            found = nearly(self._entries[key], expression) if sight <= self._budget else None
-            if found is not None:
-                together = self._together(key, form, imperfection, found.expression, found.imperfection)
+            merged = nearly(self._entries[key], expression) if sight <= self._budget else None
+            if merged is not None:
+                together = self._together(key, form, imperfection, merged.expression, merged.imperfection)
                 if together <= self._budget:
-                    return key, found.expression, together
+                    return key, merged.expression, together
         return None
 
     def _is_too_long(self, one: Form, two: Form) -> bool:
@@ -314,7 +314,7 @@ class MergingSummary(Summary):
 
     # -- Departures
 
-    def _shrink(self, cluster: Cluster, gone: Member) -> None:
+    def _shrink(self, cluster: MergedFilters, gone: Member) -> None:
         """Let a cluster stand for no more than its members do, one of which is gone."""
         if not cluster.members:
             self._taken(cluster.key)
@@ -326,7 +326,7 @@ class MergingSummary(Summary):
         elif inherited or not any(self._cut(cluster, *each) for each in _smallest_first(lost, cluster)):
             self._take_apart(cluster)
 
-    def _take_apart(self, cluster: Cluster) -> None:
+    def _take_apart(self, cluster: MergedFilters) -> None:
         """Take a cluster back, and find a place for each of its filters anew; those that are perfect merge at once."""
         self._taken(cluster.key)
         members, imperfect = list(cluster.members), list(cluster.imperfect)
@@ -334,16 +334,16 @@ class MergingSummary(Summary):
             cluster.leave(member)
         perfect = [member for member in members if not member.sources.imperfection]
         for merger in mergers([member.form.expression for member in perfect], self._context.schema):
-            anew = Cluster()
+            anew = MergedFilters()
             for number in merger.members:
                 anew.join(perfect[number])
             self._place(anew, merger.expression)
         for member in imperfect:
-            self._place(Cluster(member), member.form.expression)
+            self._place(MergedFilters(member), member.form.expression)
 
     # -- What is matched in vain
 
-    def _inherited(self, cluster: Cluster, gone: Member) -> float:
+    def _inherited(self, cluster: MergedFilters, gone: Member) -> float:
         """Return how much more of a cluster may be in vain, because those do not want all of it who have a place still.
 
         It is no more than the place of the filter that is gone, and no more than all of what they match in vain.
@@ -364,7 +364,7 @@ class MergingSummary(Summary):
             cluster.imperfect[member] = None
             self._become(cluster, cluster.imperfection + more * self._waste.share(member.part, cluster.part))
 
-    def _become(self, cluster: Cluster, imperfection: float) -> None:
+    def _become(self, cluster: MergedFilters, imperfection: float) -> None:
         """Let a cluster be more imperfect than before, if the budget allows it, and tell the neighbour if it must know.
 
         A filter that stands alone is as imperfect as it was when it came: there is nothing to take apart.
@@ -377,15 +377,15 @@ class MergingSummary(Summary):
         cluster.imperfection = imperfection
         if imperfection > self._imperfections.get(cluster.key, 0.0):
             step = self._budget / _STEPS
-            expression, told = self._entries[cluster.key], ceil(imperfection / step) * step if step else imperfection
-            self._tell(self._taken(cluster.key), expression, min(told, max(self._budget, imperfection)))
+            expression, rounded = self._entries[cluster.key], ceil(imperfection / step) * step if step else imperfection
+            self._tell(self._taken(cluster.key), expression, min(rounded, max(self._budget, imperfection)))
 
-    def _is_whole(self, cluster: Cluster) -> bool:
+    def _is_whole(self, cluster: MergedFilters) -> bool:
         """Is a cluster of one filter that filter?"""
         (member,) = cluster.members
         return self._context.form(self._entries[cluster.key]).formula == member.form.formula
 
-    def _lost(self, cluster: Cluster, gone: Member) -> Box | None:
+    def _lost(self, cluster: MergedFilters, gone: Member) -> Box | None:
         """Return, for each term, values to which all is confined that a cluster has lost; None if nothing is lost.
 
         A member that has all of the place but for one term has a slice of it; slices of the same term add up.
@@ -414,22 +414,22 @@ class MergingSummary(Summary):
                     return None
         return lost
 
-    def _spend_budget(self, cluster: Cluster, lost: Box) -> bool:
+    def _spend_budget(self, cluster: MergedFilters, lost: Box) -> bool:
         """Let what is lost stay told, if the budget allows it, and spend that much of it; return whether it did."""
         if self._nearly is None:
             return False
         box, rest = cluster.part.box, cluster.part.rest
-        gone = Part({axis: lost[axis] for axis in box}, rest, ())
+        gone = Conjunct({axis: lost[axis] for axis in box}, rest, ())
         imperfection = cluster.imperfection + self._waste.share(gone, cluster.part)
         if imperfection > self._budget:
             return False
         cluster.imperfection = imperfection
         return True
 
-    def _cut(self, cluster: Cluster, axis: Axis, lost: Values) -> bool:
+    def _cut(self, cluster: MergedFilters, axis: TermAxis, lost: Values) -> bool:
         """Take some values of a term from a cluster; return whether that can be done."""
         kept = difference(cluster.part.box[axis], lost)
-        narrower = Part({**cluster.part.box, axis: kept}, cluster.part.rest, ()) if kept else None
+        narrower = Conjunct({**cluster.part.box, axis: kept}, cluster.part.rest, ()) if kept else None
         expression = None if narrower is None else narrower.written(self._context)
         if narrower is None or expression is None:
             return False
@@ -446,11 +446,11 @@ class MergingSummary(Summary):
         ]
         self._taken(cluster.key)
         cluster.imperfection = imperfection
-        apart: dict[Expression, Cluster] = {}
+        apart: dict[Expression, MergedFilters] = {}
         for member in reaching:
             if is_subset(member.hull.get(axis, axis.values), lost):
                 cluster.leave(member)
-            piece = apart.setdefault(self._clipped(member, axis, lost), Cluster())
+            piece = apart.setdefault(self._clipped(member, axis, lost), MergedFilters())
             piece.join(member)
             piece.imperfection = max(piece.imperfection, member.sources.imperfection)
             self._note_spread(member)
@@ -460,17 +460,17 @@ class MergingSummary(Summary):
             self._place(each, clipped)
         return True
 
-    def _clipped(self, member: Member, axis: Axis, values: Values) -> Expression:
+    def _clipped(self, member: Member, axis: TermAxis, values: Values) -> Expression:
         """Return what a filter wants of some values; the filter itself if that cannot be said."""
         box = member.form.box
         if box is None or axis not in box or is_subset(box[axis], values) or member.sources.imperfection:
             return member.form.expression  # what is in vain of a filter may all lie in a piece of it
-        part = Part({**box, axis: intersection(box[axis], values)}, {}, ())
+        part = Conjunct({**box, axis: intersection(box[axis], values)}, {}, ())
         written = part.written(self._context)
         return member.form.expression if written is None else written
 
 
-def _smallest_first(lost: Box, cluster: Cluster) -> list[tuple[Axis, Values]]:
+def _smallest_first(lost: Box, cluster: MergedFilters) -> list[tuple[TermAxis, Values]]:
     """Return lost values of the cluster's terms, first where they are a small part of what the cluster has."""
     box = cluster.part.box
     return sorted(((axis, lost[axis]) for axis in box), key=lambda each: len(each[1]) / len(box[each[0]]))

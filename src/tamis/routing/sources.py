@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from tamis.routing.base import Source
 
 
-class Sources:
+class FilterSources:
     """Those who want one filter.
 
-    >>> sources = Sources()
+    >>> sources = FilterSources()
     >>> sources.add("ann", 0.0), sources.add("north", 0.25), sources.add("south", 0.5), sources.imperfection
     (None, None, None, 0.0)
     >>> sources.remove("ann"), sources.imperfection, len(sources)

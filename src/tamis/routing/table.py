@@ -5,6 +5,8 @@ client. A client is told which of its filters want an event; of a neighbour it m
 one of its filters is found to match, none of the others is asked. Equal filters of a neighbour, or of several clients,
 are matched once. What was added lately is registered with the matcher when the next event comes, all at once.
 
+`match` tells of one event by names and keys, `match_many` of a group of events by handles, as arrays (`wanted`).
+
 The entries of a peer that gets every event anyway can be left out of matching (`mute`), and those of neighbours matched
 in generalised versions (`prune`): post-pruning, which changes nothing in what is forwarded. The matcher tells how often
 predicates are true, and by that it is chosen what to leave out; of a filter that is pruned its text is left, packed.
@@ -18,13 +20,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tamis.errors import TamisError
 from tamis.language.expressions import Expression
 from tamis.matching import Matcher
 from tamis.pruning.goals import Goal
+from tamis.routing.handles import EntryHandles
+from tamis.routing.holders import Holders
+from tamis.routing.wanted import ClientMatches, NeighbourMatches, Wanted, by_event_and_client, joined
 from tamis.selectivity.counters import Counters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tamis.language.schema import Schema
     from tamis.pruning.table import PrunedTable
     from tamis.routing.messages import Key
@@ -54,7 +63,8 @@ class RoutingTable:
     def __init__(self, schema: Schema | None = None, algorithm: str = "block") -> None:
         self._filters: dict[str, dict[Key, Expression | int]] = {}
         """What a peer wants: a filter, or its number in the table of those that are pruned."""
-        self._neighbours: set[str] = set()
+        self._neighbours: dict[str, None] = {}
+        """In the order in which they came."""
         self._hops: dict[str, dict[Key, int]] = {}
         """Of entries whose subscriber is not the neighbour's own: how many links farther."""
         self._numbers: dict[str | None, dict[Expression, int]] = {}
@@ -62,9 +72,13 @@ class RoutingTable:
         self._matched: dict[int, Expression] = {}
         self._counts: dict[int, int] = {}
         """Of what a neighbour has more than one entry of: of how many."""
-        self._holders: dict[int, dict[tuple[str, Key], None]] = {}
-        """Of what clients want: who, and by which keys."""
-        self._next_number = 0
+        self._handles = EntryHandles()
+        """Of clients and their entries."""
+        self._holders = Holders()
+        """Of what clients want: by which entries."""
+        self._number_count = 0
+        self._free_numbers: list[int] = []
+        """Numbers that nothing is matched under any more."""
         self._matcher = Matcher(algorithm, schema)
         self._matcher.watch()
         self._takes_everything = schema is None and algorithm == "block"
@@ -87,12 +101,32 @@ class RoutingTable:
 
     def connect(self, neighbour: str) -> None:
         """Take a neighbour: of its entries it matters only whether any matches."""
-        self._neighbours.add(neighbour)
+        self._neighbours[neighbour] = None
 
     def disconnect(self, neighbour: str) -> None:
         """Forget a neighbour, whose entries are gone."""
-        self._neighbours.discard(neighbour)
+        self._neighbours.pop(neighbour, None)
         self._muted.discard(neighbour)
+
+    def attach(self, client: str) -> int:
+        """Take a client; return its handle, which it keeps until it is detached, whether it has entries or not."""
+        return self._handles.attach(client)
+
+    def detach(self, client: str) -> None:
+        """Forget a client, whose entries are gone."""
+        self._handles.detach(client)
+
+    def client_name(self, handle: int) -> str:
+        """Return the name of the client that has a handle."""
+        return self._handles.client_name(handle)
+
+    def key(self, handle: int) -> Key:
+        """Return what its client calls the entry that has a handle."""
+        return self._handles.key(handle)
+
+    def client_handle(self, client: str) -> int | None:
+        """Return the handle of a client; None if it is not attached and has no entry."""
+        return self._handles.client(client)
 
     # -- Entries
 
@@ -134,6 +168,15 @@ class RoutingTable:
         """Return what a peer's filters take as text, as they are matched."""
         return sum(map(text_bytes, self.matched(peer).values()))
 
+    def compile(self) -> bool:
+        """Lay out the filters that came last, now, and not in the background; return whether there were any."""
+        self._register()
+        return self._matcher.compile()
+
+    def settle(self) -> None:
+        """Wait until nothing is laid out in the background any more."""
+        self._matcher.settle()
+
     def figures(self) -> dict[str, Any]:
         """Return what the matcher says of itself."""
         return self._matcher.statistics()
@@ -159,6 +202,8 @@ class RoutingTable:
         if hops:
             self._hops.setdefault(peer, {})[key] = hops
         filters = self._filters.setdefault(peer, {})
+        if peer not in self._neighbours:
+            self._handles.enter(peer, key)
         if self._pruned is None or peer not in self._neighbours:
             filters[key] = expression
             if peer not in self._muted:
@@ -192,6 +237,8 @@ class RoutingTable:
         if isinstance(kept, Expression):
             if peer not in self._muted:
                 self._let_go(peer, key, self._number(peer, kept))
+            if peer not in self._neighbours:
+                self._handles.leave(peer, key)
             return kept
         assert self._pruned is not None
         if self._versions[kept] != _UNMATCHED:
@@ -236,37 +283,47 @@ class RoutingTable:
         number = numbers.get(expression)
         is_new = number is None
         if number is None:
-            number = numbers[expression] = self._next_number
-            self._next_number += 1
+            number = numbers[expression] = self._new_number()
             self._matched[number] = expression
             self._waiting[number] = destination
         if destination is None:
-            self._holders.setdefault(number, {})[peer, key] = None
+            self._holders.add(number, self._handles.entry(peer, key))
         elif not is_new:
             self._counts[number] = self._counts.get(number, 1) + 1
         return number
 
     def _let_go(self, peer: str, key: Key, number: int) -> None:
+        """Let a filter not be matched for an entry any more."""
+        if self._release(peer, key, number):
+            self._matcher.remove(number)
+            self._free_numbers.append(number)
+
+    def _release(self, peer: str, key: Key, number: int) -> bool:
+        """Take an entry from those that a filter is matched for; return whether the matcher is to remove it."""
         destination = self._destination(peer)
         if destination is None:
-            holders = self._holders[number]
-            del holders[peer, key]
-            if holders:
-                return
-            del self._holders[number]
+            if self._holders.remove(number, self._handles.entry(peer, key)):
+                return False
         elif number in self._counts:
             self._counts[number] -= 1
             if self._counts[number] == 1:
                 del self._counts[number]
-            return
+            return False
         numbers = self._numbers[destination]
         del numbers[self._matched.pop(number)]
         if not numbers:
             del self._numbers[destination]
-        if number in self._waiting:
+        is_waiting = number in self._waiting  # then the matcher does not know of it yet
+        if is_waiting:
             del self._waiting[number]
-        else:
-            self._matcher.remove(number)
+            self._free_numbers.append(number)
+        return not is_waiting
+
+    def _new_number(self) -> int:
+        if self._free_numbers:
+            return self._free_numbers.pop()
+        self._number_count += 1
+        return self._number_count - 1
 
     # -- Pruning
 
@@ -335,12 +392,17 @@ class RoutingTable:
         return after
 
     def _match_as(self, changed: list[tuple[int, Expression]]) -> int:
+        """Match other versions of some entries; the old ones are removed together, which marks them in one go."""
+        removed = []
         for entry, version in changed:
             peer, key = self._peers[entry], self._keys[entry]
             if peer not in self._muted:
                 number = self._hold(peer, key, version)
-                self._let_go(peer, key, self._versions[entry])
+                if self._release(peer, key, self._versions[entry]):
+                    removed.append(self._versions[entry])
                 self._versions[entry] = number
+        self._matcher.remove_many(removed)
+        self._free_numbers += removed  # not before: a number that is given out is new to the matcher
         return len(changed)
 
     def _take_counts(self) -> None:
@@ -350,21 +412,83 @@ class RoutingTable:
 
     def match(self, event: Mapping[str, Any]) -> dict[str, list[Key]]:
         """Return the clients that want an event, each with its keys that do, and the neighbours, with none."""
-        if self._waiting or self._insertion is not None:
-            self._register()
+        self._register()
         ids, neighbours = self._matcher.match_shortcut(event)
         found: dict[str, list[Key]] = {}
-        for number in ids:
-            for peer, key in self._holders[number]:
-                found.setdefault(peer, []).append(key)
-                self.match_count += 1
+        if ids:
+            _, entries = self._holders.of(np.array(ids, np.int64))
+            clients = self._handles.clients_of(entries)
+            for client, entry in zip(clients.tolist(), entries.tolist(), strict=True):
+                found.setdefault(self.client_name(client), []).append(self.key(entry))
+            self.match_count += len(entries)
         for neighbour in neighbours:
             found[neighbour] = []
-            self.match_count += 1
+        self.match_count += len(neighbours)
         return found
+
+    def match_many(self, events: Sequence[Mapping[str, Any]]) -> Wanted:
+        """Return what `match` does for each event of a group, in turn: by handles, as arrays.
+
+        >>> import tamis
+        >>> table = RoutingTable()
+        >>> table.connect("north")
+        >>> table.add("north", 1, tamis.parse("price < 20"))
+        >>> table.add("ann", "cheap", tamis.parse("price < 10"))
+        >>> clients, neighbours = table.match_many([{"price": 12}, {"price": 3}])
+        >>> clients.events.tolist(), [table.key(entry) for entry in clients.entries.tolist()]
+        ([1], ['cheap'])
+        >>> neighbours.events.tolist(), [neighbours.names[each] for each in neighbours.neighbours.tolist()]
+        ([0, 1], ['north', 'north'])
+        """
+        names = tuple(self._neighbours)
+        places = {name: place for place, name in enumerate(names)}
+        clients: list[tuple[int, ClientMatches]] = []
+        reaching, reached = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        first = 0
+        while first < len(events):
+            self._register()
+            count = self._undisturbed(len(events) - first)
+            group = events[first : first + count] if count < len(events) else events
+            found = self._matcher.match_shortcut_batch(group)
+            counts, entries = self._holders.of(found.subscriptions)
+            owners = self._handles.clients_of(entries)
+            numbers = np.repeat(found.events, counts)
+            clients.append((first, by_event_and_client(numbers, owners, entries, self._handles.client_count)))
+            reaching.append(first + found.reaching)
+            by_number = np.array([places.get(name, 0) for name in found.names], np.int64)
+            reached.append(by_number[found.destinations])
+            self.match_count += len(entries) + len(found.reaching)
+            first += count
+        return Wanted(joined(clients), NeighbourMatches(np.concatenate(reaching), np.concatenate(reached), names))
+
+    def named(self, wanted: Wanted, event_count: int) -> list[dict[str, list[Key]]]:
+        """Return who wants each of so many events by names and keys, as `match` does."""
+        found: list[dict[str, list[Key]]] = [{} for _ in range(event_count)]
+        clients, neighbours = wanted
+        rows = zip(clients.events.tolist(), clients.clients.tolist(), clients.entries.tolist(), strict=True)
+        for event, client, entry in rows:
+            found[event].setdefault(self.client_name(client), []).append(self.key(entry))
+        for event, neighbour in zip(neighbours.events.tolist(), neighbours.neighbours.tolist(), strict=True):
+            found[event][neighbours.names[neighbour]] = []
+        return found
+
+    def _undisturbed(self, count: int) -> int:
+        """Return how many of so many events may be matched together, before anything is done between two of them.
+
+        Filters are pruned as they come, once enough events were looked at; and counts are taken over now and then.
+        """
+        if self._insertion is None:
+            return count
+        watched = self._matcher.watched_count
+        most = _OFTEN - watched
+        if self._pruned is not None and self._pruned.has_new and self.counters.event_count < INFORMED:
+            most = min(most, int(INFORMED - self.counters.event_count) - watched)
+        return max(1, min(count, most))
 
     def _register(self) -> None:
         """Prune what is new, and tell the matcher of it."""
+        if not self._waiting and self._insertion is None:
+            return
         if self._matcher.watched_count >= _OFTEN:
             self._take_counts()
         if self._insertion is not None and self._pruned is not None and self._pruned.has_new:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.relations.forms import Context
-    from tamis.relations.parts import Part
+    from tamis.relations.parts import Conjunct
 
 
 class Waste:
@@ -34,7 +34,7 @@ class Waste:
         self._context = context
         self._share = share
 
-    def share(self, inner: Part, outer: Part) -> float:
+    def share(self, inner: Conjunct, outer: Conjunct) -> float:
         """Return how much of what a filter matches another matches, which lies in it."""
         if self._share is None:
             return share_within(inner.box, outer.box)

@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.expressions import Compare, Expression, IsNull, Not
+from tamis.language.expressions import COMPLEMENTS, Compare, Expression, IsNull, Not
 from tamis.language.meaning import truth
 from tamis.language.requirements import required_kinds
-from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.selectivity.errors import HalfLifeError
 from tamis.selectivity.lines import AFTER, BEFORE, BOOLEAN, Line, Place, standing
-from tamis.selectivity.questions import Comparison, comparison, question
+from tamis.selectivity.questions import Comparison, comparison, line_question
 from tamis.selectivity.statistics import GUESS
 
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ class Counters:
             case Not(IsNull(term)):
                 present = self._presence(term)
                 return GUESS if present is None else _share(present)
-        asked = question(predicate)
+        asked = line_question(predicate)
         if asked is not None and (line := self._line(asked.term, asked.kind)):
             return _share(asked.share(line))
         complement = predicate.value if isinstance(predicate, Not) else _positive(Not(predicate))

@@ -33,13 +33,13 @@ _NOBODY = ""
 
 def save(statistics: Statistics, path: str | os.PathLike[str] | BinaryIO) -> None:
     """Write statistics to a Parquet file, or to one that is open."""
-    told = json.loads(statistics.to_json())
-    rows: list[dict[str, Any]] = [{"attribute": _NOBODY, "events": told["events"]}]
-    for name, about in told["attributes"].items():
+    document = json.loads(statistics.to_json())
+    rows: list[dict[str, Any]] = [{"attribute": _NOBODY, "events": document["events"]}]
+    for name, about in document["attributes"].items():
         rows.append(
             {
                 "attribute": name,
-                "events": told["events"],
+                "events": document["events"],
                 "absent": about["absent"],
                 "distinct": about["distinct"],
                 "frequent": [{"value": json.dumps(value), "count": count} for value, count in about["frequent"]],

@@ -139,10 +139,10 @@ class Line:
         end = len(self._places)
         if at < len(self._cuts):
             end = bisect_left(self._places, self._cuts[at][0])
-        found = [(place, self._points[place]) for place in self._places[begin : end + 1]]
+        points = [(place, self._points[place]) for place in self._places[begin : end + 1]]
         return [
             (place, share)
-            for place, share in found
+            for place, share in points
             if (at == 0 or (place, BEFORE) >= self._cuts[at - 1])
             and (at >= len(self._cuts) or (place, AFTER) <= self._cuts[at])
         ]

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.language.expressions import Attribute, Between, Compare, Expression, In, Like, Literal, Not, Test
-from tamis.language.patterns import ANY_TEXT, least_text_above, like_pieces
-from tamis.language.rewrites.canonical import MIRRORED
+from tamis.language.patterns import least_text_above
+from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, SimplePredicate, simple
 from tamis.selectivity.lines import AFTER, BEFORE, TEXT, Line, Place, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tamis.language.expressions import Expression
 
-class Question(NamedTuple):
+
+class LineQuestion(NamedTuple):
     """A term, the kind of its values, and the share of them that is asked for."""
 
     term: Expression
@@ -41,45 +42,41 @@ def comparison(predicate: Expression) -> Comparison | None:
     >>> [comparison(tamis.parse(text)) for text in ("20 > price", "NOT sold", "a < b")]
     [Comparison(operator='<', ..., place=20.0), Comparison(operator='=', ..., place=0.0), None]
     """
-    match predicate:
-        case Compare(operator, term, Literal(operand)) if not isinstance(term, Literal):
-            pass
-        case Compare(mirrored, Literal(operand), term) if not isinstance(term, Literal):
-            operator = MIRRORED[mirrored]
-        case Attribute():
-            operator, term, operand = "=", predicate, True
-        case Not(Attribute() as flag):
-            operator, term, operand = "=", flag, False
-        case _:
-            return None
-    stands = standing(operand)
-    return None if stands is None else Comparison("=" if operator == "<=>" else operator, term, *stands)
+    asked = simple(predicate)
+    return None if asked is None or asked.is_negated else _comparison(asked)
 
 
-def question(predicate: Expression) -> Question | None:
+def _comparison(asked: SimplePredicate) -> Comparison | None:
+    if asked.operator in (BETWEEN, IN, PREFIX):
+        return None
+    stands = standing(asked.operands[0])
+    operator = "=" if asked.operator == "<=>" else asked.operator
+    return None if stands is None else Comparison(operator, asked.term, *stands)
+
+
+def line_question(predicate: Expression) -> LineQuestion | None:
     """Return what a predicate asks of a line; None if it is no question about one."""
-    compared = comparison(predicate)
-    if compared is not None:
-        return Question(compared.term, compared.kind, _SHARES[compared.operator](compared.place))
-    match predicate:
-        case Not(inner):
-            asked = question(inner)
-            return None if asked is None else Question(asked.term, asked.kind, _complement(asked.share))
-        case Between(term, Literal(low), Literal(high)):
-            return _between(term, low, high)
-        case In(term, members):
-            return _among(term, members)
-        case Test("startswith", (term, Literal(str(prefix)))):
-            return _prefix(term, prefix)
-        case Like(term, pattern, escape):
-            match like_pieces(pattern, escape):
-                case []:
-                    return Question(term, TEXT, lambda line: line.equal(""))
-                case [str(text)]:
-                    return Question(term, TEXT, lambda line: line.equal(text))
-                case [str(prefix), wild] if wild is ANY_TEXT:
-                    return _prefix(term, prefix)
-    return None
+    asked = simple(predicate)
+    if asked is None:
+        return None
+    question = _positive(asked)
+    if question is not None and asked.is_negated:
+        return question._replace(share=_complement(question.share))
+    return question
+
+
+def _positive(asked: SimplePredicate) -> LineQuestion | None:
+    term, operands = asked.term, asked.operands
+    if asked.operator == BETWEEN:
+        return _between(term, *operands)
+    if asked.operator == IN:
+        return _among(term, operands)
+    if asked.operator == PREFIX:
+        return _prefix(term, operands[0])
+    compared = _comparison(asked)
+    if compared is None:
+        return None
+    return LineQuestion(compared.term, compared.kind, _SHARES[compared.operator](compared.place))
 
 
 _SHARES: dict[str, Callable[[Any], Callable[[Line], float]]] = {
@@ -96,29 +93,29 @@ def _complement(share: Callable[[Line], float]) -> Callable[[Line], float]:
     return lambda line: line.present - share(line)
 
 
-def _between(term: Expression, low: Any, high: Any) -> Question | None:
+def _between(term: Expression, low: Any, high: Any) -> LineQuestion | None:
     least, most = standing(low), standing(high)
     if least is None or most is None or least.kind != most.kind:
         return None
-    return Question(
+    return LineQuestion(
         term, least.kind, lambda line: max(0.0, line.below(most.place, AFTER) - line.below(least.place, BEFORE))
     )
 
 
-def _among(term: Expression, members: tuple[Any, ...]) -> Question | None:
+def _among(term: Expression, members: tuple[Any, ...]) -> LineQuestion | None:
     stands = [standing(member) for member in members if member is not None]
     kinds = {each.kind for each in stands if each is not None}
     if None in stands or len(kinds) != 1:
         return None
     places = {each.place for each in stands if each is not None}
-    return Question(term, kinds.pop(), lambda line: min(line.present, sum(map(line.equal, places))))
+    return LineQuestion(term, kinds.pop(), lambda line: min(line.present, sum(map(line.equal, places))))
 
 
-def _prefix(term: Expression, prefix: str) -> Question:
+def _prefix(term: Expression, prefix: str) -> LineQuestion:
     above = least_text_above(prefix)
 
     def share(line: Line) -> float:
         end = line.present if above is None else line.below(above, BEFORE)
         return max(0.0, end - line.below(prefix, BEFORE))
 
-    return Question(term, TEXT, share)
+    return LineQuestion(term, TEXT, share)

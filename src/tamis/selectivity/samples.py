@@ -8,18 +8,16 @@ of its attribute, or on each event.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
-from tamis.language.expressions import Attribute, Expression, Not, postorder
+from tamis.language.expressions import COMPLEMENTS, Attribute, Compare, Expression, Literal, Not, postorder
 from tamis.language.meaning import attribute_value, truth
-from tamis.language.ranges.lines import DOUBLE, NULL, NUMBER, TEXT, cut_at
 from tamis.language.ranges.predicates import subject, values_of
+from tamis.language.ranges.sorted_values import SortedValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tamis.language.ranges.value_sets import Values
     from tamis.language.schema import Schema
 
 
@@ -35,7 +33,7 @@ class Sample:
     def __init__(self, events: Iterable[Mapping[str, Any]], schema: Schema | None = None) -> None:
         self._events = list(events)
         self._schema = schema
-        self._columns: dict[tuple[str, ...], _Column] = {}
+        self._columns: dict[tuple[str, ...], _SampledColumn] = {}
         self._counts: dict[Expression, int] = {}
 
     def __len__(self) -> int:
@@ -53,11 +51,16 @@ class Sample:
         return known
 
     def _count(self, predicate: Expression) -> int:
-        asked, is_true = (predicate.value, False) if isinstance(predicate, Not) else (predicate, True)
+        asked, is_true = (predicate.value, False) if type(predicate) is Not else (predicate, True)
         term = subject(asked)
-        if isinstance(term, Attribute):
-            column = self._column(term.path)
-            return column.among(values_of(asked, is_true, column.line, self._schema))
+        if type(term) is Attribute:
+            values = (self._columns.get(term.path) or self._column(term.path)).values
+            if type(asked) is Compare and type(asked.right) is Literal:
+                operator = asked.operator if is_true else COMPLEMENTS.get(asked.operator, "")
+                count = values.compared(operator, asked.right.value)
+                if count is not None:
+                    return count
+            return values.among(values_of(asked, is_true, values.line, self._schema))
         attributes = {node.path for node in postorder(predicate) if isinstance(node, Attribute)}
         if len(attributes) == 1:
             path = attributes.pop()
@@ -66,34 +69,20 @@ class Sample:
             )
         return sum(truth(predicate, event, self._schema) is True for event in self._events)
 
-    def _column(self, path: tuple[str, ...]) -> _Column:
+    def _column(self, path: tuple[str, ...]) -> _SampledColumn:
         known = self._columns.get(path)
         if known is None:
-            known = self._columns[path] = _Column(path, self._events)
+            known = self._columns[path] = _SampledColumn(path, self._events)
         return known
 
 
-_OF_ONE_RANK = (("double", {NULL, DOUBLE}), ("decimal", {NULL, NUMBER}), ("string", {NULL, TEXT}))
-
-
-class _Column:
+class _SampledColumn:
     """The values of one attribute in a sample."""
 
     def __init__(self, path: tuple[str, ...], events: list[Mapping[str, Any]]) -> None:
         values = [attribute_value(event, path) for event in events]
-        self._cuts = sorted(map(cut_at, values))
-        ranks = {cut[0] for cut in self._cuts}
-        self.line = next((line for line, only in _OF_ONE_RANK if ranks <= only), "any")
-        """The type of the values, where they are all of one: operands then have to be placed on one rank only."""
+        self.values = SortedValues(values)
         self.distinct = _distinct(path, values)
-
-    def among(self, wanted: Values) -> int:
-        """Return how many of the values are in a set: of each of its stretches, what lies before the end of it."""
-        count, sign = 0, -1
-        for cut in wanted:  # starts and ends take turns
-            count += sign * bisect_left(self._cuts, cut)
-            sign = -sign
-        return count
 
 
 def _distinct(path: tuple[str, ...], values: list[Any]) -> list[tuple[Mapping[str, Any], int]]:
@@ -102,10 +91,10 @@ def _distinct(path: tuple[str, ...], values: list[Any]) -> list[tuple[Mapping[st
     for value in values:
         key = (type(value), repr(value)) if not isinstance(value, str) else value
         counts.setdefault(key, [value, 0])[1] += 1
-    found: list[tuple[Mapping[str, Any], int]] = []
+    events: list[tuple[Mapping[str, Any], int]] = []
     for value, count in counts.values():
         event: Any = value
         for name in reversed(path):
             event = {name: event}
-        found.append((event, count))
-    return found
+        events.append((event, count))
+    return events

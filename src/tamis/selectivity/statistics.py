@@ -21,20 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import (
     Attribute,
-    Between,
-    Compare,
     Expression,
-    In,
     IsNull,
-    Like,
-    Literal,
     Not,
     postorder,
 )
 from tamis.language.meaning import truth
-from tamis.language.patterns import ANY_TEXT, like_pieces
+from tamis.language.ranges.simple import BETWEEN, IN, PREFIX, SimplePredicate, simple
 from tamis.language.requirements import required_kinds
-from tamis.language.rewrites.canonical import MIRRORED
 from tamis.language.values import is_number, kind_of, value_of
 from tamis.selectivity.lines import standing
 
@@ -81,16 +75,16 @@ class AttributeStatistics:
 
     def below(self, operand: Any, is_included: bool) -> float:
         """Return how many events have a smaller value, or this one."""
-        found = 0.0
+        value_count = 0.0
         at = _place(operand)
         for value, count in self.frequent.items():
             if _comparable(value, operand) and (_place(value) < at or (is_included and _place(value) == at)):
-                found += count
+                value_count += count
         for number, count in enumerate(self.counts):
             low, high = self.bounds[number], self.bounds[number + 1]
             if _comparable(low, operand):
-                found += count * _position(_place(low), _place(high), at)
-        return found
+                value_count += count * _position(_place(low), _place(high), at)
+        return value_count
 
     def comparable(self, operand: Any) -> float:
         """Return how many events have a value that compares with this one."""
@@ -151,22 +145,9 @@ class Statistics:
                 return self._about(path).equal(True)
             case IsNull(Attribute(path)):
                 return self._about(path).absent
-            case Compare(operator, Attribute(path), Literal(operand)):
-                return _compared(self._about(path), operator, value_of(operand))
-            case Compare(operator, Literal(operand), Attribute(path)):
-                return _compared(self._about(path), MIRRORED[operator], value_of(operand))
-            case Between(Attribute(path), Literal(low), Literal(high)):
-                about = self._about(path)
-                if low is None or high is None or not _comparable(low, high):
-                    return 0.0
-                return max(0.0, about.below(high, True) - about.below(low, False))
-            case In(Attribute(path), members):
-                return sum(self._about(path).equal(member) for member in set(members) if member is not None)
-            case Like(Attribute(path), pattern, escape):
-                match like_pieces(pattern, escape):
-                    case [str(prefix), wild] if wild is ANY_TEXT:
-                        about = self._about(path)
-                        return about.below(prefix + "\U0010ffff", True) - about.below(prefix, False)
+        match simple(predicate):
+            case SimplePredicate(operator, Attribute(path), operands):
+                return _asked(self._about(path), operator, operands)
         return self._extrapolated(predicate)
 
     def _negated(self, inner: Expression) -> float:
@@ -202,7 +183,7 @@ class Statistics:
         >>> Statistics.from_json(Statistics.of([{"a": 1}]).to_json()).attributes["a"].frequent
         {1: 1}
         """
-        told = {
+        document = {
             name: {
                 "absent": about.absent,
                 "frequent": [[_told(value), count] for value, count in about.frequent.items()],
@@ -212,7 +193,7 @@ class Statistics:
             }
             for name, about in self.attributes.items()
         }
-        return json.dumps({"events": self.event_count, "attributes": told})
+        return json.dumps({"events": self.event_count, "attributes": document})
 
     @classmethod
     def from_json(cls, text: str) -> Statistics:
@@ -231,6 +212,21 @@ class Statistics:
                 for name, about in read["attributes"].items()
             },
         )
+
+
+def _asked(about: AttributeStatistics, operator: str, operands: tuple[Any, ...]) -> float:
+    """Return how many values a simple predicate asks for."""
+    if operator == BETWEEN:
+        low, high = operands
+        if low is None or high is None or not _comparable(low, high):
+            return 0.0
+        return max(0.0, about.below(high, True) - about.below(low, False))
+    if operator == IN:
+        return sum(about.equal(member) for member in set(operands) if member is not None)
+    if operator == PREFIX:
+        prefix = operands[0]
+        return about.below(prefix + "\U0010ffff", True) - about.below(prefix, False)
+    return _compared(about, operator, value_of(operands[0]))
 
 
 def _compared(about: AttributeStatistics, operator: str, operand: Any) -> float:

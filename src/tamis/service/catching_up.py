@@ -57,7 +57,7 @@ class Window:
         self,
         blocks: Sequence[Block],
         first: int,
-        read_record: Callable[[bytes, int], Mapping[str, Any]],
+        read_record: Callable[[bytes, int], Mapping[str, Any] | None],
         interest: Interest,
         past: PastVersions,
         subscribers: Sequence[Subscriber],
@@ -67,9 +67,11 @@ class Window:
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
         self._bodies = [body for block in blocks for body in block.events]
         flags = b"".join(block.flags for block in blocks)
-        records = [read_record(body, flag) for body, flag in zip(self._bodies, flags, strict=True)]
+        fitting = [read_record(body, flag) for body, flag in zip(self._bodies, flags, strict=True)]
+        records = [{} if record is None else record for record in fitting]
+        misfits = {position for position, record in zip(self._positions, fitting, strict=True) if record is None}
         names = {subscriber.name for subscriber in subscribers}
-        self._repetitions = repetitions
+        self._left_out = repetitions | misfits if misfits else repetitions
         self._hits: Hits = interest.hits(records, names)[0]
         self._past_hits: Hits = past.hits(records, self._positions, names)
 
@@ -80,7 +82,7 @@ class Window:
             replay = subscriber.replay
             for index, keys in self._of(subscriber, replay, first, until):
                 event = self._positions[index]
-                if event in self._repetitions:
+                if event in self._left_out:
                     continue
                 position = Position.of(event) if replay is None else replay.position(event)
                 subscriber.deliveries.offer(Delivery(position, keys, self._bodies[index]))

@@ -19,7 +19,7 @@ import logging
 import threading
 import time
 from collections import deque
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.catching_up import WINDOW
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 TICK_S = 0.05
 GAUGES_EVERY_S = 1.0
+NEEDED_WITHIN_S = 10.0
 MOST_CONTROL = 100_000
 """Requests that are no events and wait for the core, before it says that it is busy."""
 _LOGGER = logging.getLogger("tamis.service")
@@ -82,6 +83,8 @@ class Core:
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._listeners: dict[int, Callable[[list[Answer]], None]] = {}
+        self._asked: set[asyncio.Future[Answer]] = set()
+        """What `ask` waits for; when the core fails, nobody else will answer."""
         self._awake = threading.Condition()
         self._control: deque[tuple[Callable[..., Sequence[Output]], tuple[Any, ...]]] = deque()
         """What the node is to do: a function, and its arguments before the time."""
@@ -177,6 +180,7 @@ class Core:
     async def ask(self, principal: Principal, request: Request) -> Answer:
         """Ask once, and wait for the answer; raise the error if the node refuses."""
         answered: asyncio.Future[Answer] = self._loop.create_future()
+        self._asked.add(answered)
 
         def listen(answers: list[Answer]) -> None:
             for answer in answers:
@@ -190,6 +194,7 @@ class Core:
             self.hear(session, request)
             answer = await answered
         finally:
+            self._asked.discard(answered)
             self.close(session)
         if isinstance(answer, Refused):
             raise answer.error
@@ -207,8 +212,10 @@ class Core:
         """Return dead letters; this reads the disk."""
         return self._state.dead(subscriber)
 
-    def permit(self, permissions: Permissions) -> None:
-        """Take other permissions."""
+    def permit(self, permissions: Permissions, limits: LimitSettings) -> None:
+        """Take other permissions and limits."""
+        self.limits = limits
+        self._node.roster.subscriptions_each = limits.subscriptions
         self._post(self._node.permit, permissions)
 
     def needed(self) -> int:
@@ -220,7 +227,10 @@ class Core:
             return []
 
         self._post(answer)
-        return answers.get()
+        try:
+            return answers.get(timeout=NEEDED_WITHIN_S)
+        except Empty:  # the core is very busy, or has failed
+            return 0
 
     def drop(self, before: int) -> None:
         """Drop what is old from the log, in the thread that writes it."""
@@ -268,6 +278,7 @@ class Core:
             begun = time.perf_counter()
             if begun - ticked >= TICK_S:
                 ticked = begun
+                self._node.settle()
                 self._carry(self._node.tick(time.time()), said)
                 self._measure(begun)
             if self._node.has_work and (not self._events or self._catch_up_credit_s > 0):
@@ -384,21 +395,22 @@ class Core:
                 item()
 
     def _append(self, blocks: Sequence[Block]) -> None:
+        """Write blocks, and tell the core. A shared log gives each block its positions, perhaps in several parts."""
         begun = time.perf_counter()
-        try:
-            written = self._log.append(blocks)
-        except StorageFullError as full:
-            self.is_full = True
-            for block in blocks:
-                self._post(self._not_written, block, full)
-            return
-        self.is_full = False
+        for group in ([block] for block in blocks) if self._log.is_shared else [blocks]:
+            try:
+                written = self._log.append(group)
+            except StorageFullError as full:
+                self.is_full = True
+                for block in group:
+                    self._post(self._not_written, block, full)
+                continue
+            self.is_full = False
+            if self._log.is_shared:
+                self._post(self._appended, written)
+            else:
+                self._post(self._on_disk, written[-1].last)
         self.figures.disk_seconds.observe(time.perf_counter() - begun)
-        if self._log.is_shared:
-            for block in written:
-                self._post(self._appended, block)
-        else:
-            self._post(self._on_disk, written[-1].last)
 
     def _on_disk(self, last: int, now: float) -> list[Output]:
         outputs = self._node.on_disk(last, now)
@@ -407,9 +419,9 @@ class Core:
             self.figures.publish_to_deliver_seconds.observe(time.perf_counter() - taken)
         return outputs
 
-    def _appended(self, block: Block, now: float) -> list[Output]:
+    def _appended(self, parts: Sequence[Block], now: float) -> list[Output]:
         self._taken.popleft()
-        return self._node.appended(block)
+        return self._node.appended(parts)
 
     def _not_written(self, block: Block, error: StorageFullError, now: float) -> list[Output]:
         self._taken.remove(next(each for each in self._taken if each[0] == block.last))
@@ -451,11 +463,14 @@ class Core:
 
     def _follow(self) -> None:
         """Take what others write to a shared log."""
-        log: Any = self._log
-        while not self._is_stopping:
-            blocks = log.next_blocks(timeout_s=0.2)
-            if blocks:
-                self._post(self._node.follow, blocks)
+        log: Any = self._log  # which has more to it than a log of one broker
+        follower = log.follow(self._node.head + 1)
+        try:
+            while not self._is_stopping:
+                if blocks := follower.next_blocks(timeout_s=0.2):
+                    self._post(self._node.follow, blocks)
+        finally:
+            follower.close()
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a thread's work; what goes wrong there is the end of this process, and is said."""
@@ -469,4 +484,11 @@ class Core:
                 queue.put(None)
             with self._awake:
                 self._awake.notify()
-            self._loop.call_soon_threadsafe(self._on_failure, failure)
+            self._loop.call_soon_threadsafe(self._give_up, failure)
+
+    def _give_up(self, failure: ServiceError) -> None:
+        """Tell everybody who waits for an answer that there will be none."""
+        for answered in self._asked:
+            if not answered.done():
+                answered.set_exception(failure)
+        self._on_failure(failure)

@@ -145,3 +145,31 @@ class DamagedLogError(LogError):
         )
         self.args = (where, first, last, what)
         self.where, self.first, self.last, self.what = where, first, last, what
+
+
+# -- At the other end
+
+
+class UnreachableError(ServiceError, ConnectionError):
+    """No broker answers at an address."""
+
+    status = 503
+    title = "No broker answers"
+
+
+class ClosedError(ServiceError):
+    """A client or a subscription was closed while somebody waited for it, or is used after it was."""
+
+    status = 499
+    title = "The client is closed"
+
+
+class ServiceMissingError(TamisError, ImportError):
+    """The service or its clients were asked for, and the libraries that they need are not installed."""
+
+    def __init__(self, wanted: str, library: str) -> None:
+        super().__init__(wanted, library)
+        self.wanted, self.library = wanted, library
+
+    def __str__(self) -> str:
+        return f"{self.wanted} needs {self.library}, which is not installed: pip install 'tamis[service]'"

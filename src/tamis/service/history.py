@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from tamis.errors import EventError
 from tamis.language.builder import all_of
 from tamis.language.expressions import Literal
 from tamis.language.meaning import holds
@@ -69,12 +70,30 @@ def chosen(expression: Expression | None, schema: Schema | None = None) -> Calla
     matcher.add("wanted", expression)
 
     def choose(records: Sequence[Mapping[str, Any]]) -> list[bool]:
+        if schema is not None:
+            fitting = [_fitting(record, schema) for record in records]
+            if any(record is None for record in fitting):
+                return [
+                    holds(expression, record) if fitted is None else holds(expression, fitted, schema)
+                    for record, fitted in zip(records, fitting, strict=True)
+                ]
+            records = [record for record in fitting if record is not None]
         if len(records) < MATCHED_TOGETHER:
             return [holds(expression, record, schema) for record in records]
         choice: list[bool] = matcher.any_batch(list(records)).to_pylist()
         return choice
 
     return choose
+
+
+def _fitting(record: Mapping[str, Any], schema: Schema) -> Mapping[str, Any] | None:
+    """Return a record with the types of the schema; None for one of the time before the schema, which does not fit."""
+    if schema.objection(record) is None:
+        return record
+    try:
+        return schema.conform(record)
+    except EventError:
+        return None
 
 
 async def read_events(
@@ -85,7 +104,7 @@ async def read_events(
         return
     blocks = iter(log.read(positions.first, positions.until - 1))
     choose = await asyncio.to_thread(chosen, expression, schema)
-    while (events := await asyncio.to_thread(_next_events, blocks, positions, choose, schema)) is not None:
+    while (events := await asyncio.to_thread(_next_events, blocks, positions, choose)) is not None:
         if events:
             yield events
 
@@ -94,7 +113,6 @@ def _next_events(
     blocks: Iterator[Block],
     positions: Range,
     choose: Callable[[Sequence[Any]], list[bool]],
-    schema: Schema | None,
 ) -> list[Found] | None:
     """Return what is wanted of the next block; None after the last."""
     block = next(blocks, None)
@@ -106,8 +124,6 @@ def _next_events(
     records: list[Mapping[str, Any]] = [
         record_of(body, flags) for body, flags in zip(bodies, block.flags[begin:end], strict=True)
     ]
-    if schema is not None:
-        records = [schema.conform(record) if schema.objection(record) else record for record in records]
     wanted = choose(records)
     return [
         Found(block.first + begin + index, body)

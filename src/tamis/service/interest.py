@@ -1,17 +1,23 @@
 """Which subscribers want which events? The matches of a group, by subscriber.
 
-What is in force now is matched by the broker's routing table. Versions of subscriptions that were replaced, by which
-events of the past are judged, lie in a matcher of their own that only the pass over the log asks.
+What is in force now is matched by the broker's routing table, a group at once, as arrays of handles; names and keys are
+looked up only for those who are asked about, because most subscribers are not connected. Versions of subscriptions that
+were replaced, by which events of the past are judged, lie in a matcher of their own that only the pass over the log
+asks.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from tamis.matching import Matcher
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence, Set
+
+    import numpy.typing as npt
 
     from tamis.language.schema import Schema
     from tamis.routing import Broker
@@ -25,23 +31,63 @@ class Interest:
     """What a broker's clients want of a group of events."""
 
     def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+        self._table = broker.table
+        self._is_followed = np.zeros(64, np.bool_)
+        """Of each client's handle, whether what it wants is asked for as events come."""
 
-    def hits(self, records: Sequence[Mapping[str, Any]], names: Set[str]) -> tuple[Hits, list[int]]:
-        """Return what these subscribers want of a group, and how many subscribers in all want each event."""
+    def follow(self, name: str) -> None:
+        """Ask for what a subscriber wants as events come."""
+        handle = self._table.client_handle(name)
+        assert handle is not None, "a subscriber is attached to the broker"
+        while handle >= len(self._is_followed):
+            self._is_followed = np.concatenate([self._is_followed, np.zeros_like(self._is_followed)])
+        self._is_followed[handle] = True
+
+    def leave(self, name: str) -> None:
+        """Ask no more for what a subscriber wants; before it is detached, because its handle is given out again."""
+        handle = self._table.client_handle(name)
+        if handle is not None and handle < len(self._is_followed):
+            self._is_followed[handle] = False
+
+    def hits(self, records: Sequence[Mapping[str, Any]], names: Set[str] | None = None) -> tuple[Hits, list[int]]:
+        """Return what these subscribers, or those that are followed, want of a group, and how many want each event."""
+        table = self._table
+        wanted = table.match_many(records)
+        matches = wanted.clients
+        starts = matches.starts()[:-1]
+        counts = np.bincount(matches.events[starts], minlength=len(records))
+        counts += np.bincount(wanted.neighbours.events, minlength=len(records))
+        is_asked = self._is_followed if names is None else self._mask(names)
+        inside = matches.clients < len(is_asked)
+        rows = np.flatnonzero(inside & is_asked[np.where(inside, matches.clients, 0)])
         hits: Hits = {}
-        counts = []
-        for index, record in enumerate(records):
-            wanted = self._broker.table.match(record)
-            counts.append(len(wanted))
-            for name, keys in wanted.items():
-                if name in names:
-                    hits.setdefault(name, []).append((index, [str(key) for key in keys]))
-        return hits, counts
+        last: tuple[int, int] | None = None
+        keys: list[str] = []
+        for event, client, entry in zip(
+            matches.events[rows].tolist(), matches.clients[rows].tolist(), matches.entries[rows].tolist(), strict=True
+        ):
+            key = str(table.key(entry))
+            if (event, client) == last:
+                keys.append(key)
+            else:
+                last, keys = (event, client), [key]
+                hits.setdefault(table.client_name(client), []).append((event, keys))
+        return hits, counts.tolist()
+
+    def _mask(self, names: Set[str]) -> npt.NDArray[np.bool_]:
+        """Return of each client's handle whether it is asked about."""
+        handles = [handle for handle in map(self._table.client_handle, names) if handle is not None]
+        mask = np.zeros(max(handles, default=0) + 1, np.bool_)
+        mask[handles] = True
+        return mask
 
     def all_of(self, record: Mapping[str, Any]) -> dict[str, list[str]]:
         """Return everybody who wants an event, with the keys."""
-        return {name: [str(key) for key in keys] for name, keys in self._broker.table.match(record).items()}
+        return {name: [str(key) for key in keys] for name, keys in self._table.match(record).items()}
+
+    def compile(self) -> None:
+        """Lay out what came last, so that single events need not look for it."""
+        self._table.compile()
 
 
 class PastVersions:
@@ -69,12 +115,12 @@ class PastVersions:
         del self._versions[number]
         self._matcher.remove(number)
 
-    def hits(self, records: Sequence[Mapping[str, Any]], firsts: Sequence[int], names: Set[str]) -> Hits:
+    def hits(self, records: Sequence[Mapping[str, Any]], positions: Iterable[int], names: Set[str]) -> Hits:
         """Return what old versions want of events at these positions, each of the events that it counts for."""
         hits: Hits = {}
         if not self._versions:
             return hits
-        for index, (record, position) in enumerate(zip(records, firsts, strict=True)):
+        for index, (record, position) in enumerate(zip(records, positions, strict=True)):
             for number in self._matcher.match(record):
                 name, version = self._versions[number]
                 if name not in names or not version.counts_for(position):

@@ -150,7 +150,7 @@ class Node:
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
         """Blocks that were handed to a shared log and have no positions yet."""
         self._repetitions: set[int] = set()
-        """Positions of a shared log where an event stands that had been taken before: nobody gets it twice."""
+        """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
         self.counts = {"taken": 0, "known": 0, "refused": 0}
         self.roster.restore(stored, Position.of(self.head), now)
         changes = self.roster.permit(permissions, self.head, now)
@@ -179,7 +179,11 @@ class Node:
     def warm(self) -> None:
         """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled."""
         for size in (1, 64, 512):
-            self._interest.hits([{"id": str(number)} for number in range(size)], set())
+            self._interest.hits([{"id": str(number)} for number in range(size)])
+
+    def settle(self) -> None:
+        """Lay out what was subscribed last, so that single events need not look for it; cheap if nothing was."""
+        self._interest.compile()
 
     @property
     def needed(self) -> int:
@@ -235,6 +239,7 @@ class Node:
                 return self._attach(request, session, now)
             case Take(_, name):
                 subscriber = self.roster.named(name, session.principal)
+                self.roster.check_sight(subscriber, session.principal)
                 self.dispatcher.poll(subscriber, request, session, now)
                 subscriber.seen_us = int(now * 1e6)
                 return self._sent(subscriber, now)
@@ -290,6 +295,7 @@ class Node:
         principal, roster = session.principal, self.roster
         known = roster.subscribers.get(request.subscriber)
         effective = roster.checked(known, request.subscriptions, principal)
+        versions = {} if known is None else {key: each.number for key, each in known.subscriptions.items()}
         is_replay = 0 < request.replay_from <= self.head and bool(request.subscriptions)
         if is_replay and known is not None and roster.is_replaying(known, request, effective, self.head):
             is_replay = False  # somebody who had no answer asks once more
@@ -317,17 +323,19 @@ class Node:
         answer = Subscribed(
             request.request,
             since,
-            any(subscriber.subscriptions[key].since == since for key in request.subscriptions),
+            any(key not in versions or versions[key] != subscriber.subscriptions[key].number for key in effective),
             {key: str(expression) for key, expression in effective.items()},
         )
-        return self._keep_all(changes, session, answer) + self._sent(subscriber, now)
+        outputs = self._keep_all(changes, session, answer) + self._part(subscriber, now)
+        return outputs + self._sent(subscriber, now)
 
     def _forget(self, subscriber: Subscriber, session: Session | None, answer: Any, now: float) -> list[Output]:
         outputs = self.dispatcher.tell(subscriber, Ended(subscriber.name, "the subscriber was forgotten"))
         outputs += [
             Say(poll.session, Ended(subscriber.name, "the subscriber was forgotten")) for poll in subscriber.polls
         ]
-        for group in (self._live, self._behind, self.dispatcher.dirty):
+        self._unfollow(subscriber.name)
+        for group in (self._behind, self.dispatcher.dirty):
             group.pop(subscriber.name, None)
         subscriber.consumers, subscriber.polls, subscriber.polled = {}, [], None
         return outputs + self._keep_all(self.roster.forget(subscriber, now), session, answer)
@@ -335,22 +343,28 @@ class Node:
     def permit(self, permissions: Permissions, now: float) -> list[Output]:
         """Take other permissions; what subscribers may receive changes with the next event.
 
-        Whoever may not use a subscriber any more no longer consumes it.
+        Whoever may not use a subscriber any more, or not see what it gets, no longer consumes it.
         """
         outputs = self._keep(self.roster.permit(permissions, self.head, now))
         for subscriber in list(self.roster):
-            for consumer in list(subscriber.consumers.values()):
-                principal = consumer.principal
-                if principal is None or permissions.may_use(principal, subscriber.name, subscriber.owner):
-                    continue
-                outputs.append(Say(consumer.session, Ended(subscriber.name, "it may not be used any more")))
-                outputs += self._detach(subscriber, consumer.session, now)
+            outputs += self._part(subscriber, now)
+        return outputs
+
+    def _part(self, subscriber: Subscriber, now: float) -> list[Output]:
+        """Part a subscriber from consumers that may not have what it gets."""
+        outputs: list[Output] = []
+        for consumer in list(subscriber.consumers.values()):
+            if consumer.principal is None or self.roster.may_consume(subscriber, consumer.principal):
+                continue
+            outputs.append(Say(consumer.session, Ended(subscriber.name, "it may not be used any more")))
+            outputs += self._detach(subscriber, consumer.session, now)
         return outputs
 
     # -- Consumers
 
     def _attach(self, request: Attach, session: Session, now: float) -> list[Output]:
         subscriber, changes = self.roster.made(request.subscriber, session.principal, request.is_durable, self.head)
+        self.roster.check_sight(subscriber, session.principal)
         outputs = self.dispatcher.attach(subscriber, request, session, self.head)
         subscriber.seen_us = int(now * 1e6)
         subscriber.is_catching_up |= not subscriber.is_live and not self._is_at_head(subscriber)
@@ -388,12 +402,12 @@ class Node:
         outputs = self.dispatcher.pump(subscriber, now)
         outputs += self._keep(self.dispatcher.take_buried())
         if not subscriber.is_live:
-            self._live.pop(name, None)
+            self._unfollow(name)
         if not subscriber.is_attended:
             if subscriber.is_live or subscriber.deliveries.unacknowledged_count or subscriber.deliveries.queue_count:
                 self._settle(subscriber)
                 self.dispatcher.rewind(subscriber, subscriber.floor(self.gate.logged))
-            self._live.pop(name, None)
+            self._unfollow(name)
             self._behind.pop(name, None)
         elif subscriber.is_live:
             if self._is_full(subscriber):
@@ -404,6 +418,7 @@ class Node:
         elif self._is_at_head(subscriber) and not self._is_full(subscriber):
             subscriber.is_live = True
             self._live[name] = subscriber
+            self._interest.follow(name)
             self._behind.pop(name, None)
         else:
             self._behind[name] = subscriber
@@ -412,11 +427,15 @@ class Node:
             outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.gate.logged))
         return outputs
 
+    def _unfollow(self, name: str) -> None:
+        if self._live.pop(name, None) is not None:
+            self._interest.leave(name)
+
     def _leave_live(self, subscriber: Subscriber) -> None:
         if subscriber.is_live:
             self._settle(subscriber)
             subscriber.is_live = False
-            self._live.pop(subscriber.name, None)
+            self._unfollow(subscriber.name)
             self._behind[subscriber.name] = subscriber
 
     def _is_at_head(self, subscriber: Subscriber) -> bool:
@@ -454,7 +473,7 @@ class Node:
             waiting.append(publication)
         self.counts["known"] += sum(publication.known_count for publication in waiting)
         if not group:
-            return outputs + [each for one in waiting for each in self._held(self._answered(one, 0, ()))]
+            return outputs + [each for one in waiting for each in self._held(self._answered(one, (), ()))]
         self._time_us = max(self._time_us, int(now * 1e6))
         block = Block(
             0 if self._is_shared else self.head + 1,
@@ -469,7 +488,7 @@ class Node:
         self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
         wanted = self._found(block, [event.record for event in group], now, outputs)
         for publication in waiting:
-            outputs += self._held(self._answered(publication, block.first, wanted))
+            outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
         return outputs
 
     def _checked(self, event: Incoming, session: Session, now: float) -> Incoming:
@@ -489,7 +508,7 @@ class Node:
         self, block: Block, records: Sequence[Mapping[str, Any]], now: float, outputs: list[Output]
     ) -> Sequence[int]:
         """Find out who wants the events of a new block; return how many subscribers want each."""
-        hits, wanted = self._interest.hits(records, self._live.keys())
+        hits, wanted = self._interest.hits(records)
         self.head = block.last
         self._recent.add(block)
         self.counts["taken"] += len(records)
@@ -506,11 +525,11 @@ class Node:
         self._touched.append((block.last, touched))
         return wanted
 
-    def _answered(self, publication: _Publication, first: int, wanted: Sequence[int]) -> Say:
-        """Return the answer to a publication whose new events begin at a position."""
-        positions = tuple(first + place if is_new else place for is_new, place in publication.places)
+    def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
+        """Return the answer to a publication whose group was given these positions."""
+        positions = tuple(given[place] if is_new else place for is_new, place in publication.places)
         counts = None
-        if publication.asks_wanted:
+        if publication.asks_wanted and wanted is not None:
             counts = tuple(wanted[place] if is_new else 0 for is_new, place in publication.places)
         last = max(positions, default=0)
         answer = Published(publication.request, last, positions, publication.known_count, self._is_durable, counts)
@@ -568,11 +587,14 @@ class Node:
             outputs.append(Say(output.session, Refused(output.answer.request, error)))
         return outputs
 
-    def appended(self, block: Block) -> list[Output]:
-        """A shared log has given the oldest block that waits its positions; return the answers to its publishers."""
+    def appended(self, parts: Sequence[Block]) -> list[Output]:
+        """A shared log has given the oldest block that waits its positions; return the answers to its publishers.
+
+        The block may have been cut into parts. Who wants its events is known only when they come back from the log.
+        """
         _, waiting = self._expected.popleft()
-        wanted = (0,) * len(block.events)
-        return [self._answered(each, block.first, wanted) for each in waiting]
+        positions = [position for part in parts for position in range(part.first, part.last + 1)]
+        return [self._answered(each, positions, None) for each in waiting]
 
     def follow(self, blocks: Iterable[Block], now: float) -> list[Output]:
         """Take what a shared log has, from whomever it came, in the order of its positions.
@@ -582,17 +604,25 @@ class Node:
         outputs: list[Output] = []
         for block in blocks:
             self._learn_keys(block)
-            records = [self._record(body, flag) for body, flag in zip(block.events, block.flags, strict=True)]
+            records: list[Mapping[str, Any]] = []
+            for position, (body, flag) in enumerate(zip(block.events, block.flags, strict=True), block.first):
+                record = self._record(body, flag)
+                if record is None:
+                    self._repetitions.add(position)
+                records.append(record or {})
             self._found(block, records, now, outputs)
             outputs += self.on_disk(block.last, now)
         return outputs
 
-    def _record(self, body: bytes, flag: int) -> Mapping[str, Any]:
-        """Return what filters see of an event that was stored."""
+    def _record(self, body: bytes, flag: int) -> Mapping[str, Any] | None:
+        """Return what filters see of an event that was stored; None if it is older than the schema, and misfits."""
         record = self._read_record(body, flag)
         if self._schema is None or self._schema.objection(record) is None:
             return record
-        return self._schema.conform(record)
+        try:
+            return self._schema.conform(record)
+        except EventError:
+            return None
 
     def dropped(self, first: int) -> None:
         """The log begins at a position now; those who needed more are told when they come there.

@@ -10,7 +10,6 @@ What no role says is not allowed. Without any roles, principals are what the `Au
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ import msgspec
 
 from tamis.language.builder import any_of
 from tamis.language.expressions import And, Expression, Literal
+from tamis.language.limits import Limits
 from tamis.language.meaning import holds
 from tamis.language.parser import parse
 from tamis.relations import covers, example
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 NOTHING = Literal(False)
 EVERYTHING = Literal(True)
+EFFECTIVE_LIMITS = Limits(text_length=10_000_000, depth=1_000, nodes=1_000_000, list_length=10_000_000)
+"""For reading what `effective` returned and somebody kept as a text; both parts were within their limits before."""
 OWN = "tamis/"
 """How the names of the broker's own subscribers begin; nobody else may use them."""
 
@@ -55,7 +57,6 @@ class Permissions:
         self._schema = schema
         self._doors = {name: _Door(role.publish, schema) for name, role in roles.items() if role.publish is not None}
         self._received = {name: parse(role.receive, schema) for name, role in roles.items() if role.receive is not None}
-        self._names = {name: _pattern(role.subscribers) for name, role in roles.items()}
         self._union = lru_cache(maxsize=1_000)(self._union_of)
 
     def is_admin(self, principal: Principal) -> bool:
@@ -133,13 +134,11 @@ class Permissions:
             return False
         if self.is_admin(principal) or owner == principal.name:
             return True
-        # With a slash in it, a name could be taken for one of the subscribers of somebody else.
-        is_named = subscriber == principal.name or (
-            "/" not in principal.name and subscriber.startswith(f"{principal.name}/")
-        )
-        if owner is None and is_named:
+        # Below a name with a slash in it (a URI of a certificate) lie names of others; only passing ones are its own.
+        below = f"{principal.name}/passing-" if "/" in principal.name else f"{principal.name}/"
+        if owner is None and (subscriber == principal.name or subscriber.startswith(below)):
             return True
-        return any(self._names[name].fullmatch(subscriber) for name in principal.roles if name in self._names)
+        return any(fits(subscriber, self._roles[name].subscribers) for name in principal.roles if name in self._roles)
 
     def _union_of(self, roles: tuple[str, ...]) -> Expression:
         filters = list(dict.fromkeys(self._received[name] for name in roles if name in self._received))
@@ -150,30 +149,49 @@ class _Door:
     """What a role may publish: patterns first, which are cheap, then the filter."""
 
     def __init__(self, publishing: Publishing, schema: Schema | None) -> None:
-        self._source = _pattern(publishing.source or ("*",))
-        self._type = _pattern(publishing.type or ("*",))
+        self._sources = publishing.source or ("*",)
+        self._types = publishing.type or ("*",)
         self.where = None if publishing.where is None else parse(publishing.where, schema)
         self._schema = schema
 
     def is_named(self, record: Mapping[str, Any]) -> bool:
         """Whether source and type fit."""
-        source, type_ = record.get("source"), record.get("type")
-        return (
-            isinstance(source, str)
-            and isinstance(type_, str)
-            and self._source.fullmatch(source) is not None
-            and self._type.fullmatch(type_) is not None
-        )
+        source: Any = record.get("source")
+        type_: Any = record.get("type")
+        is_text = isinstance(source, str) and isinstance(type_, str)
+        return is_text and fits(source, self._sources) and fits(type_, self._types)
 
     def is_open_for(self, record: Mapping[str, Any]) -> bool:
         """Whether the event may be published."""
         return self.is_named(record) and (self.where is None or holds(self.where, record, self._schema))
 
 
-def _pattern(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Return what any of some names fits, in which * stands for any characters; no patterns fit nothing."""
-    forms = [".*".join(map(re.escape, re.split(r"\*+", pattern))) for pattern in patterns]
-    return re.compile("|".join(forms) if forms else r"(?!)", re.DOTALL)
+def fits(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a name fits one of some patterns, in which only `*` is special: it stands for any characters.
+
+    Between two stars the leftmost place is as good as any other, so nothing is tried twice. A regular expression would
+    try all places, and who chooses names could keep it busy for years.
+
+    >>> fits("/shop/7", ["/till", "/shop/*"]), fits("shop", ["*o*o*"])
+    (True, False)
+    """
+    return any(_fits(name, pattern) for pattern in patterns)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    first, *middle = pattern.split("*")
+    if not middle:
+        return name == first
+    last = middle.pop()
+    if not name.startswith(first):
+        return False
+    at = len(first)
+    for part in middle:
+        place = name.find(part, at)
+        if place < 0:
+            return False
+        at = place + len(part)
+    return len(name) - len(last) >= at and name.endswith(last)
 
 
 def _shown(event: Mapping[str, Any]) -> str:

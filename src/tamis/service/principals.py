@@ -51,12 +51,13 @@ class Authenticator:
 
     def __init__(self, settings: Settings, tokens: Tokens, now: Callable[[], float] = time.time) -> None:
         self._settings = settings
+        self._is_insecure = settings.insecure
         self._tokens = tokens
         self._now = now
         self._tickets: dict[str, _Ticket] = {}
 
     def reload(self, settings: Settings) -> None:
-        """Go on with other roles."""
+        """Go on with other roles. Whether everybody is let in is decided at the start, with the addresses."""
         self._settings = settings
 
     def principal(
@@ -67,7 +68,7 @@ class Authenticator:
         `peer_certificate` is what Python's `getpeercert` returns: empty or None where no certificate was verified.
         """
         if not self._settings.roles:
-            if self._settings.insecure or is_loopback(remote):
+            if self._is_insecure or is_loopback(remote):
                 return Principal(LOCAL, is_admin=True)
             raise UnauthenticatedError(f"this broker has no roles, and {remote!r:.80} is another machine", "roles")
         if authorization is not None:
@@ -128,7 +129,7 @@ class _Ticket(NamedTuple):
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names in a certificate: its alternative names; the common name only if there is none (RFC 6125, 6.4.4)."""
+    """Yield the names in a certificate: alternative names; the common name only without them (RFC 6125, 6.4.4)."""
     alternatives = [name for kind, name in certificate.get("subjectAltName", ()) if kind in ("DNS", "URI", "email")]
     if alternatives:
         yield from alternatives

@@ -28,6 +28,7 @@ from tamis.service.deliveries import Deliveries
 from tamis.service.errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError, TooLargeError
 from tamis.service.interest import PastVersions
 from tamis.service.messages import Principal, SubscriberFacts, SubscriberSettings, SubscriptionFacts, Wanted
+from tamis.service.permissions import EFFECTIVE_LIMITS
 from tamis.service.positions import START, Position
 from tamis.service.subscribers import Replay, Subscriber, Version
 
@@ -54,7 +55,7 @@ class Roster:
         self.permissions = permissions
         self.subscribers: dict[str, Subscriber] = {}
         self.past = PastVersions(schema)
-        self._subscriptions_each = subscriptions_each
+        self.subscriptions_each = subscriptions_each
         self._counts: dict[str, int] = {}  # of subscriptions, by owner
         self._principals: dict[tuple[str, str], Principal] = {}
 
@@ -78,6 +79,22 @@ class Roster:
             )
         if not self.permissions.may_use(principal, name, None if subscriber is None else subscriber.owner):
             raise ForbiddenError(f"{principal.name!r} may not use the subscriber {name!r}", "one of its own")
+
+    def may_consume(self, subscriber: Subscriber, principal: Principal) -> bool:
+        """May a principal see everything that a subscriber gets? Its owner may; the filters were restricted to that."""
+        if not self.permissions.may_use(principal, subscriber.name, subscriber.owner):
+            return False
+        if principal.name == subscriber.owner:
+            return True
+        versions = (*subscriber.subscriptions.values(), *subscriber.past.values())
+        return self.permissions.may_see(principal, [version.effective for version in versions])
+
+    def check_sight(self, subscriber: Subscriber, principal: Principal) -> None:
+        """Raise an error if a subscriber gets what a principal may not see."""
+        if not self.may_consume(subscriber, principal):
+            raise ForbiddenError(
+                f"{subscriber.name!r} gets events that {principal.name!r} may not see", "a subscriber of its own"
+            )
 
     def used_by(self, principal: Principal, pattern: str = "*") -> list[Subscriber]:
         """Return the subscribers that a principal may use."""
@@ -136,9 +153,9 @@ class Roster:
         owner = principal.name if subscriber is None else subscriber.owner
         known = {} if subscriber is None else subscriber.subscriptions
         new_count = sum(1 for key in wanted if key not in known)
-        if self._counts.get(owner, 0) + new_count > self._subscriptions_each:
+        if self._counts.get(owner, 0) + new_count > self.subscriptions_each:
             raise TooLargeError(
-                f"{owner!r} would have more than {self._subscriptions_each:,} subscriptions",
+                f"{owner!r} would have more than {self.subscriptions_each:,} subscriptions",
                 "fewer, or a higher limit (limits.subscriptions)",
             )
         effective = {}
@@ -346,7 +363,7 @@ class Roster:
         for row in stored.subscriptions:
             subscriber = self.subscribers[row.subscriber]
             asked = parse(row.text)
-            effective = asked if row.effective == row.text else parse(row.effective)
+            effective = asked if row.effective == row.text else parse(row.effective, limits=EFFECTIVE_LIMITS)
             version = Version(row.key, row.number, row.text, asked, effective, row.since, row.until)
             subscriber.next_number = max(subscriber.next_number, row.number + 1)
             if row.until:
@@ -367,10 +384,10 @@ class Roster:
                 self.subscribers[each.subscriber].replays.append(replay)
             replay.versions[each.key] = each.number
         for subscriber in self.subscribers.values():
-            floor = subscriber.deliveries.least_floor
-            places = [floor, *subscriber.deliveries.islands(floor), *(each.end for each in subscriber.replays)]
+            done = subscriber.deliveries.least_floor
+            places = [done, *subscriber.deliveries.islands(done), *(each.end for each in subscriber.replays)]
             subscriber.last_replay = max((each.head - 1 for each in places if each.head > each.event), default=-1)
-            subscriber.settle(floor)
+            subscriber.settle(done)
 
     def _count(self, owner: str, change: int) -> None:
         count = self._counts.get(owner, 0) + change

@@ -12,6 +12,7 @@ import contextlib
 import gc
 import logging
 import signal
+import sqlite3
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from tamis.routing import Broker
 from tamis.service.cloud_events import record_of
 from tamis.service.core_thread import Core
-from tamis.service.errors import ServiceError
+from tamis.service.errors import LogError, ServiceError
 from tamis.service.figures import Figures
 from tamis.service.http.server import HttpServer
 from tamis.service.log.memory import MemoryLog
@@ -31,11 +32,11 @@ from tamis.service.principals import Authenticator
 from tamis.service.quotas import Quotas
 from tamis.service.settings import differences
 from tamis.service.state import State
-from tamis.service.tls import TlsDoor
+from tamis.service.tls import TlsDoor, reload_doors
 from tamis.service.tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tamis.service.log.base import EventLog
     from tamis.service.settings import Differences, LimitSettings, Settings
@@ -75,15 +76,16 @@ class Service:
     async def start(self) -> None:
         """Start everything; the broker is ready when this returns."""
         settings = self.settings
-        with contextlib.ExitStack() as undo:
-            self.log = await asyncio.to_thread(_opened_log, settings)
-            undo.callback(self.log.close)
-            folder = Path(settings.data)
-            in_memory = settings.data == IN_MEMORY
-            self.state = State(IN_MEMORY if in_memory else folder / "state.db", self.log.epoch, settings.name)
-            undo.callback(self.state.close)
-            self.tokens = Tokens(IN_MEMORY if in_memory else folder / "tokens.db")
-            undo.callback(self.tokens.close)
+        async with contextlib.AsyncExitStack() as undo:
+            with _usable(settings.data):
+                self.log = await asyncio.to_thread(_opened_log, settings)
+                undo.push_async_callback(asyncio.to_thread, self.log.close)  # which may have a loop of its own
+                folder = Path(settings.data)
+                in_memory = settings.data == IN_MEMORY
+                self.state = State(IN_MEMORY if in_memory else folder / "state.db", self.log.epoch, settings.name)
+                undo.callback(self.state.close)
+                self.tokens = Tokens(IN_MEMORY if in_memory else folder / "tokens.db")
+                undo.callback(self.tokens.close)
             if settings.roles:
                 self.first_token = self.tokens.create_first()
             self.permissions = Permissions(settings.roles, settings.event_schema())
@@ -113,9 +115,16 @@ class Service:
             broker, self.permissions, record_of, self.state.load(), facts,
             now=time.time(), schema=schema, limits=_node_limits(settings.limits),
         )  # fmt: skip
-        node.remember(log.read(max(log.first, log.last - settings.limits.keys), log.last))
+        node.remember(log.read(max(log.first, self._oldest_key()), log.last))
         node.warm()
         return node
+
+    def _oldest_key(self) -> int:
+        """Return the position from which on events are recognised if they come again."""
+        limits, log = self.settings.limits, self.log
+        oldest = log.position_at(int((time.time() - limits.keys_age) * 1e6))
+        # In a shared log positions are far apart, so nothing can be said of a number of events.
+        return oldest if log.is_shared else min(oldest, log.last - limits.keys)
 
     # -- While it runs
 
@@ -124,15 +133,14 @@ class Service:
         settings = await asyncio.to_thread(self._read_settings)
         changed = differences(self.settings, settings)
         permissions = Permissions(settings.roles, self.settings.event_schema())
-        for door, listener in zip(self._doors, settings.listeners, strict=False):
-            if door is not None and listener.tls is not None:
-                door.reload(listener.tls)
+        pairs = zip(self._doors, settings.listeners, strict=False)
+        reload_doors((door, each.tls) for door, each in pairs if door is not None and each.tls is not None)
         self.settings, self.permissions = settings, permissions
         self.authenticator.reload(settings)
         self.quotas.change(settings.limits)
         self.http.front.renew(settings, permissions)
-        self.core.limits, self.core.catch_up_share = settings.limits, settings.catch_up.share
-        self.core.permit(permissions)
+        self.core.catch_up_share = settings.catch_up.share
+        self.core.permit(permissions, settings.limits)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
             _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))
@@ -170,9 +178,21 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.http.stop()
         await self.core.stop()
-        self.log.close()
+        await asyncio.to_thread(self.log.close)
         self.state.close()
         self.tokens.close()
+
+
+@contextlib.contextmanager
+def _usable(folder: str) -> Iterator[None]:
+    """Say which folder it is that cannot be read or written."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LogError(
+            f"the data folder {folder} cannot be used: {reason}", "a folder that can be written to, with room in it"
+        ) from error
 
 
 def _opened_log(settings: Settings) -> EventLog:

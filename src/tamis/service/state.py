@@ -100,6 +100,8 @@ class State:
             self._open(epoch, name)
         except sqlite3.DatabaseError as error:
             self._connection.close()
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise StorageFullError(f"there is no room for {path}", "free space on its disk") from None
             raise LogError(
                 f"{path} cannot be read: {error}", "the state of a broker; restore it from a backup"
             ) from None
@@ -161,8 +163,7 @@ class State:
                     for name, head, event, islands, seen_us in ask("SELECT * FROM floors ORDER BY name")
                 ),
                 subscriptions=tuple(
-                    SubscriptionKept(*texts, roles=_texts(roles), is_admin=bool(is_admin))
-                    for *texts, roles, is_admin in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
+                    _subscription(*row) for row in ask("SELECT * FROM subscriptions ORDER BY subscriber, key, number")
                 ),
                 replays=tuple(
                     ReplayKept(*row) for row in ask("SELECT * FROM replays ORDER BY subscriber, key, number")
@@ -309,6 +310,11 @@ _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     Buried: _bury,
     Exhumed: _exhume,
 }
+
+
+def _subscription(*row: Any) -> SubscriptionKept:
+    *texts, roles, is_admin = row
+    return SubscriptionKept(*(*texts, _texts(roles), bool(is_admin)))
 
 
 def _packed(values: tuple[object, ...]) -> bytes:

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 from tamis.service.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tamis.service.settings import Tls
 
 
 class TlsDoor:
-    """The encryption of a listener: `context` is for the server, `reload` for whoever changes certificates."""
+    """The encryption of a listener: `context` is for the server, `reload_doors` changes certificates."""
 
     def __init__(self, tls: Tls) -> None:
         self._current = _loaded(tls)
@@ -32,19 +34,29 @@ class TlsDoor:
         """Choose the context of a handshake; called with a name or without."""
         connection.context = self._current
 
-    def reload(self, tls: Tls) -> None:
-        """Use other certificates for connections that begin from now on.
+    def loaded(self, tls: Tls) -> ssl.SSLContext:
+        """Return a context with other certificates, for `use`; a `SettingsError` says what cannot be used.
 
-        A `SettingsError` says what cannot be used; then everything stays as it was. Whether clients are asked for
-        certificates at all cannot change below a listener.
+        Whether clients are asked for certificates at all cannot change below a listener.
         """
-        current = _loaded(tls)
-        if current.verify_mode != self._verifies:
+        context = _loaded(tls)
+        if context.verify_mode != self._verifies:
             raise SettingsError(
                 "listeners.tls: whether clients show certificates changes at a start only",
                 "the same client_ca and clients",
             )
-        self._current = current
+        return context
+
+    def use(self, context: ssl.SSLContext) -> None:
+        """Use another context for connections that begin from now on."""
+        self._current = context
+
+
+def reload_doors(doors: Iterable[tuple[TlsDoor, Tls]]) -> None:
+    """Use other certificates at several doors: at all of them, or at none if a `SettingsError` is raised."""
+    loaded = [(door, door.loaded(tls)) for door, tls in doors]
+    for door, context in loaded:
+        door.use(context)
 
 
 def _loaded(tls: Tls) -> ssl.SSLContext:

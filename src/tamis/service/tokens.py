@@ -1,8 +1,9 @@
 """What opens the door? Opaque tokens, of which only digests are kept.
 
 A token is 256 random bits, shown once to whoever asked for it. What is stored is its SHA-256, with a principal, its
-roles and an end: whoever reads the file cannot use what is in it. A lookup by digest tells nothing by the time it takes, since
-nobody can choose digests. (A slow hash, as for passwords, would protect secrets that can be guessed; these cannot.)
+roles and an end: whoever reads the file cannot use what is in it. A lookup by digest tells nothing by the time
+it takes, since nobody can choose digests. (A slow hash, as for passwords, protects secrets that can be guessed; these
+cannot.)
 
 The file is SQLite's, so that `tamis token` may change it while a broker runs: the broker asks SQLite at each lookup
 whether somebody else has written, which takes a microsecond or two, and reads it again only then.
@@ -72,6 +73,12 @@ class Tokens:
         self._version = -1
         self._tokens: dict[str, Token] = {}
 
+    @classmethod
+    def in_folder(cls, folder: Path | str) -> Tokens:
+        """Return the tokens in the data folder of a broker, which is made if it is not there."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return cls(Path(folder) / "tokens.db")
+
     def create(self, principal: str, roles: tuple[str, ...] = (), ends: float | None = None) -> str:
         """Make a token and return it: this is the only time that anybody sees it."""
         if not _PRINCIPAL.fullmatch(principal):
@@ -135,4 +142,4 @@ class Tokens:
 
 def digest_of(secret: str) -> str:
     """Return what is kept of a secret."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

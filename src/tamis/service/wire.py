@@ -70,7 +70,7 @@ class Delivered(msgspec.Struct, frozen=True, omit_defaults=True):
     at: str
     keys: list[str] = field(default_factory=list, name="for")
     again: bool = False
-    event: Raw = Raw(b"null")
+    event: Raw = field(default_factory=lambda: Raw(b"null"))  # a default value would have to be in the JSON Schema
 
 
 class FromBroker(msgspec.Struct, frozen=True, omit_defaults=True):

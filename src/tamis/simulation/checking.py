@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from tamis.simulation.network import Network
 
 
-class _Pending:
+class _EventUnderWay:
     """An event that may still be under way."""
 
     def __init__(self, occurrence: Published, due: set[tuple[str, Key]], is_calm: bool, is_accepted: bool) -> None:
@@ -102,7 +102,7 @@ class Checker:
         self._settled: set[tuple[str, Key]] = set()
         self._settled_advertisements: set[tuple[str, Key]] = set()
         self._is_calm = False
-        self._pending: dict[Key, _Pending] = {}
+        self._pending: dict[Key, _EventUnderWay] = {}
         self._published_keys: set[Key] = set()
         self._delivered: set[tuple[str, Key]] = set()
         self.expected_count = 0
@@ -193,7 +193,7 @@ class Checker:
             within_reach = self._before(occurrence.broker)
             wanting = self._wanting(publication) & self._settled
             due = {source for source in wanting if self._network.clients[source[0]].home in within_reach}
-        self._pending[publication.key] = _Pending(occurrence, due, self._is_calm and is_first, is_accepted)
+        self._pending[publication.key] = _EventUnderWay(occurrence, due, self._is_calm and is_first, is_accepted)
 
     def _fits(self, publication: Publish) -> bool:
         """Can an event be read in the types of the schema, and has it all that is mandatory?"""
@@ -205,7 +205,7 @@ class Checker:
             return False
         return True
 
-    def _seen(self, publication: Publish, broker: str) -> _Pending | None:
+    def _seen(self, publication: Publish, broker: str) -> _EventUnderWay | None:
         """Return what is known of an event that goes somewhere; an announcement is published when it first does so."""
         event = publication.event
         if publication.key not in self._published_keys and is_announcement(event) and event["broker"] == broker:
@@ -270,7 +270,7 @@ class Checker:
 
     # -- Ways
 
-    def _check_way(self, pending: _Pending) -> None:
+    def _check_way(self, pending: _EventUnderWay) -> None:
         self.calm_count += 1
         homes = {self._network.clients[client].home for client, _ in self._wanting(pending.publication)}
         needed = self._ways(pending.broker, homes) if pending.is_accepted else set()

@@ -16,13 +16,13 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from random import random
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
+from tamis.sources.addresses import without_secrets
 from tamis.sources.errors import NatsError
-from tamis.sources.nats_address import without_secrets
+from tamis.sources.schemes.table import NATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -79,8 +79,8 @@ class JetStream:
     """A connection to the stream of an address; `with` closes it."""
 
     def __init__(self, address: NatsAddress, timeout_s: float = 10.0) -> None:
-        if find_spec("nats") is None:
-            raise NatsError("the client of NATS is not installed; install it with tamis: pip install 'tamis[nats]'")
+        if NATS.requires is not None and not NATS.requires.is_met():
+            raise NatsError(NATS.requires.told)
         self.address, self.timeout_s = address, timeout_s
         self._loop = asyncio.new_event_loop()
         self._client: Client | None = None
@@ -91,6 +91,11 @@ class JetStream:
 
     def __exit__(self, *error: object) -> None:
         self._drop()
+        left = asyncio.all_tasks(self._loop)  # what the client has cancelled, but what has not run since
+        for task in left:
+            task.cancel()
+        if left:
+            self._run(asyncio.wait(left, timeout=2))
         self._loop.close()
 
     def state(self) -> StreamState:

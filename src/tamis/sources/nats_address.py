@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tamis.errors import did_you_mean
+from tamis.sources.addresses import scheme_of, without_secrets
 from tamis.sources.errors import OptionError
+from tamis.sources.schemes.table import NATS
 
 if TYPE_CHECKING:
     from tamis.sources.options import Options
 
-SCHEMES = ("nats", "tls", "ws", "wss")
-_FORM = "nats://host:port/STREAM, with ?subject=... if you like"
+_FORM = f"{NATS.form}, with ?subject=... if you like"
 _PARAMETERS = ("subject", "credentials")
 
 
@@ -47,8 +48,8 @@ def nats_address(
     """
     if not url:
         raise OptionError(f"which NATS? Give its url: {_FORM}")
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme.lower() not in SCHEMES:
+    scheme, rest = scheme_of(url), url.partition("://")[2]
+    if scheme not in NATS.prefixes:
         raise OptionError(f"{without_secrets(url)} is no address of NATS: {_FORM}")
     authority, _, path = rest.partition("/")
     authority, _, query = authority.partition("?") if "?" in authority else (authority, "", "")
@@ -65,7 +66,7 @@ def nats_address(
     if re.search(r"[\s.*>/\\]", stream):
         raise OptionError(f"{stream!r} is no name of a stream: it has no spaces, dots, stars, slashes or '>'")
     login, _, hosts = authority.rpartition("@")
-    servers = tuple(_server(scheme.lower(), login, host, url) for host in hosts.split(","))
+    servers = tuple(_server(scheme, login, host, url) for host in hosts.split(","))
     return NatsAddress(
         servers, stream, subject or given.get("subject") or None, credentials or given.get("credentials")
     )
@@ -82,34 +83,6 @@ def _server(scheme: str, login: str, host: str, url: str) -> str:
     except ValueError:
         raise OptionError(f"{without_secrets(url)} names no server: {_FORM}") from None
     return server
-
-
-def scheme_of(place: str) -> str:
-    """Return what stands before `://`, or nothing: then it is a path.
-
-    >>> scheme_of("NATS://localhost/EVENTS"), scheme_of("events.parquet")
-    ('nats', '')
-    """
-    scheme, separator, _ = place.partition("://")
-    return scheme.lower() if separator else ""
-
-
-def is_nats(place: str) -> bool:
-    """Is it the address of a stream of NATS?
-
-    >>> is_nats("nats://localhost/EVENTS"), is_nats("events.parquet")
-    (True, False)
-    """
-    return scheme_of(place) in SCHEMES
-
-
-def without_secrets(url: str) -> str:
-    """Return a URL without the name and the password in it.
-
-    >>> without_secrets("https://anna:secret@example.org/hook?token=1")
-    'https://example.org/hook'
-    """
-    return re.sub(r"^([\w+.-]+://)[^/]*@", r"\1", url).partition("?")[0]
 
 
 def asked_address(options: Options) -> NatsAddress:

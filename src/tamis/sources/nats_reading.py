@@ -15,9 +15,10 @@ import pyarrow as pa
 from tamis.sources.errors import LostMessagesError, OptionError
 from tamis.sources.jetstream import JetStream
 from tamis.sources.nats_address import NatsAddress, asked_address
+from tamis.sources.schemes.table import NATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tamis.sources.jetstream import Message, StreamState
     from tamis.sources.options import Options
@@ -34,10 +35,8 @@ MESSAGES = pa.schema(
 )
 """What a message has, as columns."""
 COLUMNS = tuple(MESSAGES.names)
-SOURCE_OPTIONS = (
-    "url", "stream", "subject", "credentials", "timeout_s", "start", "end", "max_messages", "partitions",
-    "partition_messages", "on_loss",
-)  # fmt: skip
+_PATIENCE_S = 3.0
+"""A person waits for an answer: a server that is not there is told soon."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,19 @@ class NatsReading:
                     raise lost(self.address, start, first)
             for messages in connection.messages(start, end):
                 yield arrow_batch(messages)
+
+
+def nats_reading(url: str, options: Mapping[str, str], *, streaming: bool = False) -> NatsReading:
+    """Return what is to be read at an address."""
+    return NatsReading.asked(NATS.source_options({**options, "url": url}, streaming=streaming))
+
+
+def require_source(url: str, options: Mapping[str, str], *, streaming: bool) -> NatsAddress:
+    """Return the stream that can be read at an address; raise if there is none, or an option means nothing."""
+    reading = nats_reading(url, options, streaming=streaming)
+    with JetStream(reading.address, _PATIENCE_S) as connection:
+        connection.state()
+    return reading.address
 
 
 def arrow_batch(messages: list[Message]) -> pa.RecordBatch:

@@ -20,9 +20,10 @@ from tamis.sources.errors import ColumnError, OptionError
 from tamis.sources.jetstream import JetStream, Publication
 from tamis.sources.json_rows import json_rows
 from tamis.sources.nats_address import asked_address
+from tamis.sources.schemes.table import NATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from tamis.sources.options import Options
     from tamis.sources.place import Names
 
-SINK_OPTIONS = ("url", "stream", "subject", "credentials", "timeout_s", "id")
+_PATIENCE_S = 3.0
+"""A person waits for an answer: a server that is not there is told soon."""
 _PUBLISHED_BYTES = 8 << 20
 _GAP = re.compile(r"\{([^{}]*)\}")
 
@@ -105,6 +107,27 @@ class NatsWriting:
                 part, size = [], 0
         if part:
             yield part
+
+
+def nats_writing(url: str, options: Mapping[str, str], columns: Sequence[str]) -> NatsWriting:
+    """Return how rows with these columns are written to an address."""
+    return NatsWriting.asked(NATS.sink_options({**options, "url": url}), columns)
+
+
+def require_address(url: str, options: Mapping[str, str]) -> NatsAddress:
+    """Return the stream that an address names; raise if it or an option means nothing."""
+    asked = NATS.sink_options({**options, "url": url})
+    asked.seconds("timeout_s", 10)
+    return asked_address(asked)
+
+
+def require_sink(url: str, options: Mapping[str, str]) -> None:
+    """Raise unless there is a stream at an address that can be written to."""
+    address = require_address(url, options)
+    with JetStream(address, _PATIENCE_S) as connection:
+        state = connection.state()
+    if address.subject is None:
+        only_subject(address, state)
 
 
 def only_subject(address: NatsAddress, state: StreamState) -> str:

@@ -1,4 +1,4 @@
-"""What does an address stand for, and is anybody there?
+"""Can events come from this address, or matches go there? What the table of schemes says, asked and done.
 
 A place that events come from or matches go to is a path or an address with a scheme. What can be seen of it without an
 event is looked at before anything takes time: a wrong address costs a moment.
@@ -6,73 +6,74 @@ event is looked at before anything takes time: a wrong address costs a moment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from tamis.sources.addresses import without_secrets
 from tamis.sources.errors import OptionError
-from tamis.sources.jetstream import JetStream
-from tamis.sources.nats_address import asked_address, is_nats, scheme_of, without_secrets
-from tamis.sources.nats_reading import SOURCE_OPTIONS, NatsReading
-from tamis.sources.nats_sink import SINK_OPTIONS, NatsWriting, only_subject
 from tamis.sources.options import Options
-from tamis.sources.webhook import WebhookWriting, webhook_writing
+from tamis.sources.schemes.row import Sink, Source
+from tamis.sources.schemes.table import FILES, scheme_at
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
-    from tamis.sources.nats_address import NatsAddress
+    import pyarrow as pa
 
-_PATIENCE_S = 3.0
-"""A person waits for an answer: a server that is not there is told soon."""
-_NOT_FOLDERS = ("kafka", "ftp", "mqtt", "amqp", "redis", "jdbc", "ws", "wss", "tcp")
-"""What a folder's address never begins with; any other scheme may be a file system that Spark knows."""
+    from tamis.sources.place import Names
 
 
-def is_url(out: str | os.PathLike[str]) -> bool:
-    """Is it the address of a stream of NATS or of a webhook?
+class Writing(Protocol):
+    """How rows are written to an address."""
 
-    >>> is_url("https://example.org/hook"), is_url("nats://localhost/MATCHES"), is_url("matches")
-    (True, True, False)
+    @property
+    def run(self) -> str:
+        """The name of this writing, where no query has one."""
+
+    def write(self, batches: Iterable[pa.RecordBatch], place: Names) -> Any:
+        """Write rows; return, when all of them are taken, a dataclass of counts."""
+
+
+def takes_messages(out: str | os.PathLike[str]) -> bool:
+    """Is it the address of a server that takes matches, and not a folder?
+
+    >>> [takes_messages(out) for out in ("https://example.org/hook", "nats://localhost/MATCHES", "matches")]
+    [True, True, False]
     """
-    return isinstance(out, str) and (is_nats(out) or scheme_of(out) in ("http", "https"))
+    sink = scheme_at(out).sink
+    return isinstance(sink, Sink) and not sink.are_files
+
+
+def source_at(events: str) -> Source:
+    """Return how the events of a place are read; raise if they are not."""
+    source = scheme_at(events).source
+    if isinstance(source, Source):
+        return source
+    raise OptionError(f"{source.told}. {source.hint}")
+
+
+def sink_at(out: str | os.PathLike[str]) -> Sink:
+    """Return how matches are written to a place; raise if they are not."""
+    sink = scheme_at(out).sink
+    if isinstance(sink, Sink):
+        return sink
+    raise OptionError(f"{sink.told.format(without_secrets(str(out)))}: {sink.hint}")
 
 
 def require_place(out: str | os.PathLike[str], options: Mapping[str, str]) -> None:
     """Raise if matches cannot go to a place, or its options mean nothing, as far as that can be seen without rows."""
-    if not is_url(out):
-        if scheme_of(str(out)) in _NOT_FOLDERS:
-            told = "Kafka is written to by Spark's own sink, from the folder of matches: see tamis.spark.kafka_messages"
-            hint = told if scheme_of(str(out)) == "kafka" else "a folder, nats://... or https://..."
-            raise OptionError(f"matches cannot go to {without_secrets(str(out))}: {hint}")
-        Options("a folder of matches", options, ())
-    elif is_nats(str(out)):
-        asked_address(Options("nats", {**options, "url": str(out)}, SINK_OPTIONS))
-    else:
-        webhook_writing({**options, "url": str(out)})
+    sink_at(out).require(str(out), options)
 
 
-def require_source(url: str, options: Mapping[str, str], *, streaming: bool) -> NatsAddress:
-    """Return the stream that can be read at an address; raise if there is none, or an option means nothing."""
-    known = [name for name in SOURCE_OPTIONS if name != "end" or not streaming]
-    reading = NatsReading.asked(Options("nats", {**options, "url": url}, known))
-    with JetStream(reading.address, _PATIENCE_S) as connection:
-        connection.state()
-    return reading.address
+def require_no_options(out: str, options: Mapping[str, str]) -> None:
+    """Raise if something is said to a folder."""
+    Options(FILES.name, options, ())
 
 
-def require_sink(url: str, options: Mapping[str, str]) -> None:
-    """Raise unless there is a stream at an address that can be written to."""
-    asked = Options("nats", {**options, "url": url}, SINK_OPTIONS)
-    asked.seconds("timeout_s", 10)
-    address = asked_address(asked)
-    with JetStream(address, _PATIENCE_S) as connection:
-        state = connection.state()
-    if address.subject is None:
-        only_subject(address, state)
-
-
-def writing_to(url: str, options: Mapping[str, str], columns: Sequence[str]) -> NatsWriting | WebhookWriting:
-    """Return how rows with these columns are written to an address."""
-    if is_nats(url):
-        return NatsWriting.asked(Options("nats", {**options, "url": url}, SINK_OPTIONS), columns)
-    return webhook_writing({**options, "url": url})
+def writing_to(url: str, options: Mapping[str, str], columns: Sequence[str]) -> Writing:
+    """Return how rows with these columns are written to the address of a server."""
+    sink = sink_at(url)
+    assert sink.writing is not None, "files are written by their format"
+    writing: Writing = sink.writing(url, options, columns)
+    return writing

@@ -20,8 +20,9 @@ from time import monotonic, sleep, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tamis.sources.addresses import without_secrets
 from tamis.sources.errors import OptionError, WebhookError
-from tamis.sources.nats_address import without_secrets
+from tamis.sources.schemes.table import WEBHOOK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -133,14 +134,14 @@ def checked_url(url: str | None) -> str:
     tamis.sources.errors.OptionError: ftp://example.org is no address of a webhook: https://host/path
     """
     if not url:
-        raise OptionError("which webhook? Give its url: https://host/path")
+        raise OptionError(f"which webhook? Give its url: {WEBHOOK.form}")
     try:
         parts = urlsplit(url)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        is_good = parts.scheme in WEBHOOK.prefixes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         is_good = False
     if not is_good or any(not "!" <= character <= "~" for character in url):
-        raise OptionError(f"{without_secrets(url)} is no address of a webhook: https://host/path")
+        raise OptionError(f"{without_secrets(url)} is no address of a webhook: {WEBHOOK.form}")
     if "@" in parts.netloc:
         raise OptionError(
             f"{without_secrets(url)}: a name and a password go into a header, "

@@ -28,7 +28,7 @@ from tamis.sources.json_rows import json_rows, json_writer
 from tamis.sources.options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 ENDINGS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv"}
 OPTIONS = {"parquet": (), "json": ("mode",), "csv": CSV_OPTIONS}
@@ -70,6 +70,11 @@ def read_table(path: str, options: Mapping[str, str] | None = None, schema: str 
         raise TableError(f"{path} cannot be read as {kind}: {str(error).splitlines()[0]}") from None
     fields = [pa.field(field.name, _plain(field.type)) for field in table.schema]
     return table.cast(pa.schema(fields))
+
+
+def event_table(path: str, options: Mapping[str, str], schema: str | None, keep: Sequence[str] | None) -> pa.Table:
+    """Return the events of files; whatever is to be kept of them is in the files."""
+    return read_table(path, options, schema)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

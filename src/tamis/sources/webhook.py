@@ -12,17 +12,16 @@ from uuid import uuid4
 
 from tamis.sources.errors import OptionError
 from tamis.sources.json_rows import json_rows
-from tamis.sources.options import Options
 from tamis.sources.posting import Posting, checked_url
+from tamis.sources.schemes.table import WEBHOOK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
+    from tamis.sources.options import Options
     from tamis.sources.place import Names
-
-OPTIONS = ("url", "batch_rows", "batch_bytes", "timeout_s", "patience_s", "header.<name>")
 
 
 @dataclass
@@ -93,6 +92,16 @@ def portions(rows: Iterable[str], most_rows: int, most_bytes: int) -> Iterator[l
         yield part
 
 
-def webhook_writing(options: Mapping[str, str]) -> WebhookWriting:
-    """Read what options say."""
-    return WebhookWriting.asked(Options("webhook", options, OPTIONS, prefixes=("header.",)))
+def asked_writing(options: Mapping[str, str]) -> WebhookWriting:
+    """Read what options say, the address among them."""
+    return WebhookWriting.asked(WEBHOOK.sink_options(options))
+
+
+def webhook_writing(url: str, options: Mapping[str, str], columns: Sequence[str] = ()) -> WebhookWriting:
+    """Return how rows are written to an address, whatever columns they have."""
+    return asked_writing({**options, "url": url})
+
+
+def require_address(url: str, options: Mapping[str, str]) -> None:
+    """Raise if an address or an option means nothing."""
+    webhook_writing(url, options)

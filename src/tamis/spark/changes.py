@@ -100,8 +100,8 @@ def _usable(changes: list[Change], schema: Schema | None, is_ordered: bool) -> t
             good.append(change)
     rows = [Row(number, change.condition, 0, number) for number, change in enumerate(good) if change.operation == ADD]
     _, bad = admitted(rows, schema)
-    refused += [(good[row.place], row.error, row.message) for row in bad]
-    wrong = {row.place for row in bad}
+    refused += [(good[row.row], row.error, row.reason) for row in bad]
+    wrong = {row.row for row in bad}
     return [change for number, change in enumerate(good) if number not in wrong], refused
 
 

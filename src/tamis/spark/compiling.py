@@ -17,8 +17,9 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
-from tamis.matching.admission import Rejection, Row, admitted
+from tamis.matching.admission import Row, admitted
 from tamis.matching.matcher import Matcher
+from tamis.matching.rejections import Rejected
 from tamis.spark.columns import ID_TYPES, column
 from tamis.spark.forests import folder, shares_disk
 
@@ -36,7 +37,7 @@ PLACE = "\x00place"
 """The column that says which of two rows is the earlier one."""
 
 
-def rejected_frame(spark: SparkSession, bad: list[Rejection], id: str, where: str, kind: DataType) -> DataFrame:
+def rejected_frame(spark: SparkSession, bad: list[Rejected], id: str, where: str, kind: DataType) -> DataFrame:
     """Return the rejected rows as a DataFrame."""
     texts = (StructField(name, StringType()) for name in (where, "error", "message"))
     fields = [StructField(id, kind), *texts]
@@ -51,7 +52,7 @@ def numbered(rows: DataFrame) -> DataFrame:
 # -- In parallel
 
 
-def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tuple[list[Matcher], list[Rejection]]:
+def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tuple[list[Matcher], list[Rejected]]:
     """Let Spark compile numbered rows; return the matchers in the order of the ids, and the rows that are none."""
     key: Column = column(rows.columns[0])
     parallelism = _parallelism(spark)
@@ -63,7 +64,7 @@ def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tu
         f"part int, chunk binary, {rejected_columns(kind)}",
     )
     table = parts.toArrow()
-    bad: list[Rejection] = []
+    bad: list[Rejected] = []
     pieces: dict[int, list[bytes]] = {}
     for row in table.to_pylist():
         if row["chunk"] is None:
@@ -76,17 +77,17 @@ def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tu
 
 def rejected_columns(kind: str) -> str:
     """Return the columns in which tasks return what they reject."""
-    return f"id {kind}, condition string, error string, message string, place bigint"
+    return f"id {kind}, condition string, error string, reason string, row bigint"
 
 
-def rejection_in(row: Mapping[str, Any]) -> Rejection:
+def rejection_in(row: Mapping[str, Any]) -> Rejected:
     """Return what a task rejected."""
-    return Rejection(*(row[name] for name in Rejection._fields))
+    return Rejected(*(row[name] for name in Rejected._fields))
 
 
-def in_order(bad: list[Rejection]) -> list[Rejection]:
+def in_order(bad: list[Rejected]) -> list[Rejected]:
     """Return rejected rows in the order of their table."""
-    return sorted(bad, key=lambda row: row.place or 0)
+    return sorted(bad, key=lambda row: row.row or 0)
 
 
 def _parallelism(spark: SparkSession) -> int:
@@ -139,7 +140,7 @@ def chunks_of(content: bytes) -> list[bytes]:
 def batch_of(kind: str, **values: Any) -> pa.RecordBatch:
     """Return a row of what tasks return: a piece of a matcher, or a rejected subscription."""
     types = {"part": pa.int32(), "chunk": pa.binary(), "id": pa.type_for_alias(kind)}
-    types |= dict.fromkeys(("condition", "error", "message"), pa.string()) | {"place": pa.int64()}
+    types |= dict.fromkeys(("condition", "error", "reason"), pa.string()) | {"row": pa.int64()}
     return pa.RecordBatch.from_arrays([pa.array([values.get(name)], each) for name, each in types.items()], list(types))
 
 

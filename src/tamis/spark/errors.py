@@ -9,6 +9,7 @@ from tamis.sources.errors import (
     LostMessagesError,
     NatsError,
     OptionError,
+    PlaceError,
     WebhookError,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "NatsError",
     "OptionError",
     "ParquetError",
+    "PlaceError",
     "RejectedSubscriptionsError",
     "RejectedSubscriptionsWarning",
     "SparkError",

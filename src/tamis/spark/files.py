@@ -14,9 +14,10 @@ from pyspark.sql.types import ArrayType, StructType
 from tamis.sources.errors import TableError
 from tamis.sources.tables import format_of
 from tamis.spark.columns import column
+from tamis.spark.sources import register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -38,6 +39,34 @@ def read_table(
             "(mode=DROPMALFORMED passes over others)"
         )
     return table
+
+
+def file_events(
+    spark: SparkSession,
+    path: str,
+    *,
+    schema: str | None = None,
+    keep: Sequence[str] = (),
+    streaming: bool = False,
+    remembered: str | None = None,
+    options: Mapping[str, str] | None = None,
+    kind: str = "parquet",
+    files: int = 100,
+) -> DataFrame:
+    """Return the events of files, as a table of what is there, or as a stream of what arrives in a folder.
+
+    schema    their columns; seen from the files if nobody says, each time: `remembered` is for those who cannot
+    keep      whatever is to be kept of events is in the files
+    kind      of a stream: what arrives (of a table the ending of its path says that)
+    files     of a stream: the most files in a micro-batch
+    """
+    if not streaming:
+        return read_table(spark, path, schema, options)
+    register(spark)
+    settings = {**(CSV if kind == "csv" else {}), **(options or {})}
+    limit = "max_files" if kind == "parquet_folder" else "maxFilesPerTrigger"
+    columns = schema or spark.read.format(kind).options(**settings).load(path).schema
+    return spark.readStream.format(kind).schema(columns).options(**{limit: str(files), **settings}).load(path)
 
 
 def read_in_order(spark: SparkSession, path: str) -> DataFrame:

@@ -12,14 +12,13 @@ come as Spark's does: whoever subscribes to a topic expects to be told of what i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
 
 from pyspark.sql import functions
 
+from tamis.sources.kafka_address import kafka_address
 from tamis.spark.columns import column
-from tamis.spark.errors import KafkaError, OptionError
+from tamis.spark.errors import KafkaError
 from tamis.spark.sources.event_columns import event_columns, events_in, nothing_seen
 
 if TYPE_CHECKING:
@@ -28,55 +27,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from tamis.sources.kafka_address import KafkaAddress
     from tamis.spark.folders import Place
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key")
 """What a message has beside its value; `keep` may name them."""
-_FORM = "kafka://host:9092/topic"
 _PROVIDER = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _OF_STREAMS = ("startingOffsets", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 """Options that mean nothing, or something else, to a table."""
 _PATIENCE_MS = 15_000
 """A broker that is not there is told after so long; Kafka itself would wait for minutes."""
-
-
-@dataclass(frozen=True)
-class KafkaAddress:
-    """Brokers, topics, and what else there is to say to the connector."""
-
-    brokers: str
-    topics: str
-    options: dict[str, str] = field(default_factory=dict, repr=False)
-
-    def __str__(self) -> str:
-        return f"kafka://{self.brokers}/{self.topics}"
-
-
-def is_kafka_url(events: str) -> bool:
-    """Is it the address of a topic?
-
-    >>> is_kafka_url("kafka://localhost/events"), is_kafka_url("events.parquet")
-    (True, False)
-    """
-    return events.partition("://")[0].lower() == "kafka" and "://" in events
-
-
-def kafka_address(url: str) -> KafkaAddress:
-    """Read an address.
-
-    >>> found = kafka_address("kafka://north,south:9093/auctions,bids?maxOffsetsPerTrigger=100")
-    >>> print(found, found.options)
-    kafka://north:9092,south:9093/auctions,bids {'maxOffsetsPerTrigger': '100'}
-    """
-    if not is_kafka_url(url):
-        raise OptionError(f"{url} is no address of Kafka: {_FORM}")
-    place, _, query = url.partition("://")[2].partition("?")
-    hosts, _, topics = place.partition("/")
-    topics = unquote(topics.strip("/"))
-    if not topics or not all(topics.split(",")):
-        raise OptionError(f"{url.partition('?')[0]} names no topic: {_FORM}")
-    brokers = ",".join(map(_broker, hosts.split(",")))
-    return KafkaAddress(brokers, topics, dict(parse_qsl(query, keep_blank_values=True)))
 
 
 def kafka_packages(spark_version: str | None = None) -> dict[str, str]:
@@ -143,17 +103,6 @@ def require_connector(spark: SparkSession) -> None:
             f"this Spark has no connector to Kafka; start it with --packages {package}, "
             "or in Python with tamis.spark.session(config=tamis.spark.kafka_packages())"
         ) from None
-
-
-def _broker(host: str) -> str:
-    if not host or any(each.isspace() for each in host):
-        raise OptionError(f"an address of Kafka names its brokers: {_FORM}")
-    name, colon, port = host.rpartition(":")
-    if colon and not host.endswith("]"):
-        if not port.isdigit() or not 0 < int(port) < 65536:
-            raise OptionError(f"{port!r} is no port: {_FORM}")
-        return f"{name}:{port}"
-    return f"{host}:9092"
 
 
 def _first_messages(spark: SparkSession, address: KafkaAddress, settings: dict[str, str]) -> DataFrame:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from tamis.language import Schema
-    from tamis.matching.admission import Rejection
     from tamis.matching.columns import Path
+    from tamis.matching.rejections import Rejected
     from tamis.matching.sightings import Asked
 
 MOST_IN_ONE = 2_000_000
@@ -102,7 +102,7 @@ def _shard_of(events: DataFrame, route: Route) -> Column:
 # -- Compiling
 
 
-def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards, list[Rejection], int]:
+def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards, list[Rejected], int]:
     """Cut subscriptions into about `count` shards; return them, the rows that are none, and how many there are."""
     spark = rows.sparkSession
     kind = rows.schema[0].dataType.simpleString()
@@ -115,7 +115,7 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
     # The rows of an id that several have are few, so the driver decides which of them stays.
     doubled = [Row(*row) for row in named.join(repeated, same, "left_semi").orderBy("place").collect()]
     _, rejected = admitted(doubled, schema)
-    lost = {row.place for row in rejected}
+    lost = {row.row for row in rejected}
     usable = [row for row in doubled if row.place not in lost]
     single = named.join(repeated, same, "left_anti").unionAll(spark.createDataFrame(usable, named.schema))
     keyed = single.mapInArrow(
@@ -133,7 +133,7 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
         total = keyed.count()
     finally:
         keyed.unpersist()
-    bad: dict[Any, Rejection] = {}
+    bad: dict[Any, Rejected] = {}
     pieces: dict[int, list[bytes]] = {}
     for row in table:
         if row["chunk"] is None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, Observation, functions
 
 from tamis.language import Schema
-from tamis.sources.places import is_url
+from tamis.sources.places import takes_messages
 from tamis.spark.batch import matched
 from tamis.spark.changes import Feeder, read_rejected_from, rejected_count
 from tamis.spark.clock import clock
@@ -230,14 +230,14 @@ def _stopped(query: StreamingQuery) -> None:
 
 def _require_columns(events: DataFrame, names: Iterable[str], out: Place) -> None:
     """Raise if something is to be kept that would be lost: two columns of one name, a type that cannot be sent."""
-    ours = (UrlSink if is_url(out) else ParquetSink).columns
+    ours = (UrlSink if takes_messages(out) else ParquetSink).columns
     for name in names:
         if name.lower() in ours:  # Spark takes names that differ in case for one
             raise ColumnError(
                 f"the matches of a stream have a column {name.lower()!r} of their own, and the events have {name!r}: "
                 f"rename it, events.withColumnRenamed({name!r}, ...), or keep others (keep=[...])"
             )
-    kept_fields(events, list(names), [], is_written=not is_url(out))
+    kept_fields(events, list(names), [], is_written=not takes_messages(out))
 
 
 @dataclass

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tamis.language import Schema
-    from tamis.matching.admission import Rejection
+    from tamis.matching.rejections import Rejected
     from tamis.spark.folders import Place
 
 Changes: TypeAlias = "dict[int | str, str | None]"
@@ -87,7 +87,7 @@ class SubscriptionLog:
         changes: Changes = dict.fromkeys(remove) | added
         return self.append(changes)
 
-    def load(self, rows: Iterable[tuple[Any, Any]], schema: Schema | None = None) -> list[Rejection]:
+    def load(self, rows: Iterable[tuple[Any, Any]], schema: Schema | None = None) -> list[Rejected]:
         """Bring the set to what the ids and conditions of a table say, in one version; return the rows that are none.
 
         Within a table the first usable row of an id stays, as everywhere; against the version before, another text is
@@ -102,7 +102,7 @@ class SubscriptionLog:
         """
         asked = [Row(each, text, 0, number) for number, (each, text) in enumerate(rows)]
         _, rejected = admitted(asked, schema or self.schema)
-        lost = {row.place for row in rejected}
+        lost = {row.row for row in rejected}
         wanted = {row.id: row.condition for row in asked if row.place not in lost}
         present = self.at(self.version)
         changes: Changes = dict.fromkeys(each for each in present if each not in wanted)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import IntegerType, LongType
 
-from tamis.matching.admission import Rejection, admitted
+from tamis.matching.admission import admitted
+from tamis.matching.rejections import Rejected
 from tamis.matching.uniting import mentioned, united
 from tamis.selectivity.likely_events import likely_events
 from tamis.spark.columns import column, id_type, require
@@ -103,7 +104,7 @@ def compiled(
         matchers, bad = collected(spark, rows, schema)
         count = sum(map(len, matchers))
     if bad and on_error == "raise":
-        raise RejectedSubscriptionsError(len(bad), count + len(bad), bad[0].told())
+        raise RejectedSubscriptionsError(len(bad), count + len(bad), bad[0].described())
     if found_shards is None:
         matcher = united(matchers, schema)
         if statistics is not None:
@@ -120,7 +121,7 @@ def warn_of_rejected(found: Compiled) -> None:
         first = found.rejected.collect()[0]
         warnings.warn(
             f"{found.rejected_count:,} subscriptions cannot be used and are left out; the first: "
-            f"{Rejection(*first).told()}\n  tamis.spark.compiled(subscriptions).rejected has them all",
+            f"{Rejected(*first).described()}\n  tamis.spark.compiled(subscriptions).rejected has them all",
             RejectedSubscriptionsWarning,
             stacklevel=3,
         )

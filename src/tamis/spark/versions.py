@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import LongType, StringType
 
 from tamis.errors import TamisError
-from tamis.matching.admission import Rejection, Row, admitted
+from tamis.matching.admission import Row, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned, united
 from tamis.spark.carriers import Carried, Line
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tamis.language import Schema
+    from tamis.matching.rejections import Rejected
     from tamis.spark.subscription_log import SubscriptionLog
 
 _MANY = 5_000
@@ -42,7 +43,7 @@ class Versions:
         self._log, self._schema, self._id, self._where = log, schema, id, where
         self._version = 0
         self._matcher = Matcher(schema=schema)
-        self._bad: dict[Any, Rejection] = {}
+        self._bad: dict[Any, Rejected] = {}
         self._forests: dict[int, Compiled] = {}
         self._line = Line()
 

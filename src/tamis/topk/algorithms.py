@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tamis.topk.block.algorithm import Block
+from tamis.topk.block.algorithm import BlockRankings
 from tamis.topk.guard import Guarded
-from tamis.topk.naive import Naive
+from tamis.topk.naive import NaiveRankings
 from tamis.topk.per_subscription import PerSubscription
 from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.recent_buffer import Filtered, buffer_size
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tamis.language.schema import Schema
-    from tamis.topk.base import Algorithm, Ranking
+    from tamis.topk.base import Ranking, RankingAlgorithm
     from tamis.topk.ranked import Ranked
     from tamis.topk.settings import Settings
 
@@ -32,7 +32,7 @@ def _probabilistic(ranked: Ranked, settings: Settings) -> Ranking:
 
 
 RANKINGS: dict[str, Callable[[Ranked, Settings], Ranking]] = {
-    "naive": lambda ranked, settings: Naive(ranked.k),
+    "naive": lambda ranked, settings: NaiveRankings(ranked.k),
     "strict": lambda ranked, settings: Strict(ranked.k),
     "relaxed": lambda ranked, settings: Relaxed(ranked.k, settings.gamma),
     "probabilistic": _probabilistic,
@@ -56,13 +56,13 @@ def ranking_for(algorithm: str, settings: Settings, ranked: Ranked) -> Ranking:
     return Filtered(ranking, filter_, ranked.window, size)
 
 
-def _per_subscription(name: str, settings: Settings, schema: Schema | None) -> Algorithm:
+def _per_subscription(name: str, settings: Settings, schema: Schema | None) -> RankingAlgorithm:
     return PerSubscription(partial(ranking_for, name, settings), schema, by_definition=name == "naive")
 
 
-ALGORITHMS: dict[str, Callable[[Settings, Schema | None], Algorithm]] = {
+ALGORITHMS: dict[str, Callable[[Settings, Schema | None], RankingAlgorithm]] = {
     **{name: partial(_per_subscription, name) for name in RANKINGS},
-    "block": lambda settings, schema: Block(schema, index=settings.index),
+    "block": lambda settings, schema: BlockRankings(schema, index=settings.index),
 }
 IS_EXACT = {name: name != "probabilistic" for name in ALGORITHMS}
 """Which of them report what the definition reports, on every stream."""

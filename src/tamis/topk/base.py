@@ -125,7 +125,7 @@ tuples.
 """
 
 
-class Algorithm(ABC):
+class RankingAlgorithm(ABC):
     """A way to keep the rankings of many subscriptions. A handle is a subscription's number; handles only grow."""
 
     @abstractmethod

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from tamis.topk.base import Candidate
 
 
-class Naive(Ranking):
+class NaiveRankings(Ranking):
     """The window itself.
 
     >>> from tamis.topk.base import Candidate
-    >>> ranking = Naive(k=1)
+    >>> ranking = NaiveRankings(k=1)
     >>> [ranking.insert(Candidate(key, -number, leaves=number + 2)) for number, key in enumerate([5.0, 7.0])]
     [[0], []]
     >>> ranking.leave(clock=2)

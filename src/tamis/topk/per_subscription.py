@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
-from tamis.topk.base import Algorithm, Arrival, Candidate
+from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
 from tamis.topk.families import Family, recognised
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
@@ -108,7 +108,7 @@ class Seen:
         return self._before + self._now
 
 
-class PerSubscription(Algorithm):
+class PerSubscription(RankingAlgorithm):
     """A ranking for each subscription, as `make` makes it."""
 
     def __init__(
@@ -156,20 +156,20 @@ class PerSubscription(Algorithm):
     def arrive(self, arrivals: Sequence[Arrival]) -> list[Report]:
         reports: list[Report] = []
         for step, arrival in enumerate(arrivals):
-            found = self._elapse(arrival.at, step, inclusive=False)
+            elapsed = self._elapse(arrival.at, step, inclusive=False)
             for buffer in self._buffers.values():
-                self._expel(buffer, buffer.expelled(arrival.at, makes_room=True), arrival.at, step, found)
+                self._expel(buffer, buffer.expelled(arrival.at, makes_room=True), arrival.at, step, elapsed)
                 buffer.push(arrival)
             keys = self._keys(arrival)
             for query in self._open.values():
-                self._tell(query, arrival, keys, step, found)
+                self._tell(query, arrival, keys, step, elapsed)
             for handle in arrival.guarded.tolist():
-                self._tell(self._queries[handle], arrival, keys, step, found)
-            reports += sorted(found, key=_order)
+                self._tell(self._queries[handle], arrival, keys, step, elapsed)
+            reports += sorted(elapsed, key=_order)
         return reports
 
     def _tell(
-        self, query: Query, arrival: Arrival, keys: dict[Family, list[float]], step: int, found: list[Report]
+        self, query: Query, arrival: Arrival, keys: dict[Family, list[float]], step: int, reports: list[Report]
     ) -> None:
         if self._by_definition:
             found_key = key(query.ranked, arrival.event, self._schema)
@@ -177,7 +177,7 @@ class PerSubscription(Algorithm):
             assert query.group is not None
             found_key = keys[query.group.family][query.slot]
         entering = query.arrive(arrival.number, arrival.at, found_key)
-        found += [(step, arrival.at, query.handle, each) for each in entering]
+        reports += [(step, arrival.at, query.handle, each) for each in entering]
         if query.is_timed and query.ranking.due < query.scheduled:
             query.scheduled = query.ranking.due
             heappush(self._heap, (query.scheduled, query.handle))
@@ -187,7 +187,9 @@ class PerSubscription(Algorithm):
             return {}
         return {family: group.keys(arrival.event).tolist() for family, group in self._groups.items()}
 
-    def _expel(self, buffer: RecentBuffer, expelled: list[Arrival], at: float, step: int, found: list[Report]) -> None:
+    def _expel(
+        self, buffer: RecentBuffer, expelled: list[Arrival], at: float, step: int, reports: list[Report]
+    ) -> None:
         """Give those that leave a buffer their second try."""
         for arrival in expelled:
             keys = self._keys(arrival)
@@ -198,28 +200,28 @@ class PerSubscription(Algorithm):
                     continue
                 assert query.group is not None
                 entering = query.try_again(arrival, keys[query.group.family][query.slot])
-                found += [(step, at, handle, each) for each in entering]
+                reports += [(step, at, handle, each) for each in entering]
 
     def advance(self, now: float, *, inclusive: bool) -> list[Report]:
         return sorted(self._elapse(now, 0, inclusive=inclusive), key=_order)
 
     def _elapse(self, until: float, step: int, *, inclusive: bool) -> list[Report]:
         """Let leave what leaves before `until`, or then; what leaves a recent buffer by then tries again first."""
-        found: list[Report] = []
+        reports: list[Report] = []
         timed = [buffer for buffer in self._buffers.values() if buffer.size.seconds < math.inf]
         while True:
             due = self._heap[0][0] if self._heap else math.inf
             for buffer in timed:
                 while (expulsion := buffer.next_expulsion()) <= min(due, until):
-                    self._expel(buffer, buffer.expelled(expulsion, makes_room=False), expulsion, step, found)
+                    self._expel(buffer, buffer.expelled(expulsion, makes_room=False), expulsion, step, reports)
             if not (due < until or (inclusive and due <= until)):
-                return found
+                return reports
             _, handle = heappop(self._heap)
             query = self._queries.get(handle)
             if query is None or query.scheduled != due:
                 continue
             if query.ranking.due <= due:
-                found += [(step, due, handle, each) for each in query.ranking.leave(due)]
+                reports += [(step, due, handle, each) for each in query.ranking.leave(due)]
             query.scheduled = query.ranking.due
             if query.scheduled < math.inf:
                 heappush(self._heap, (query.scheduled, handle))

@@ -313,22 +313,22 @@ class TopK:
 
     def _settled(self, changes: list[Change]) -> list[Delivery]:
         """Take what is in order by now, consecutive events together."""
-        told: list[Delivery] = []
+        deliveries: list[Delivery] = []
         waiting: list[Publication] = []
         for change in changes:
             if isinstance(change, Publication):
                 waiting.append(change)
                 continue
-            told += self._publish(waiting)
+            deliveries += self._publish(waiting)
             waiting = []
-            told += self._told(self._engine.advance(change.at, inclusive=False))
+            deliveries += self._told(self._engine.advance(change.at, inclusive=False))
             number = self._numbers.get(change.event_id)
             if number is not None:
                 self._ends[number] = min(self._ends.get(number, math.inf), math.nextafter(change.at, -math.inf))
-        told += self._publish(waiting)
+        deliveries += self._publish(waiting)
         if self._lateness.seconds:
-            told += self._told(self._engine.advance(self._lateness.settled, inclusive=False))
-        return told
+            deliveries += self._told(self._engine.advance(self._lateness.settled, inclusive=False))
+        return deliveries
 
     def _publish(self, publications: list[Publication]) -> list[Delivery]:
         """Number events, find whose filters they pass, and let the algorithm take them."""
@@ -355,9 +355,9 @@ class TopK:
         reports = self._engine.arrive(arrivals)
         if matches:
             reports = sorted(reports + matches, key=itemgetter(0, 1, 2))
-        told = self._told(reports)
+        deliveries = self._told(reports)
         self._forget()
-        return told
+        return deliveries
 
     def _is_new(self, publication: Publication) -> bool:
         """Give an event its id; say whether it comes for the first time."""
@@ -387,7 +387,7 @@ class TopK:
 
     def _told(self, reports: list[Report]) -> list[Delivery]:
         """Turn reports into deliveries: of events that are neither withdrawn nor expired, once for a client."""
-        told = []
+        deliveries = []
         for _, at, handle, number in reports:
             if self._ends and self._ends.get(number, math.inf) < at:
                 continue
@@ -398,8 +398,8 @@ class TopK:
                     continue
                 if client.subscriptions > 1:
                     client.told.add(number)
-            told.append(Delivery(subscription.id, self._ids[number], at))
-        return told
+            deliveries.append(Delivery(subscription.id, self._ids[number], at))
+        return deliveries
 
     def _forget(self) -> None:
         """Forget the events that no ranking refers to any more, whenever they have become twice as many."""

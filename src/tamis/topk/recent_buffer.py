@@ -127,9 +127,9 @@ class RecentBuffer:
 
     def expelled(self, until: float, *, makes_room: bool) -> list[Arrival]:
         """Remove what is too old at `until`, and the oldest if another is about to come and the buffer is full."""
-        found = []
+        entrants = []
         while self._arrivals and self._arrivals[0].at + self.size.seconds <= until:
-            found.append(self._arrivals.popleft())
+            entrants.append(self._arrivals.popleft())
         if makes_room and len(self._arrivals) >= self.size.events:
-            found.append(self._arrivals.popleft())
-        return found
+            entrants.append(self._arrivals.popleft())
+        return entrants

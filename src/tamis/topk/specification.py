@@ -100,8 +100,8 @@ class Trace:
             condition = asked.where if isinstance(asked, Ranked) else asked
             for event in self._published:
                 passes = holds(condition, contents[event], schema)
-                found = key(asked, contents[event], schema) if isinstance(asked, Ranked) else 0.0
-                self._keys[name, event] = found if passes else None
+                score = key(asked, contents[event], schema) if isinstance(asked, Ranked) else 0.0
+                self._keys[name, event] = score if passes else None
 
     def _all_stays(self) -> Iterator[_Stay]:
         begun: dict[tuple[Any, Any], int] = {}
@@ -121,8 +121,8 @@ class Trace:
         """Yield all moments at which anything may have changed."""
         departures = {
             self.happenings[self._published[event]].at + asked.window.span
-            for (name, event), found in self._keys.items()
-            if found is not None and isinstance(asked := self._wanted[name], Ranked)
+            for (name, event), score in self._keys.items()
+            if score is not None and isinstance(asked := self._wanted[name], Ranked)
             if isinstance(asked.window, TimeWindow)
         }
         waiting = sorted(at for at in departures if at <= self.until)
@@ -166,15 +166,15 @@ class Trace:
         keys = [
             (mine, -place, event) for place, (mine, event) in enumerate(scored) if mine is not None and mine == mine
         ]
-        found = set()
+        names = set()
         for mine, age, event in keys:
             better = sum(
                 other < mine or (other == mine and others_age < age and not self._all_ties)
                 for other, others_age, _ in keys
             )
             if better < asked.k:
-                found.add(event)
-        return found
+                names.add(event)
+        return names
 
     def _is_active(self, event: Any, moment: _Moment) -> bool:
         begin = self._published.get(event, math.inf)
@@ -195,10 +195,10 @@ class Trace:
 
     def responsiveness(self) -> Iterator[Violation]:
         """Yield what matched, was active and new to the client, and was not told within the publication delay."""
-        told: dict[tuple[Any, Any], list[tuple[int, float]]] = {}
+        deliveries: dict[tuple[Any, Any], list[tuple[int, float]]] = {}
         for place, each in enumerate(self.happenings):
             if isinstance(each, Notify):
-                told.setdefault((each.client, each.event), []).append((place, each.at))
+                deliveries.setdefault((each.client, each.event), []).append((place, each.at))
         missed = set()
         for moment in self._moments():
             if moment.at + self._delta_p > self.until:
@@ -207,7 +207,7 @@ class Trace:
                 if moment.at < self.happenings[stay.begin].at + self._delta_s:
                     continue
                 for event in self._matching(stay, moment):
-                    tellings = told.get((stay.client, event), [])
+                    tellings = deliveries.get((stay.client, event), [])
                     in_time = any(at <= moment.at + self._delta_p for _, at in tellings)
                     if in_time or not self._is_active(event, moment) or (stay.client, event) in missed:
                         continue
@@ -239,12 +239,12 @@ class Trace:
 
     def uniqueness(self) -> Iterator[Violation]:
         """Yield what was told to a client again."""
-        told = set()
+        delivered = set()
         for each in self.happenings:
             if isinstance(each, Notify):
-                if (each.client, each.event) in told:
+                if (each.client, each.event) in delivered:
                     yield Violation("uniqueness", each.at, each.client, each.event)
-                told.add((each.client, each.event))
+                delivered.add((each.client, each.event))
 
     def regularity(self) -> Iterator[Violation]:
         """Yield what was not dropped from a time window by its time, unless the subscription ended first."""

@@ -57,10 +57,10 @@ def parse_ranked(text: str, schema: Schema | None = None, *, limits: Limits = DE
         raise TypeError(f"a ranked subscription's text is a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
-    return _Reader(text, schema, limits).ranked()
+    return _TextReader(text, schema, limits).ranked()
 
 
-class _Reader:
+class _TextReader:
     def __init__(self, text: str, schema: Schema | None, limits: Limits) -> None:
         self.text = text
         self.schema = schema
@@ -133,12 +133,12 @@ class _Reader:
         """Read a part of the text, so that errors point into the whole."""
         assert callable(read)
         try:
-            found: Expression = read(" " * start + self.text[start:end], self.schema, limits=self.limits)
+            expression: Expression = read(" " * start + self.text[start:end], self.schema, limits=self.limits)
         except LanguageError as error:
             if error.position is not None:
                 error.text = self.text
             raise
-        return found
+        return expression
 
     # -- Tokens
 
@@ -155,9 +155,9 @@ class _Reader:
 
     def fail(self, expected: tuple[str, ...]) -> NoReturn:
         token: Token = self.token
-        found = "the end of the text" if token.kind == "end" else token.text[:40]
+        shown = "the end of the text" if token.kind == "end" else token.text[:40]
         raise ExpressionSyntaxError(
-            f"found {found}",
+            f"found {shown}",
             text=self.text,
             position=token.start,
             expected=expected,

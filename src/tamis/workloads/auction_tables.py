@@ -65,7 +65,7 @@ class Intervals:
 
 
 @dataclass(frozen=True)
-class Tables:
+class AuctionTables:
     """Everything appendix A says. Enumerated values are indexes into their names."""
 
     categories: tuple[str, ...]
@@ -98,7 +98,7 @@ def read_document(name: str) -> Any:
 
 
 @cache
-def tables() -> Tables:
+def tables() -> AuctionTables:
     """Read appendix A, once.
 
     >>> tables().categories[18], tables().item_urn.sizes
@@ -119,7 +119,7 @@ def tables() -> Tables:
     ]
     buy_it_now = read_rows("buy_it_now.csv")
     yes, base = _column(buy_it_now, "count_yes"), _column(buy_it_now, "count_base")
-    return Tables(
+    return AuctionTables(
         categories,
         formats,
         special_attributes,

@@ -6,7 +6,7 @@ measured (`measuring`). `running` runs a lab and writes one HTML page (`page`, `
 are the packages in here: `filtering` is about matching algorithms, `topk` about ranked subscriptions.
 """
 
-from tamis_lab.experiments.base import Claim, Experiment, Result, Scale, Verdict
+from tamis_lab.experiments.base import Claim, Experiment, Judgement, Result, Scale
 from tamis_lab.experiments.errors import DisagreementError, LabError, MissingPlotsError
 from tamis_lab.experiments.running import LABS, Report, run, write
 
@@ -15,12 +15,12 @@ __all__ = [
     "Claim",
     "DisagreementError",
     "Experiment",
+    "Judgement",
     "LabError",
     "MissingPlotsError",
     "Report",
     "Result",
     "Scale",
-    "Verdict",
     "run",
     "write",
 ]

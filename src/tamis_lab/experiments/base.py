@@ -18,7 +18,7 @@ Tell: TypeAlias = Callable[[str], None]
 """Is told what is being done, step by step."""
 
 
-class Verdict(StrEnum):
+class Judgement(StrEnum):
     """How a published result and ours relate."""
 
     AGREES = "agrees"
@@ -49,15 +49,15 @@ class Verdict(StrEnum):
 
 OUTCOMES = ("agree", "roughly", "do not", "not measured")
 """What becomes of published statements: only the first of these is agreement."""
-_OUTCOMES = {Verdict.AGREES: "agree", Verdict.DIRECTION: "roughly", Verdict.UNMEASURED: "not measured"}
+_OUTCOMES = {Judgement.AGREES: "agree", Judgement.DIRECTION: "roughly", Judgement.UNMEASURED: "not measured"}
 _MARKS = {
-    Verdict.AGREES: "✓",
-    Verdict.DIRECTION: "≈",
-    Verdict.SAME: "=",
-    Verdict.DIFFERS: "≠",
-    Verdict.TURNED: "⇄",
-    Verdict.PREMISE: "∅",
-    Verdict.UNMEASURED: "?",
+    Judgement.AGREES: "✓",
+    Judgement.DIRECTION: "≈",
+    Judgement.SAME: "=",
+    Judgement.DIFFERS: "≠",
+    Judgement.TURNED: "⇄",
+    Judgement.PREMISE: "∅",
+    Judgement.UNMEASURED: "?",
 }
 
 
@@ -68,7 +68,7 @@ class Claim:
     statement: str
     published: str
     ours: str
-    verdict: Verdict
+    verdict: Judgement
     where: str
     """The section or figure that says so."""
     remark: str = ""
@@ -78,7 +78,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """One line of a plot. Dashed ones are what a formula says; one without a label belongs to the line before it."""
 
     label: str
@@ -96,7 +96,7 @@ class Plot:
     title: str
     x_label: str
     y_label: str
-    lines: tuple[Line, ...]
+    lines: tuple[Curve, ...]
     is_log_x: bool = False
     is_log_y: bool = False
     x_names: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from tamis_lab.experiments.base import Plot, Verdict
+from tamis_lab.experiments.base import Judgement, Plot
 from tamis_lab.experiments.plots import coinciding, drawn
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tamis_lab.experiments.running import Report
 
 _LOOKS = {
-    Verdict.AGREES: "yes",
-    Verdict.DIRECTION: "nearly",
-    Verdict.SAME: "same",
-    Verdict.DIFFERS: "differs",
-    Verdict.TURNED: "turned",
-    Verdict.PREMISE: "premise",
-    Verdict.UNMEASURED: "unmeasured",
+    Judgement.AGREES: "yes",
+    Judgement.DIRECTION: "nearly",
+    Judgement.SAME: "same",
+    Judgement.DIFFERS: "differs",
+    Judgement.TURNED: "turned",
+    Judgement.PREMISE: "premise",
+    Judgement.UNMEASURED: "unmeasured",
 }
 """The class of each verdict."""
 
@@ -91,7 +91,7 @@ def _opening(report: Report) -> list[str]:
     items = "".join(
         f'<li class="{look}"><b>{verdict.mark} {counts[verdict]}</b>{verdict}</li>'
         for verdict, look in _LOOKS.items()
-        if counts[verdict] or verdict is not Verdict.UNMEASURED
+        if counts[verdict] or verdict is not Judgement.UNMEASURED
     )
     scale = report.scale
     counts_told = (
@@ -122,7 +122,7 @@ def _summary(report: Report) -> str:
     for experiment, result, _ in report.outcomes:
         if result.claims:
             link = f'<a href="#{_anchor(experiment)}">{escape(experiment.question)}</a>'
-            is_all = all(claim.verdict is Verdict.AGREES for claim in result.claims)
+            is_all = all(claim.verdict is Judgement.AGREES for claim in result.claims)
             look = ' class="all"' if is_all else ""
             source = f"<small>{escape(experiment.source)}</small>"
             rows += f'<tr{look}><th class="group" colspan="4"><div>{link} {source}</div></th></tr>'
@@ -136,7 +136,7 @@ def _claims_table(rows: str) -> str:
 
 def _claim_rows(claims: Sequence[Claim]) -> str:
     return "".join(
-        f'<tr class="{"agreed" if claim.verdict is Verdict.AGREES else "judged"}">'
+        f'<tr class="{"agreed" if claim.verdict is Judgement.AGREES else "judged"}">'
         f"<td>{escape(claim.statement)}<br><small>{escape(claim.where)}</small></td>"
         f"<td>{escape(claim.published)}</td><td>{escape(claim.ours)}</td>"
         f'<td class="verdict {_LOOKS[claim.verdict]}">{claim.verdict.mark} {claim.verdict}</td></tr>{_why(claim)}'
@@ -146,7 +146,7 @@ def _claim_rows(claims: Sequence[Claim]) -> str:
 
 def _why(claim: Claim) -> str:
     """Say below a claim why it did not come out as published, or that nobody knows."""
-    if claim.verdict is Verdict.AGREES:
+    if claim.verdict is Judgement.AGREES:
         return ""
     return f'<tr class="why"><td colspan="4"><div><b>Why:</b> {escape(claim.remark or UNKNOWN)}</div></td></tr>'
 

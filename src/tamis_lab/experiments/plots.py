@@ -21,7 +21,7 @@ from tamis_lab.experiments.base import Bars, Picture, Plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tamis_lab.experiments.base import Line
+    from tamis_lab.experiments.base import Curve
 
 COLOURS = {
     "boolean": "#0072b2",
@@ -76,8 +76,8 @@ def drawn(plot: Plot | Bars | Picture) -> str:
 def coinciding(plot: Plot) -> list[tuple[str, ...]]:
     """Return the names of lines that lie on each other, group by group.
 
-    >>> from tamis_lab.experiments.base import Line
-    >>> lines = Line("a", (0, 1), (5.0, 5.0)), Line("b", (0, 1), (0.0, 9.0)), Line("c", (0.0, 0.5), (5.0, 5.0))
+    >>> from tamis_lab.experiments.base import Curve
+    >>> lines = Curve("a", (0, 1), (5.0, 5.0)), Curve("b", (0, 1), (0.0, 9.0)), Curve("c", (0.0, 0.5), (5.0, 5.0))
     >>> coinciding(Plot("t", "x", "y", lines))
     [('a', 'c')]
     """
@@ -85,11 +85,11 @@ def coinciding(plot: Plot) -> list[tuple[str, ...]]:
     return [names for names in groups if len(names) > 1]
 
 
-def _together(plot: Plot) -> list[list[Line]]:
+def _together(plot: Plot) -> list[list[Curve]]:
     """Return the lines of a plot, those together that lie on each other."""
     values = [value for line in plot.lines for value in line.y]
     height = (np.log(max(values)) - np.log(min(values))) if plot.is_log_y else max(values, default=0.0)
-    groups: list[list[Line]] = []
+    groups: list[list[Curve]] = []
     for line in plot.lines:
         for group in groups:
             if _gap(group[0], line, is_log=plot.is_log_y) <= _APART * height:
@@ -100,7 +100,7 @@ def _together(plot: Plot) -> list[list[Line]]:
     return groups
 
 
-def _gap(one: Line, two: Line, *, is_log: bool) -> float:
+def _gap(one: Curve, two: Curve, *, is_log: bool) -> float:
     """Return how far two lines are apart where both are drawn, at most; infinitely far if that is nowhere."""
     least, most = max(min(one.x), min(two.x)), min(max(one.x), max(two.x))
     if least >= most:
@@ -111,7 +111,7 @@ def _gap(one: Line, two: Line, *, is_log: bool) -> float:
     return float(np.abs(first - second).max())
 
 
-def _ascending(line: Line) -> tuple[list[float], list[float]]:
+def _ascending(line: Curve) -> tuple[list[float], list[float]]:
     pairs = sorted(zip(line.x, line.y, strict=True))
     return [x for x, _ in pairs], [y for _, y in pairs]
 

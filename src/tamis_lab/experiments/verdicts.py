@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from tamis_lab.experiments.base import Claim, Verdict
+from tamis_lab.experiments.base import Claim, Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,24 +53,24 @@ def by_ratio(
     return Claim(statement, f"{told(published)} {unit}", ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
-def _verdict(published: float, measured: float, about: float) -> Verdict:
+def _verdict(published: float, measured: float, about: float) -> Judgement:
     expected, found = log(published), log(measured)
     if _is_within(expected, NOISE):  # published as equal
-        return Verdict.AGREES if _is_within(found, about) else Verdict.DIFFERS
+        return Judgement.AGREES if _is_within(found, about) else Judgement.DIFFERS
     if _is_within(found, NOISE):
-        return Verdict.AGREES if _is_within(found - expected, NOISE) else Verdict.SAME
+        return Judgement.AGREES if _is_within(found - expected, NOISE) else Judgement.SAME
     if (expected > 0) is not (found > 0):
-        return Verdict.TURNED
+        return Judgement.TURNED
     verdict = _distance(found - expected, about)
     is_like = 1 / EFFECT <= found / expected <= EFFECT
-    return Verdict.DIRECTION if verdict is Verdict.AGREES and not is_like else verdict
+    return Judgement.DIRECTION if verdict is Judgement.AGREES and not is_like else verdict
 
 
-def _distance(difference: float, about: float) -> Verdict:
+def _distance(difference: float, about: float) -> Judgement:
     """Judge two ratios of the same direction by how far the one lies from the other."""
     if _is_within(difference, about):
-        return Verdict.AGREES
-    return Verdict.DIRECTION if _is_within(difference, about**ROUGHLY) else Verdict.DIFFERS
+        return Judgement.AGREES
+    return Judgement.DIRECTION if _is_within(difference, about**ROUGHLY) else Judgement.DIFFERS
 
 
 def _is_within(difference: float, factor: float) -> bool:
@@ -95,9 +95,9 @@ def by_added(
     ('+30%', <Verdict.DIRECTION: 'agrees in direction'>)
     """
     if abs(measured) < NOISE - 1:
-        verdict = Verdict.AGREES if abs(measured - published) < NOISE - 1 else Verdict.SAME
+        verdict = Judgement.AGREES if abs(measured - published) < NOISE - 1 else Judgement.SAME
     elif (measured > 0) is not (published > 0):
-        verdict = Verdict.TURNED
+        verdict = Judgement.TURNED
     else:
         verdict = _distance(log(measured / published), about)
     ours = f"{measured:+.0%}" + (f", {at}" if at else "")
@@ -121,9 +121,9 @@ def by_direction(
     <Verdict.AGREES: 'agrees'>
     """
     if _is_within(log(measured), NOISE):
-        verdict = Verdict.SAME
+        verdict = Judgement.SAME
     else:
-        verdict = Verdict.AGREES if (measured > 1) is is_more else Verdict.TURNED
+        verdict = Judgement.AGREES if (measured > 1) is is_more else Judgement.TURNED
     ours = f"{told(measured)} {unit}" + (f", {at}" if at else "")
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
@@ -137,7 +137,7 @@ def by_equality(
     'from 10 (a) to 11 (b)'
     """
     least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    verdict = Verdict.AGREES if values[most] <= within * values[least] else Verdict.DIFFERS
+    verdict = Judgement.AGREES if values[most] <= within * values[least] else Judgement.DIFFERS
     ours = f"from {told(values[least])} ({least}) to {told(values[most])} ({most})"
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
@@ -164,9 +164,9 @@ def by_value(
     """
     difference = abs(measured - published)
     if difference <= within + 1e-9:
-        verdict = Verdict.AGREES
+        verdict = Judgement.AGREES
     else:
-        verdict = Verdict.DIRECTION if difference <= ROUGHLY * within + 1e-9 else Verdict.DIFFERS
+        verdict = Judgement.DIRECTION if difference <= ROUGHLY * within + 1e-9 else Judgement.DIFFERS
     ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
     return Claim(statement, f"{told(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark))
 
@@ -180,7 +180,7 @@ def by_limit(
     >>> claim.published, claim.ours, claim.verdict
     ('less than 1 ms', '0.20 ms', <Verdict.AGREES: 'agrees'>)
     """
-    verdict = Verdict.AGREES if measured < published else Verdict.TURNED
+    verdict = Judgement.AGREES if measured < published else Judgement.TURNED
     ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
     limit = f"less than {told(published)} {unit}".strip()
     return Claim(statement, limit, ours, verdict, where, _if_not_agreed(verdict, remark))
@@ -197,11 +197,11 @@ def by_order(
     pairs = [(one, two) for index, one in enumerate(names) for two in names[index + 1 :]]
     kept = sum(values[one] > NOISE * values[two] for one, two in pairs)
     if kept == len(pairs):
-        verdict = Verdict.AGREES
+        verdict = Judgement.AGREES
     elif not kept and not any(values[two] > NOISE * values[one] for one, two in pairs):
-        verdict = Verdict.SAME
+        verdict = Judgement.SAME
     else:
-        verdict = Verdict.DIRECTION if 2 * kept > len(pairs) else Verdict.TURNED
+        verdict = Judgement.DIRECTION if 2 * kept > len(pairs) else Judgement.TURNED
     found = sorted(names, key=lambda name: -values[name])
     ours = " > ".join(f"{name} {told(values[name])}" for name in found)
     return Claim(statement, " > ".join(names), ours, verdict, where, _if_not_agreed(verdict, remark))
@@ -231,11 +231,11 @@ def by_trend(
     ]
     ours = f"{of} {told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}".strip()
     if _is_within(log(overall), NOISE):
-        verdict = Verdict.SAME
+        verdict = Judgement.SAME
     elif (overall > 1) is not is_rising:
-        verdict = Verdict.TURNED
+        verdict = Judgement.TURNED
     else:
-        verdict = Verdict.DIRECTION if against else Verdict.AGREES
+        verdict = Judgement.DIRECTION if against else Judgement.AGREES
         parts = [f"{told(one[1])} at {told(one[0])} to {told(two[1])} at {told(two[0])}" for one, two in against]
         ours += f"; but from {', from '.join(parts)}" if parts else ""
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
@@ -260,13 +260,13 @@ def by_line(
     """
     found = power(x, y)
     if _is_within(log(y[-1] / y[0]), NOISE):
-        verdict = Verdict.SAME
+        verdict = Judgement.SAME
     elif found < 0:
-        verdict = Verdict.TURNED
+        verdict = Judgement.TURNED
     elif abs(found - 1) <= within + 1e-9:
-        verdict = Verdict.AGREES
+        verdict = Judgement.AGREES
     else:
-        verdict = Verdict.DIRECTION if abs(found - 1) <= ROUGHLY * within + 1e-9 else Verdict.DIFFERS
+        verdict = Judgement.DIRECTION if abs(found - 1) <= ROUGHLY * within + 1e-9 else Judgement.DIFFERS
     ours = f"{told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}: as the power {found:.2f}"
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
@@ -292,13 +292,13 @@ def by_share(
     """
     kept = sum(is_true)
     if not is_true:
-        verdict, remark = Verdict.UNMEASURED, f"There are no {what} in this run in which it could be seen."
+        verdict, remark = Judgement.UNMEASURED, f"There are no {what} in this run in which it could be seen."
     elif kept == len(is_true):
-        verdict = Verdict.AGREES
+        verdict = Judgement.AGREES
     elif 2 * kept == len(is_true):
-        verdict = Verdict.DIFFERS
+        verdict = Judgement.DIFFERS
     else:
-        verdict = Verdict.DIRECTION if 2 * kept > len(is_true) else Verdict.TURNED
+        verdict = Judgement.DIRECTION if 2 * kept > len(is_true) else Judgement.TURNED
     ours = f"in {kept} of {len(is_true)} {what}" + (f": {found}" if found else "")
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
@@ -310,7 +310,7 @@ def given(is_so: bool, claim: Claim, otherwise: str) -> Claim:
     >>> given(False, more, "B does not lead.").verdict
     <Verdict.PREMISE: 'premise does not hold'>
     """
-    return claim if is_so else replace(claim, verdict=Verdict.PREMISE, remark=otherwise)
+    return claim if is_so else replace(claim, verdict=Judgement.PREMISE, remark=otherwise)
 
 
 def power(x: Sequence[float], y: Sequence[float]) -> float:
@@ -345,5 +345,5 @@ def told(number: float) -> str:
     return f"{number:.2g}" if abs(number) < 0.1 else f"{number:.2f}"
 
 
-def _if_not_agreed(verdict: Verdict, remark: str) -> str:
-    return "" if verdict is Verdict.AGREES else remark
+def _if_not_agreed(verdict: Judgement, remark: str) -> str:
+    return "" if verdict is Judgement.AGREES else remark

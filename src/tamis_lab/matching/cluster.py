@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tamis.matching.columns import Events
     from tamis_lab.matching.predicates import Fulfilled, PredicateView, Shares
     from tamis_lab.matching.roll import Scratch
-    from tamis_lab.matching.snapshots import Out
 
 _SAMPLE = 2048
 _ENOUGH = 256
@@ -61,7 +60,7 @@ class Cluster(Conjunctive):
         """Remember a sample of the events, and choose access predicates by it."""
         with self._lock:
             self._sample = events.slice(0, _SAMPLE)
-            self.compile()
+            self._lay_out()
 
     def observe(self, events: Events) -> None:
         if self._sample is None and events.count >= _ENOUGH:
@@ -72,11 +71,11 @@ class Cluster(Conjunctive):
             told = super().statistics()
             index = self._index
             if isinstance(index, ClusterIndex):
-                told["clusters"] = len(index.clusters) - 1
+                told["clusters"] = len(index.table.clusters) - 1
                 told["without_access"] = index.without_access
                 told["payload_bytes"] = {
                     "fulfilled predicates": (self._predicates.number_count + 7) // 8,
-                    "clusters": index.line.nbytes + index.columns.nbytes,
+                    "clusters": index.table.line.nbytes + index.table.columns.nbytes,
                     "subscription clusters": self._book.pages.owners.nbytes,
                     "predicate-subscription associations": self._book.pages.predicates.nbytes,
                 }
@@ -100,29 +99,32 @@ class ClusterIndex:
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = (by_access[1:] != by_access[:-1]) | (by_size[1:] != by_size[:-1])
         firsts = np.flatnonzero(is_first)
-        self.clusters = np.zeros((len(firsts) + 1, 3), np.int64)
-        self.clusters[:-1, kernels.LINE], self.clusters[-1, kernels.LINE] = firsts, len(order)
-        self.clusters[:-1, kernels.SIZE] = by_size[firsts]
-        areas = np.diff(self.clusters[:, kernels.LINE]) * self.clusters[:-1, kernels.SIZE]
-        self.clusters[1:, kernels.COLUMNS] = np.cumsum(areas)
-        self.line = np.empty(len(order), np.uint32)
-        self.columns = np.empty(int(areas.sum()), np.uint32)
-        kernels.write_clusters(order, pages.owners, pages.ends, ordered, self.clusters, self.line, self.columns)
-        self.starts = np.searchsorted(by_access[firsts], np.arange(number_count + 2))
-        self.is_shared = np.diff(pages.slot_ends, prepend=np.uint32(0)) > 1
+        clusters = np.zeros((len(firsts) + 1, 3), np.int64)
+        clusters[:-1, kernels.LINE], clusters[-1, kernels.LINE] = firsts, len(order)
+        clusters[:-1, kernels.SIZE] = by_size[firsts]
+        areas = np.diff(clusters[:, kernels.LINE]) * clusters[:-1, kernels.SIZE]
+        clusters[1:, kernels.COLUMNS] = np.cumsum(areas)
+        line, columns = np.empty(len(order), np.uint32), np.empty(int(areas.sum()), np.uint32)
+        kernels.write_clusters(order, pages.owners, pages.ends, ordered, clusters, line, columns)
+        starts = np.searchsorted(by_access[firsts], np.arange(number_count + 2))
+        is_shared = np.diff(pages.slot_ends, prepend=np.uint32(0)) > 1
+        self.table = kernels.ClusterTable(starts, clusters, line, columns, is_shared)
 
-    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Out) -> tuple[int, int]:
-        at, written = kernels.match_clusters(
-            part.starts, part.numbers, begin, self.starts, self.clusters, self.line, self.columns, self.is_shared,
-            self.conjunction_count, pages.owners, pages.predicates, pages.ends, len(pages.slot_ends),
+    def match(
+        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+    ) -> tuple[int, int]:
+        room = kernels.StampRoom(
             scratch.zeros("bits", part.word_count, np.uint32),
-            scratch.zeros("stamps", len(self.is_shared), np.uint32), scratch.zeros("epochs", 1, np.uint32), *out,
-        )  # fmt: skip
+            scratch.zeros("stamps", len(self.table.is_shared), np.uint32),
+            scratch.zeros("epochs", 1, np.uint32),
+        )
+        at, written = kernels.match_clusters(
+            part.lists, begin, self.table, pages.behind(self.conjunction_count), room, out
+        )
         return at, written
 
     def memory(self) -> int:
-        arrays = (self.clusters, self.line, self.columns, self.starts, self.is_shared)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in self.table)
 
 
 def equalities(view: PredicateView) -> npt.NDArray[np.bool_]:

@@ -31,7 +31,8 @@ from tamis.language.expressions import UNKNOWN, Expression
 from tamis.language.rewrites.disjunctive import DEFAULT_BUDGET, disjuncts
 from tamis.matching.base import Algorithm
 from tamis.matching.errors import UnsupportedExpressionError
-from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.kernels import LastPages, Outlet
+from tamis_lab.matching.predicates import PredicateRegistry
 from tamis_lab.matching.roll import Growing, Roll, Scratch, is_due
 from tamis_lab.matching.shapes import conjunctions, shaped
 from tamis_lab.matching.snapshots import PhasedSnapshot
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis_lab.matching.predicates import Fulfilled, Numbers, PredicateView
-    from tamis_lab.matching.snapshots import Out
 
 _MOST_MERGED = 256
 
@@ -113,6 +113,10 @@ class Pages(NamedTuple):
     owners: npt.NDArray[np.uint32]
     slot_ends: npt.NDArray[np.uint32]
 
+    def behind(self, conjunction_count: int) -> LastPages:
+        """Return what the kernels ask of the conjunctions that came after the first so many."""
+        return LastPages(self.predicates, self.ends, self.owners, conjunction_count, len(self.slot_ends))
+
 
 class Book:
     """The conjunctions of all subscriptions, in order of registration."""
@@ -162,13 +166,13 @@ class Book:
         return self._predicates.nbytes + self._ends.nbytes + self._owners.nbytes + self._slot_ends.nbytes
 
 
-class Index(Protocol):
+class ConjunctionIndex(Protocol):
     """What an algorithm made of the first pages of the book."""
 
     conjunction_count: int
     """How many conjunctions it knows; those behind are asked one by one."""
 
-    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Out) -> tuple[int, int]:
+    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Outlet) -> tuple[int, int]:
         """Do what `PhasedSnapshot.write` promises."""
 
     def memory(self) -> int:
@@ -180,16 +184,16 @@ class Conjunctive(Algorithm):
 
     def __init__(self, schema: Schema | None = None) -> None:
         super().__init__(schema)
-        self._predicates = Predicates(schema)
+        self._predicates = PredicateRegistry(schema)
         self._roll = Roll()
         self._book = Book()
-        self._index: Index | None = None
+        self._index: ConjunctionIndex | None = None
         self._scratch = Scratch()
         self._snapshot: ConjunctiveSnapshot | None = None
         self._lock = threading.RLock()
 
     @abstractmethod
-    def _laid_out(self, pages: Pages, view: PredicateView) -> Index:
+    def _laid_out(self, pages: Pages, view: PredicateView) -> ConjunctionIndex:
         """Lay out all conjunctions."""
 
     # -- Registration
@@ -224,8 +228,17 @@ class Conjunctive(Algorithm):
 
     # -- Layout
 
-    def compile(self) -> None:
-        """Lay everything out anew, with nothing left to be asked one by one."""
+    def compile(self) -> bool:
+        """Lay everything out anew, unless nothing is left to be asked one by one; return whether anything was."""
+        with self._lock:
+            known = 0 if self._index is None else self._index.conjunction_count
+            is_open = known != len(self._book) or self._roll.version > 0
+            if is_open:
+                self._lay_out()
+            return is_open
+
+    def _lay_out(self) -> None:
+        """Lay everything out anew."""
         with self._lock:
             self._snapshot = None
             if self._roll.version:
@@ -236,7 +249,7 @@ class Conjunctive(Algorithm):
         with self._lock:
             if self._snapshot is None:
                 if self._index is None or is_due(self._index.conjunction_count, len(self._book), self._roll):
-                    self.compile()
+                    self._lay_out()
                 assert self._index is not None
                 self._snapshot = ConjunctiveSnapshot(
                     self._predicates.view(), self._index, self._book.pages, self._roll, self._scratch
@@ -258,10 +271,12 @@ class Conjunctive(Algorithm):
 class ConjunctiveSnapshot(PhasedSnapshot):
     """The book and its layout, at one moment."""
 
-    def __init__(self, view: PredicateView, index: Index, pages: Pages, roll: Roll, scratch: Scratch) -> None:
+    def __init__(
+        self, view: PredicateView, index: ConjunctionIndex, pages: Pages, roll: Roll, scratch: Scratch
+    ) -> None:
         super().__init__(view, roll, scratch)
         self.index = index
         self.pages = pages
 
-    def write(self, part: Fulfilled, begin: int, out: Out) -> tuple[int, int]:
+    def write(self, part: Fulfilled, begin: int, out: Outlet) -> tuple[int, int]:
         return self.index.match(part, begin, self.pages, self._scratch, out)

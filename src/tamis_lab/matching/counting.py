@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tamis.ragged import Ragged
 from tamis_lab.matching import kernels
 from tamis_lab.matching.conjunctive import Conjunctive, Pages
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis_lab.matching.predicates import Fulfilled, Numbers, PredicateView
     from tamis_lab.matching.roll import Scratch
-    from tamis_lab.matching.snapshots import Out
 
 
 class Counting(Conjunctive):
@@ -56,7 +56,7 @@ class Counting(Conjunctive):
                     "fulfilled predicates": (self._predicates.number_count + 7) // 8,
                     "hits": index.conjunction_count * index.needs.itemsize,
                     "predicate counts": index.conjunction_count * index.needs.itemsize,
-                    "predicate-subscription associations": index.lists.nbytes,
+                    "predicate-subscription associations": index.associations.values.nbytes,
                     "subscription-predicate associations": self._book.pages.predicates.nbytes,
                 }
             return told
@@ -67,28 +67,31 @@ class CountingIndex:
 
     def __init__(self, pages: Pages, number_count: int, is_shuffled: bool) -> None:
         self.conjunction_count = len(pages.ends)
-        self.starts, self.lists = associations(pages.predicates, pages.ends, number_count, is_shuffled)
+        self.associations = associations(pages.predicates, pages.ends, number_count, is_shuffled)
         lengths = np.diff(pages.ends, prepend=np.uint32(0))
         self.needs = counters(lengths, int(lengths.max(initial=0)))
 
-    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Out) -> tuple[int, int]:
-        hits = scratch.zeros("hits", len(self.needs), self.needs.dtype)
-        candidates = scratch.empty("candidates", len(self.needs) + 64, np.uint32)
-        bits = scratch.zeros("bits", part.word_count, np.uint32)
+    def match(
+        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+    ) -> tuple[int, int]:
+        room = kernels.CountingRoom(
+            scratch.zeros("hits", len(self.needs), self.needs.dtype),
+            scratch.empty("candidates", len(self.needs) + 64, np.uint32),
+            scratch.zeros("bits", part.word_count, np.uint32),
+        )
         at, written = kernels.match_counts(
-            part.starts, part.numbers, begin, self.starts, self.lists, self.needs, self.conjunction_count,
-            pages.owners, pages.predicates, pages.ends, len(pages.slot_ends), hits, candidates, bits, *out,
-        )  # fmt: skip
+            part.lists, begin, self.associations, self.needs, pages.behind(self.conjunction_count), room, out
+        )
         return at, written
 
     def memory(self) -> int:
-        return self.starts.nbytes + self.lists.nbytes + self.needs.nbytes
+        return sum(array.nbytes for array in (*self.associations, self.needs))
 
 
 def associations(
     predicates: Numbers, ends: npt.NDArray[np.uint32], number_count: int, is_shuffled: bool = False
-) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """Return the predicate-subscription association table: where the list of each predicate starts, and the lists.
+) -> Ragged[np.uint32]:
+    """Return the predicate-subscription association table: for each predicate the list of those who ask for it.
 
     A record that has a predicate twice is on its list twice: hits are counted by occurrence.
 
@@ -104,7 +107,7 @@ def associations(
         chance = np.random.default_rng(len(lists))
         groups = np.repeat(np.arange(number_count), np.diff(starts))
         lists = lists[np.lexsort((chance.random(len(lists)), groups))]
-    return starts, lists
+    return Ragged(starts, lists)
 
 
 def counters(needed: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:

@@ -5,10 +5,10 @@ formula over them. All are linear in the number of subscriptions, so a compariso
 and as the conjunctive algorithms pay for each conjunction, there is a *turning point*, a number of conjunctions per
 subscription beyond which Boolean filtering takes less.
 
-    >>> classes = [Characteristics(predicates=6, operators=4, conjunctions=2, conjunctions_per_predicate=8 / 6)]
-    >>> [(boolean_bytes(each), counting_bytes(each)) for each in classes]
-    [(68.0, 68.0)]
-    >>> turning_point(classes[0])
+    >>> six = SubscriptionCharacteristics(predicates=6, operators=4, conjunctions=2, conjunctions_per_predicate=8 / 6)
+    >>> boolean_bytes(six), counting_bytes(six)
+    (68.0, 68.0)
+    >>> turning_point(six)
     2.0
 
 Source: Bittner 2008, sections 5.1 to 5.5: equations 5.1 to 5.3, 5.7 and 5.8 (docs/bibliography.md).
@@ -40,7 +40,7 @@ class Widths:
 
 
 @dataclass(frozen=True, slots=True)
-class Characteristics:
+class SubscriptionCharacteristics:
     """What the formulas know of a set of subscriptions. All but the last two are averages per subscription."""
 
     predicates: float
@@ -77,7 +77,7 @@ class Characteristics:
         return self.distinct_predicates / 8 / self.subscriptions
 
 
-def characteristics(expressions: Iterable[Expression], widths: Widths | None = None) -> Characteristics:
+def characteristics(expressions: Iterable[Expression], widths: Widths | None = None) -> SubscriptionCharacteristics:
     """Measure some subscriptions.
 
     >>> from tamis.language import parse
@@ -100,7 +100,7 @@ def characteristics(expressions: Iterable[Expression], widths: Widths | None = N
         distinct.update(map(spelled, found.predicates))
     if not predicate_count or not conjunction_count:
         raise ValueError("subscriptions without a predicate have no characteristics")
-    return Characteristics(
+    return SubscriptionCharacteristics(
         predicate_count / count,
         operators / count,
         conjunction_count / count,
@@ -114,19 +114,19 @@ def characteristics(expressions: Iterable[Expression], widths: Widths | None = N
 # -- Bytes per subscription
 
 
-def counting_bytes(c: Characteristics) -> float:
+def counting_bytes(c: SubscriptionCharacteristics) -> float:
     """Equation 5.1: two counters per conjunction, and each of its predicates in two association tables."""
     associations = (c.widths.subscription + c.widths.predicate) * c.conjunctions_per_predicate * c.predicates
     return 2 * c.conjunctions + associations + c._fulfilled_bytes
 
 
-def cluster_bytes(c: Characteristics) -> float:
+def cluster_bytes(c: SubscriptionCharacteristics) -> float:
     """Equation 5.2: a line and a cluster per conjunction, and each of its predicates in a column and a table."""
     associations = (c.widths.subscription + c.widths.predicate) * c.conjunctions_per_predicate * c.predicates
     return c.conjunctions * (c.widths.cluster + c.widths.subscription) + associations + c._fulfilled_bytes
 
 
-def boolean_bytes(c: Characteristics) -> float:
+def boolean_bytes(c: SubscriptionCharacteristics) -> float:
     """Equation 5.3: the tree, its location, two counters, and each predicate in one association table."""
     tree = tree_bytes(c.predicates, c.operators, c.widths.predicate)
     return tree + c.widths.subscription * c.predicates + c.widths.location + 2 + c._fulfilled_bytes
@@ -144,7 +144,7 @@ def tree_bytes(predicates: float, operators: float, predicate_width: int = 4) ->
 # -- Turning points
 
 
-def turning_point(c: Characteristics, *, against: str = "counting") -> float:
+def turning_point(c: SubscriptionCharacteristics, *, against: str = "counting") -> float:
     """Return beyond how many conjunctions per subscription Boolean filtering takes less memory (5.7 and 5.8).
 
     It depends on how many operators there are for each predicate, and on the share of the conjunctions that a predicate
@@ -159,12 +159,12 @@ def turning_point(c: Characteristics, *, against: str = "counting") -> float:
     return boolean / (fixed + both * c.conjunction_share * c.predicates)
 
 
-def leanest(c: Characteristics) -> str:
+def leanest(c: SubscriptionCharacteristics) -> str:
     """Return which algorithm takes the least memory; a tie goes to counting, which does less.
 
-    >>> leanest(Characteristics(12, 10, 4, 20 / 12))
+    >>> leanest(SubscriptionCharacteristics(12, 10, 4, 20 / 12))
     'boolean'
-    >>> leanest(Characteristics(predicates=5, operators=1, conjunctions=1, conjunctions_per_predicate=1))
+    >>> leanest(SubscriptionCharacteristics(predicates=5, operators=1, conjunctions=1, conjunctions_per_predicate=1))
     'counting'
     """
     sizes = {"counting": counting_bytes(c), "boolean": boolean_bytes(c), "cluster": cluster_bytes(c)}

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tamis.matching.leaves import Ints
     from tamis_lab.matching.predicates import Fulfilled, Numbers, PredicateView
     from tamis_lab.matching.roll import Scratch
-    from tamis_lab.matching.snapshots import Out
 
 _DEEPEST_STACK = 256
 
@@ -57,7 +56,11 @@ class Gryphon(Conjunctive):
             told = super().statistics()
             index = self._index
             if isinstance(index, GryphonIndex):
-                told |= {"nodes": len(index.nodes) - 1, "tests": len(index.tests), "edges": len(index.labels)}
+                told |= {
+                    "nodes": len(index.tree.nodes) - 1,
+                    "tests": len(index.tree.tests),
+                    "edges": len(index.tree.labels),
+                }
             return told
 
 
@@ -80,33 +83,39 @@ class GryphonIndex:
         parents, labels = parents[:count], labels[:count].copy()
         edges = np.argsort(parents, kind="stable")
         starts = np.searchsorted(parents[edges], np.arange(count + 2))
-        self.nodes = np.zeros((count + 2, 2), np.uint32)
+        nodes = np.zeros((count + 2, 2), np.uint32)
         tests = np.empty((count, 4), np.uint32)
-        test_count = kernels.write_tests(edges, starts, axes, is_equality, labels, self.nodes, tests)
-        self.tests = tests[:test_count].copy()
-        self.labels: Numbers = labels[edges]
-        self.targets = (edges + 1).astype(np.uint32)
+        test_count = kernels.write_tests(edges, starts, axes, is_equality, labels, nodes, tests)
         # Sorted as they are, subscriptions stand in the order of their nodes.
-        self.nodes[:, kernels.SUBSCRIPTIONS] = np.searchsorted(nodes_of, np.arange(count + 2))
-        self.line = pages.owners[order]
-        self.equal_axes = np.where(is_equality, axes + 1, 0).astype(np.int32)
+        nodes[:, kernels.SUBSCRIPTIONS] = np.searchsorted(nodes_of, np.arange(count + 2))
+        self.tree = kernels.MatchingTree(
+            nodes,
+            tests[:test_count].copy(),
+            labels[edges],
+            (edges + 1).astype(np.uint32),
+            pages.owners[order],
+            np.where(is_equality, axes + 1, 0).astype(np.int32),
+            np.diff(pages.slot_ends, prepend=np.uint32(0)) > 1,
+        )
         self.axis_count = axis_count
-        self.is_shared = np.diff(pages.slot_ends, prepend=np.uint32(0)) > 1
 
-    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Out) -> tuple[int, int]:
-        at, written = kernels.match_tree(
-            part.starts, part.numbers, begin, self.nodes, self.tests, self.labels, self.targets, self.line,
-            self.equal_axes, self.is_shared, self.conjunction_count,
-            pages.owners, pages.predicates, pages.ends, len(pages.slot_ends),
-            scratch.zeros("bits", part.word_count, np.uint32), scratch.zeros("equal", self.axis_count, np.uint32),
-            scratch.empty("twins", len(self.equal_axes), np.uint32), scratch.empty("stack", len(self.nodes), np.uint32),
-            scratch.zeros("stamps", len(self.is_shared), np.uint32), scratch.zeros("epochs", 1, np.uint32), *out,
-        )  # fmt: skip
+    def match(
+        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+    ) -> tuple[int, int]:
+        tree = self.tree
+        room = kernels.TreeRoom(
+            scratch.zeros("bits", part.word_count, np.uint32),
+            scratch.zeros("equal", self.axis_count, np.uint32),
+            scratch.empty("twins", len(tree.equal_axes), np.uint32),
+            scratch.empty("stack", len(tree.nodes), np.uint32),
+            scratch.zeros("stamps", len(tree.is_shared), np.uint32),
+            scratch.zeros("epochs", 1, np.uint32),
+        )
+        at, written = kernels.match_tree(part.lists, begin, tree, pages.behind(self.conjunction_count), room, out)
         return at, written
 
     def memory(self) -> int:
-        arrays = (self.nodes, self.tests, self.labels, self.targets, self.line, self.equal_axes, self.is_shared)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in self.tree)
 
 
 def _ranks(predicates: Numbers, axes: Ints, axis_count: int, is_equality: npt.NDArray[np.bool_]) -> Ints:

@@ -1,14 +1,43 @@
-"""The compiled loops of the published algorithms, behind the predicate phase: arrays in, results written into arrays.
+"""The compiled loops of the published algorithms, behind the predicate phase: tables in, matches written into arrays.
 
-All of them get the predicates that events fulfil, those of event e from `event_starts[e]` up to `event_starts[e + 1]`,
-and write events and slots of matches. They end before an event that might have more matches than there is room for, and
-return where to go on and how much was written.
+All of them get the predicates that events fulfil, a list for each event, and write events and slots of matches. They
+end before an event that might have more matches than there is room for, and return where to go on and how much was
+written. What an algorithm laid out, and the memory that it works in, are a table each.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
+
+# -- Tables that several algorithms share
+
+
+class Outlet(NamedTuple):
+    """Where matches are written: uint32 events and uint32 slots, side by side."""
+
+    events: Any
+    slots: Any
+
+
+class LastPages(NamedTuple):
+    """The conjunctions of all subscriptions, of which the last ones are asked one by one (see `conjunctive`).
+
+    predicates  uint32[:]             the predicates of all conjunctions, one behind the other
+    ends        uint32[conjunctions]  where those of each conjunction end
+    owners      uint32[conjunctions]  the slot of each; those of a slot stand side by side
+    first       int                   the first conjunction that is not laid out otherwise
+    slot_count  int                   how many subscriptions there are, and so how many may match an event
+    """
+
+    predicates: Any
+    ends: Any
+    owners: Any
+    first: int
+    slot_count: int
+
 
 # -- Which predicates are fulfilled, as bits
 
@@ -29,11 +58,13 @@ def clear_bits(numbers, begin, end, bits):
 
 
 @njit(nogil=True, cache=True)
-def match_pages(predicates, ends, first, owners, bits, event, last, out_events, out_slots, written):
-    """Ask the conjunctions from `first` on whether all their predicates hold; return how many matches there are now.
+def match_pages(pages, bits, event, last, out, written):
+    """Ask the conjunctions of the last pages whether all their predicates hold; return how many matches there are now.
 
     The conjunctions of a slot stand side by side, and `last` is the slot that was written last: each is written once.
     """
+    predicates, ends, owners, first, _ = pages
+    out_events, out_slots = out
     begin = ends[first - 1] if first > 0 else np.uint32(0)
     for conjunction in range(first, ends.size):
         end = ends[conjunction]
@@ -79,8 +110,9 @@ def write_associations(predicates, ends, cursors, lists):
 
 
 @njit(nogil=True, cache=True)
-def count_hits(numbers, begin, end, starts, lists, hits):
+def count_hits(numbers, begin, end, associations, hits):
     """Add one to the hits of everybody in the lists of some predicates. Predicates that are too new have no list."""
+    starts, lists = associations
     for index in range(begin, end):
         number = np.int64(numbers[index])
         if number < starts.size - 1:
@@ -99,10 +131,13 @@ def list_candidates(hits, least, candidates):
     for block in range(0, hits.size, 64):
         some, needed = hits[block : block + 64], least[block : block + 64]
         is_any = np.uint8(0)
+        # Without a branch, over a whole block: hardly any block has a candidate, so hardly any is looked at twice.
         for index in range(64):
             is_any |= np.uint8(some[index] >= needed[index])
         if is_any:
             for index in range(64):
+                # Every slot is written, and the place moves on only if it has hits enough; that is why there is room
+                # for 64 more.
                 candidates[count] = block + index
                 count += some[index] >= needed[index]
         for index in range(64):
@@ -110,36 +145,49 @@ def list_candidates(hits, least, candidates):
     return count
 
 
+class CountingRoom(NamedTuple):
+    """The memory that counting works in. Invariant: between calls all hits and bits are 0.
+
+    hits        uint8 or uint16[conjunctions]  whole blocks of 64
+    candidates  uint32[:]                      room for all conjunctions, and 64 more
+    bits        uint32[:]                      a bit for each predicate
+    """
+
+    hits: Any
+    candidates: Any
+    bits: Any
+
+
 @njit(nogil=True, cache=True)
-def match_counts(
-    event_starts, numbers, begin, starts, lists, needs, conjunction_count, owners,
-    predicates, ends, slot_count, hits, candidates, bits, out_events, out_slots,
-):  # fmt: skip
+def match_counts(fulfilled, begin, associations, needs, pages, room, out):
     """The counting algorithm: a conjunction holds where as many of its predicates hold as it has.
 
-    The first `conjunction_count` have lists (`starts`, `lists`) and counters; the others are asked one by one.
+    Those before the last pages have lists (`associations`) and counters; the others are asked one by one.
     """
+    event_starts, numbers = fulfilled
+    out_events, out_slots = out
+    owners, bits = pages.owners, room.bits
     written = 0
-    has_more = conjunction_count < ends.size
+    has_more = pages.first < pages.ends.size
     for event in range(begin, event_starts.size - 1):
-        if written + slot_count > out_slots.size:
+        if written + pages.slot_count > out_slots.size:
             return event, written
         first, last = event_starts[event], event_starts[event + 1]
-        count_hits(numbers, first, last, starts, lists, hits)
-        count = list_candidates(hits, needs, candidates)
-        owner = np.int64(-1)
+        count_hits(numbers, first, last, associations, room.hits)
+        count = list_candidates(room.hits, needs, room.candidates)
+        last_owner = np.int64(-1)
         for index in range(count):
-            found = np.int64(owners[candidates[index]])
-            if found != owner:
+            # Candidates ascend, so two conjunctions of one slot follow each other: it is written once.
+            owner = np.int64(owners[room.candidates[index]])
+            if owner != last_owner:
                 out_events[written] = event
-                out_slots[written] = found
+                out_slots[written] = owner
                 written += 1
-                owner = found
+                last_owner = owner
         if has_more:
             set_bits(numbers, first, last, bits)
-            written = match_pages(
-                predicates, ends, conjunction_count, owners, bits, event, owner, out_events, out_slots, written
-            )
+            written = match_pages(pages, bits, event, last_owner, out, written)
+            # Only the words that were set are cleared: to clear all would take longer than to match.
             clear_bits(numbers, first, last, bits)
     return event_starts.size - 1, written
 
@@ -148,6 +196,37 @@ def match_counts(
 
 LINE, COLUMNS, SIZE = range(3)
 """Of each cluster: where its subscriptions start, where its columns of predicates start, how many columns it has."""
+
+
+class ClusterTable(NamedTuple):
+    """Conjunctions by access predicate and size.
+
+    starts     int64[predicates + 2]  the clusters of predicate p are starts[p]:starts[p + 1]; behind the last predicate
+                                      follow those without an access predicate
+    clusters   int64[clusters + 1, 3] LINE, COLUMNS and SIZE of each
+    line       uint32[conjunctions]   the slots, cluster after cluster
+    columns    uint32[:]              the predicates of each cluster, column after column
+    is_shared  bool[slots]            whether a slot has several conjunctions, and may be found twice
+    """
+
+    starts: Any
+    clusters: Any
+    line: Any
+    columns: Any
+    is_shared: Any
+
+
+class StampRoom(NamedTuple):
+    """The memory that a visit of clusters works in. Invariant: between calls all bits are 0.
+
+    bits    uint32[:]      a bit for each predicate
+    stamps  uint32[slots]  the epoch in which a shared slot was found last
+    epochs  uint32[1]      the present one: a new number for each event, so that no stamp need be cleared
+    """
+
+    bits: Any
+    stamps: Any
+    epochs: Any
 
 
 @njit(nogil=True, cache=True)
@@ -161,6 +240,7 @@ def choose_access(predicates, ends, is_equality, shares, none, access, ordered):
     for conjunction in range(ends.size):
         end = np.int64(ends[conjunction])
         chosen = np.int64(-1)
+        # An insertion sort: conjunctions are short, and this one needs no memory.
         for index in range(begin, end):
             number = predicates[index]
             place = index
@@ -174,6 +254,7 @@ def choose_access(predicates, ends, is_equality, shares, none, access, ordered):
                 break
         access[conjunction] = none if chosen < 0 else ordered[chosen]
         if chosen > begin:
+            # It moves to the front, where `write_clusters` leaves it out: whoever visits the cluster fulfils it.
             number = ordered[chosen]
             for index in range(chosen, begin, -1):
                 ordered[index] = ordered[index - 1]
@@ -199,30 +280,31 @@ def write_clusters(order, owners, ends, ordered, clusters, line, columns):
 def next_epoch(epochs, stamps):
     """Return a number that no stamp has."""
     epochs[0] += 1
-    if epochs[0] == np.uint32(2**32 - 1):
+    if epochs[0] == np.uint32(2**32 - 1):  # the numbers are at their end: stamps of long ago must not look new
         stamps[:] = 0
         epochs[0] = 1
     return epochs[0]
 
 
 @njit(nogil=True, cache=True)
-def match_clusters(
-    event_starts, numbers, begin, starts, clusters, line, columns, is_shared, conjunction_count, owners,
-    predicates, ends, slot_count, bits, stamps, epochs, out_events, out_slots,
-):  # fmt: skip
+def match_clusters(fulfilled, begin, table, pages, room, out):
     """The cluster algorithm: visit the clusters of the access predicates that hold, and check their columns.
 
-    The clusters of predicate p are those from `starts[p]` up to `starts[p + 1]`; behind the last predicate follow the
-    clusters that have no access predicate. A slot with several conjunctions (`is_shared`) is stamped when it is found.
+    A slot with several conjunctions is stamped when it is found.
     """
+    event_starts, numbers = fulfilled
+    starts, clusters, line, columns, is_shared = table
+    bits, stamps, epochs = room
+    out_events, out_slots = out
     written = 0
     last_list = starts.size - 2
     for event in range(begin, event_starts.size - 1):
-        if written + slot_count > out_slots.size:
+        if written + pages.slot_count > out_slots.size:
             return event, written
         first, last = event_starts[event], event_starts[event + 1]
         epoch = next_epoch(epochs, stamps)
         set_bits(numbers, first, last, bits)
+        # One turn more than there are predicates: the last is for the clusters without an access predicate.
         for index in range(first, last + 1):
             number = np.int64(numbers[index]) if index < last else last_list
             if number > last_list or (number == last_list and index < last):
@@ -231,6 +313,7 @@ def match_clusters(
                 from_line, at, size = clusters[cluster, LINE], clusters[cluster, COLUMNS], clusters[cluster, SIZE]
                 count = clusters[cluster + 1, LINE] - from_line
                 for member in range(count):
+                    # The first column asks for what holds least often, so nearly everybody is done with after it.
                     column = 0
                     while column < size:
                         asked = columns[at + column * count + member]
@@ -247,10 +330,8 @@ def match_clusters(
                     out_events[written] = event
                     out_slots[written] = slot
                     written += 1
-        if conjunction_count < ends.size:
-            written = match_pages(
-                predicates, ends, conjunction_count, owners, bits, event, -1, out_events, out_slots, written
-            )
+        if pages.first < pages.ends.size:
+            written = match_pages(pages, bits, event, -1, out, written)
         clear_bits(numbers, first, last, bits)
     return event_starts.size - 1, written
 
@@ -261,6 +342,47 @@ TEST_AXIS, EQUALS, OTHERS, EDGES_END = range(4)
 """Of each test: its axis, and where its edges by equality start, where its other edges start, and where all end."""
 TESTS, SUBSCRIPTIONS = range(2)
 """Of each node: where its tests start, and where its subscriptions start."""
+
+
+class MatchingTree(NamedTuple):
+    """Gryphon's tree. Invariant: the edges of a test by equality are labelled in ascending order.
+
+    nodes       uint32[nodes + 1, 2]  TESTS and SUBSCRIPTIONS of each
+    tests       uint32[tests, 4]      TEST_AXIS, EQUALS, OTHERS and EDGES_END of each
+    labels      uint32[edges]         the predicate of each edge
+    targets     uint32[edges]         the node that it leads to
+    line        uint32[conjunctions]  the slots, node after node
+    equal_axes  int32[predicates]     one plus the axis of an equality, 0 for other predicates
+    is_shared   bool[slots]           whether a slot has several conjunctions, and may be found twice
+    """
+
+    nodes: Any
+    tests: Any
+    labels: Any
+    targets: Any
+    line: Any
+    equal_axes: Any
+    is_shared: Any
+
+
+class TreeRoom(NamedTuple):
+    """The memory that a walk through the tree works in. Invariant: between calls `bits` and `equal_at` are all 0.
+
+    bits      uint32[:]           a bit for each predicate
+    equal_at  uint32[axes]        one plus the last equality that holds there
+    twins     uint32[predicates]  of each such equality, one plus the one before it on the same axis, 0 for none;
+                                  `x = 1` and `x <=> 1` are two predicates, and both hold
+    stack     uint32[nodes]       the nodes to be visited
+    stamps    uint32[slots]       the epoch in which a shared slot was found last
+    epochs    uint32[1]           the present one
+    """
+
+    bits: Any
+    equal_at: Any
+    twins: Any
+    stack: Any
+    stamps: Any
+    epochs: Any
 
 
 @njit(nogil=True, cache=True)
@@ -299,6 +421,8 @@ def sort_conjunctions(ends, ordered, ranks, order, stack):
         height -= 1
         low, high, depth = stack[height, 0], stack[height, 1], stack[height, 2]
         while high - low > 1:
+            # Three parts: less, equal, greater at this depth. Only the equal ones look at the next depth, so common
+            # beginnings are read once.
             pivot = rank_at(order[low + (high - low) // 2], depth, ends, ordered, ranks)
             less, at, more = low, low, high
             while at < more:
@@ -346,6 +470,8 @@ def grow_tree(order, ends, ordered, path, parents, labels, nodes_of):
         begin = np.int64(ends[conjunction - 1]) if conjunction > 0 else np.int64(0)
         end = np.int64(ends[conjunction])
         depth = 0
+        # Sorted, so what a conjunction has in common with the one before is a path that exists: only its rest makes
+        # nodes.
         while (
             begin + depth < end
             and before_begin + depth < before_end
@@ -386,20 +512,15 @@ def write_tests(edges, starts, axes, is_equality, labels, nodes, tests):
 
 
 @njit(nogil=True, cache=True)
-def match_tree(
-    event_starts, numbers, begin, nodes, tests, labels, targets, line, equal_axes, is_shared, conjunction_count, owners,
-    predicates, ends, slot_count, bits, equal_at, twins, stack, stamps, epochs, out_events, out_slots,
-):  # fmt: skip
-    """Gryphon's algorithm: from the root, follow every edge whose predicate holds, and all edges for "don't care".
-
-    equal_axes  int32[:]   of each predicate: one plus its axis if it is an equality, else 0
-    equal_at    uint32[:]  scratch, all zeros: of each axis, one plus the last equality that holds there
-    twins       uint32[:]  scratch: of each such equality, one plus the one before it on the same axis, 0 for none;
-                           `x = 1` and `x <=> 1` are two predicates, and both hold
-    """
+def match_tree(fulfilled, begin, tree, pages, room, out):
+    """Gryphon's algorithm: from the root, follow every edge whose predicate holds, and all edges for "don't care"."""
+    event_starts, numbers = fulfilled
+    nodes, tests, labels, targets, line, equal_axes, is_shared = tree
+    bits, equal_at, twins, stack, stamps, epochs = room
+    out_events, out_slots = out
     written = 0
     for event in range(begin, event_starts.size - 1):
-        if written + slot_count > out_slots.size:
+        if written + pages.slot_count > out_slots.size:
             return event, written
         first, last = event_starts[event], event_starts[event + 1]
         epoch = next_epoch(epochs, stamps)
@@ -407,6 +528,7 @@ def match_tree(
         for index in range(first, last):
             number = numbers[index]
             if number < equal_axes.size and equal_axes[number] > 0:
+                # A linked list for each axis: hardly ever longer than one, and cleared through the same predicates.
                 twins[number] = equal_at[equal_axes[number] - 1]
                 equal_at[equal_axes[number] - 1] = number + np.uint32(1)
         stack[0] = 0
@@ -424,6 +546,7 @@ def match_tree(
                 out_slots[written] = slot
                 written += 1
             for test in range(nodes[node, TESTS], nodes[node + 1, TESTS]):
+                # Of many equalities on one axis one holds, so it is looked up; other predicates are asked each.
                 equal = equal_at[tests[test, TEST_AXIS]]
                 if tests[test, EQUALS] == tests[test, OTHERS]:
                     equal = np.uint32(0)
@@ -445,10 +568,8 @@ def match_tree(
                     if (bits[asked >> np.uint32(5)] >> (asked & np.uint32(31))) & np.uint32(1) != 0:
                         stack[height] = targets[at]
                         height += 1
-        if conjunction_count < ends.size:
-            written = match_pages(
-                predicates, ends, conjunction_count, owners, bits, event, -1, out_events, out_slots, written
-            )
+        if pages.first < pages.ends.size:
+            written = match_pages(pages, bits, event, -1, out, written)
         for index in range(first, last):
             number = numbers[index]
             if number < equal_axes.size and equal_axes[number] > 0:
@@ -465,6 +586,68 @@ SHORT_CIRCUIT, WITHOUT, WITH_WIDTHS = range(3)
 """How a tree is evaluated: leaving out what cannot matter any more, in full, or by the widths of its children."""
 CANDIDATES, EVALUATED, LEAVES = range(3)
 """What is counted on the way: candidates, trees evaluated, predicates looked at."""
+
+
+class TreeBytes(NamedTuple):
+    """Trees, one behind the other.
+
+    data       uint8[:]       see `boolean.encoding`
+    locations  uint32[slots]  where each starts
+    mode       int            how they are evaluated: SHORT_CIRCUIT, WITHOUT or WITH_WIDTHS
+    """
+
+    data: Any
+    locations: Any
+    mode: int
+
+
+class GroveTable(NamedTuple):
+    """The trees of one event type, laid out. Invariant: what is not among the newest has lists and counters.
+
+    associations  lists[predicates]  of uint32: the slots that ask for each predicate, by occurrence
+    least         uint8 or uint16[:] the fewest hits with which each tree can hold, whole blocks of 64
+    laid_out      TreeBytes          those that have counters, their children in the order of their selectivity
+    registered    TreeBytes          all trees as they were registered
+    newest        uint32[:]          the slots that came since, all of which are evaluated
+    """
+
+    associations: Any
+    least: Any
+    laid_out: Any
+    registered: Any
+    newest: Any
+
+
+class Marks(NamedTuple):
+    """What is to be known of slots besides their trees.
+
+    deaths        uint32[slots]  in which version each was removed
+    version       int            the version that is looked at; who died up to it is gone
+    destinations  int32[slots]   the destination of each, -1 for none; empty without the shortcut
+    is_shortcut   bool           whether who has a destination is left out once that is reached
+    """
+
+    deaths: Any
+    version: int
+    destinations: Any
+    is_shortcut: bool
+
+
+class GroveRoom(NamedTuple):
+    """The memory that Boolean filtering works in. Invariant: between calls all hits and bits are 0.
+
+    hits        uint8 or uint16[:]  whole blocks of 64
+    candidates  uint32[:]           room for all slots, and 64 more
+    bits        uint32[:]           a bit for each predicate
+    stack       int64[:, 4]         see `evaluate_node`
+    counts      int64[3]            CANDIDATES, EVALUATED and LEAVES, added up
+    """
+
+    hits: Any
+    candidates: Any
+    bits: Any
+    stack: Any
+    counts: Any
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -491,6 +674,7 @@ def evaluate_node(trees, at, end, bits, mode, stack):
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = trees[at], trees[at + 1], trees[at] == ALL, end
     at += 2
     while depth >= 0:
+        # The width says where this child ends, so that what cannot matter is passed over without being walked.
         if mode == WITH_WIDTHS:
             end = at + 2 + np.int64(trees[at]) + np.int64(trees[at + 1]) * 256
             at += 2
@@ -530,19 +714,24 @@ def evaluate_node(trees, at, end, bits, mode, stack):
 
 
 @njit(nogil=True, cache=True)
-def evaluate(
-    candidates, count, is_counted, trees, locations, bits, mode, deaths, version, destinations, reached, is_shortcut,
-    event, stack, counts, out_events, out_slots, written,
-):  # fmt: skip
+def evaluate(candidates, is_counted, tree_bytes, marks, reached, room, place, out):
     """Evaluate candidates, and write those that hold; return how many matches there are now.
 
     At the root the first child that decides ends it all. A pure conjunction holds unseen, if it is a candidate because
-    its hits were counted (`is_counted`). With `is_shortcut`, who has a destination is left out once it is reached: the
+    its hits were counted (`is_counted`). With the shortcut, who has a destination is left out once it is reached: the
     event goes there already.
+
+    reached  uint8[:]  which destinations the event has reached, updated
+    place              the event, and how many matches are written already
     """
+    trees, locations, mode = tree_bytes
+    deaths, version, destinations, is_shortcut = marks
+    bits, stack, counts = room.bits, room.stack, room.counts
+    out_events, out_slots = out
+    event, written = place
     evaluated = leaves = 0
     is_lazy = mode == SHORT_CIRCUIT
-    for index in range(count):
+    for index in range(candidates.size):
         slot = candidates[index]
         if is_shortcut and destinations[slot] >= 0 and reached[destinations[slot]]:
             continue
@@ -555,7 +744,7 @@ def evaluate(
             if (bits[number >> np.uint32(5)] >> (number & np.uint32(31))) & np.uint32(1) == 0:
                 leaves += 1
                 continue
-        if deaths[slot] <= version:
+        if deaths[slot] <= version:  # only now: most are done with before, and this is another wait for memory
             continue
         if code == PURE and not is_counted:
             code = ALL
@@ -593,40 +782,30 @@ def evaluate(
             written += 1
             if is_shortcut and destinations[slot] >= 0:
                 reached[destinations[slot]] = 1
-    counts[CANDIDATES] += count
+    counts[CANDIDATES] += candidates.size
     counts[EVALUATED] += evaluated
     counts[LEAVES] += leaves
     return written
 
 
 @njit(nogil=True, cache=True)
-def match_trees(
-    event_starts, numbers, begin, starts, lists, least, trees, locations, mode, all_trees, all_locations,
-    deaths, version, destinations, reached, is_shortcut,
-    hits, candidates, newest, bits, stack, counts, out_events, out_slots,
-):  # fmt: skip
+def match_trees(fulfilled, begin, grove, marks, reached, room, out):
     """The Boolean algorithm: count hits, list the candidates, evaluate their trees.
 
-    The first slots have lists and counters; the others (`newest`) are all evaluated, as they were registered. With
-    `is_shortcut`, `reached` has a row of destinations for each event.
+    reached  uint8[:, :]  with the shortcut, a row of destinations for each event
     """
+    event_starts, numbers = fulfilled
     written = 0
     for event in range(begin, event_starts.size - 1):
-        if written + all_locations.size > out_slots.size:
+        if written + grove.registered.locations.size > out.slots.size:
             return event, written
         first, last = event_starts[event], event_starts[event + 1]
-        there = reached[event if is_shortcut else 0]
-        count_hits(numbers, first, last, starts, lists, hits)
-        count = list_candidates(hits, least, candidates)
-        set_bits(numbers, first, last, bits)
-        written = evaluate(
-            candidates, count, True, trees, locations, bits, mode, deaths, version, destinations, there, is_shortcut,
-            event, stack, counts, out_events, out_slots, written,
-        )  # fmt: skip
-        if newest.size:
-            written = evaluate(
-                newest, newest.size, False, all_trees, all_locations, bits, SHORT_CIRCUIT, deaths, version,
-                destinations, there, is_shortcut, event, stack, counts, out_events, out_slots, written,
-            )  # fmt: skip
-        clear_bits(numbers, first, last, bits)
+        there = reached[event if marks.is_shortcut else 0]
+        count_hits(numbers, first, last, grove.associations, room.hits)
+        count = list_candidates(room.hits, grove.least, room.candidates)
+        set_bits(numbers, first, last, room.bits)
+        written = evaluate(room.candidates[:count], True, grove.laid_out, marks, there, room, (event, written), out)
+        if grove.newest.size:
+            written = evaluate(grove.newest, False, grove.registered, marks, there, room, (event, written), out)
+        clear_bits(numbers, first, last, room.bits)
     return event_starts.size - 1, written

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ALIVE = 2**32 - 1
 """The death of those who live."""
-_FEW = 64
+_LEFT_AS_THEY_ARE = 64
 """So many who are not laid out yet, or dead, are left as they are."""
 _NEW = 64
 """Everything is laid out anew when more than one in so many is not laid out yet."""
@@ -133,7 +133,9 @@ def is_due(known: int, count: int, roll: Roll) -> bool:
     An event asks what is not laid out one by one, so that should be little; a quarter of the subscriptions may be dead.
     Either way the work is that of a constant number of steps for each who came or went.
     """
-    return count - known > max(_FEW, known // _NEW) or roll.version > max(_FEW, roll.living // 3)
+    return count - known > max(_LEFT_AS_THEY_ARE, known // _NEW) or roll.version > max(
+        _LEFT_AS_THEY_ARE, roll.living // 3
+    )
 
 
 class Scratch(threading.local):

@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.matching.base import Handles, Pairs, Snapshot
+from tamis_lab.matching.kernels import Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tamis.matching.columns import Events
-    from tamis_lab.matching.predicates import Fulfilled, Numbers, PredicateView
+    from tamis_lab.matching.predicates import Fulfilled, PredicateView
     from tamis_lab.matching.roll import Roll, Scratch
 
 BLOCK = 8192
 """How many events are encoded at once."""
 ROOM = 1 << 16
-
-Out = tuple["Numbers", "Numbers"]
-"""Where the events and slots of matches are written."""
 
 
 class PhasedSnapshot(Snapshot):
@@ -39,7 +37,7 @@ class PhasedSnapshot(Snapshot):
         self._scratch = scratch
 
     @abstractmethod
-    def write(self, part: Fulfilled, begin: int, out: Out) -> tuple[int, int]:
+    def write(self, part: Fulfilled, begin: int, out: Outlet) -> tuple[int, int]:
         """Write the events and slots of all matches, from event `begin` on, each once, and of the dead if it likes.
 
         Return the next event and how many were written. It ends early where there might be no room for all slots.
@@ -71,14 +69,14 @@ class PhasedSnapshot(Snapshot):
     def match_part(self, part: Fulfilled) -> Pairs:
         """Return the matches of some events, given the predicates that they fulfil."""
         room = len(self._handles) + ROOM
-        out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
+        out = Outlet(self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32))
         found: list[Pairs] = []
         at = 0
         while at < part.event_count:
             at, written = self.write(part, at, out)
-            slots = out[1][:written]
+            slots = out.slots[:written]
             is_alive = self._deaths[slots] > self._version
-            numbers = out[0][:written][is_alive].astype(np.int64) + part.first
+            numbers = out.events[:written][is_alive].astype(np.int64) + part.first
             found.append((numbers, self._handles[slots[is_alive]]))
         return joined(found)
 

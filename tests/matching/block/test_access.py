@@ -16,7 +16,7 @@ subscription_lists = st.lists(st.one_of(conditions, conditions_over(simple_predi
 def laid_out(subscriptions, sample=()):
     matcher = Matcher()
     matcher.add_many(subscriptions)
-    matcher.match_batch([])
+    matcher.compile()
     if sample:
         matcher.learn(sample)
     return matcher
@@ -88,7 +88,7 @@ def test_what_is_open_and_what_never_holds_have_no_clauses():
     matcher.add("new", "price < 20")
     assert (matcher.plan("new").segment, matcher.plan("new").clauses) == (None, ())
     matcher.add("never", "price < 20 AND FALSE")
-    matcher.match_batch([])
+    matcher.compile()
     assert matcher.plan("new").segment == 0
     assert matcher.plan("never").clauses == ()
     assert "no event can match" in str(matcher.plan("never"))

@@ -12,6 +12,7 @@ from tamis.language.expressions import And
 from tamis.matching import Matcher
 from tamis.matching.block import budgets, plans
 from tamis.matching.block.draft import Drafting
+from tamis.matching.block.segment import arrays_of
 from tests.strategies import conditions, conditions_over, events, simple_predicates
 from tests.worst_texts import WORST_TEXTS
 
@@ -48,7 +49,7 @@ def test_a_small_budget_changes_no_answer(steps, subscriptions, batch):
 def test_a_draft_grows_no_faster_than_its_text(worst):
     drafting = Drafting()
     drafting.add_many([0], [tamis.parse(worst.bad)])
-    words = sum(array.size for array in drafting.finished().arrays().values())
+    words = sum(array.size for array in arrays_of(drafting.finished()))
     assert words <= 60 * len(worst.bad)
 
 
@@ -60,8 +61,8 @@ def test_beside_what_is_asked_whole_the_other_operands_are_leaves():
     drafting.add_many([0], [tamis.parse(f"x = 7 AND {nest} AND y > 2")])
     draft = drafting.finished()
     assert [axis.key.kind for axis in draft.axes] == ["number", "number", "truth"]
-    assert draft.clause_starts.tolist() == [0, 3]
-    assert not len(draft.tree_leaves)
+    assert draft.clauses.leaves.starts.tolist() == [0, 3]
+    assert not len(draft.jumps.leaves)
 
 
 def test_a_condition_that_repeats_itself_beyond_all_measure_is_refused_when_it_is_registered():

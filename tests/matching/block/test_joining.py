@@ -34,11 +34,11 @@ def asked(draft):
     """Return what a draft asks, whatever the numbers of axes, leaves and sets are."""
     return (
         {axis.key: operands_of(axis) for axis in draft.axes},
-        len(draft.leaf_axes),
-        len(draft.set_operands),
-        len(draft.tree_leaves),
-        len(draft.step_leaves),
-        draft.clause_starts.tolist(),
+        len(draft.leaves.axes),
+        len(draft.sets.values),
+        len(draft.jumps.leaves),
+        len(draft.steps.leaves),
+        draft.clauses.leaves.starts.tolist(),
     )
 
 

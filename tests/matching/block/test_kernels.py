@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tamis.matching.block import kernels
 from tamis.matching.block.kernels import FEW, INTERVAL, LISTED, MEMBER, NONE, OUTSIDE, UNLISTED
+from tamis.ragged import Ragged
 
 CODES = 12
 """Codes are 0 to 11 here."""
@@ -95,7 +96,7 @@ def laid_out(clauses):
 def one_row(leaf_count):
     """A layout of one row, which has all leaves and is found by none of them."""
     leaves_of_row = np.arange(leaf_count, dtype=np.uint32)
-    return kernels.Layout(np.array([0]), np.array([-1]), np.array([0, leaf_count]), leaves_of_row)
+    return kernels.Layout(np.array([0]), np.array([-1]), Ragged(np.array([0, leaf_count]), leaves_of_row))
 
 
 def matches(clauses, codes):
@@ -198,7 +199,7 @@ def test_a_probe_tells_all_of_one_small_set(sets, event):
     firsts, spans = np.empty(count, np.uint32), np.empty(count, np.uint32)
     numbers, starts = np.arange(count), np.cumsum([0, *map(len, sets)])
     operands = np.array([each for some in sets for each in some], np.int32)
-    kernels.write_few(numbers, numbers, kernels.SetTable(starts, operands), firsts, spans)
+    kernels.write_few(numbers, numbers, Ragged(starts, operands), firsts, spans)
     shares = np.array([len(each) for each in sets], np.float32)
     probes = np.empty((1, 16), np.uint16)
     axes = np.arange(count, dtype=np.uint32)
@@ -343,8 +344,8 @@ def test_an_event_reaches_the_destinations_of_the_living_and_is_asked_until_it_r
     members = np.unique(destinations)
     reached = np.array([0, *before], np.uint64)
     shortcut = kernels.Reaching(
-        np.zeros(1, np.uint32), np.array([0, len(members)], np.uint32), members, destinations,
-        np.array([0, len(twins)], np.uint32), np.arange(len(twins), dtype=np.uint32),
+        np.zeros(1, np.uint32), Ragged(np.array([0, len(members)], np.uint32), members), destinations,
+        Ragged(np.array([0, len(twins)], np.uint32), np.arange(len(twins), dtype=np.uint32)),
         np.array([is_alive for _, is_alive in twins]), 1, reached, np.zeros(10, np.uint32),
     )  # fmt: skip
     is_asked = any(not int(reached[each]) >> event & 1 for each in members)
@@ -373,7 +374,7 @@ def test_the_buckets_of_a_set_are_listed_each_once(sets, longest):
     is_exact = np.empty(len(sets), np.bool_)
     members = np.array([member for each in sets for member in each], np.int32)
     sizes = np.bincount(buckets)
-    table = kernels.SetTable(np.cumsum([0, *map(len, sets)]), members)
+    table = Ragged(np.cumsum([0, *map(len, sets)]), members)
     written = kernels.list_buckets(np.arange(len(sets)), table, buckets, sizes, longest, starts, lists, is_exact)
     assert starts[-1] == written
     for index, each in enumerate(sets):
@@ -477,7 +478,7 @@ def test_write_sets_writes_bitmaps_and_lists(sets, data):
     starts = np.cumsum([0, *map(len, sets)])
     members = np.array([member for each in sets for member in each], np.int32)
     numbers = np.arange(count)
-    table = kernels.SetTable(starts, members)
+    table = Ragged(starts, members)
     kernels.write_sets(numbers, table, np.full(count, CODES), is_in, places, kinds, words)
     for index, each in enumerate(sets):
         codes = {2 * member + 2 for member in each}
@@ -495,13 +496,13 @@ def test_the_cheapest_leaf_is_chosen_and_the_others_follow_in_order(clauses, dat
     starts = np.cumsum([0, *map(len, clauses)])
     flat = np.array([leaf for clause in clauses for leaf in clause], np.uint32)
     chosen = np.empty(len(clauses), np.int64)
-    kernels.choose_access(starts, flat, costs, chosen)
+    kernels.choose_access(Ragged(starts, flat), costs, chosen)
     assert all(costs[leaf] == min(costs[clause]) for leaf, clause in zip(chosen, clauses, strict=True))
     rows = np.arange(len(clauses))
     keeps = rows % 2 == 0
     leaf_starts, placed = np.empty(len(clauses) + 1, np.int64), np.empty(len(flat), np.uint32)
-    layout = kernels.Layout(rows, chosen, leaf_starts, placed)
-    written = kernels.lay_out_leaves(starts, flat, keeps, costs, layout)
+    layout = kernels.Layout(rows, chosen, Ragged(leaf_starts, placed))
+    written = kernels.lay_out_leaves(Ragged(starts, flat), keeps, costs, layout)
     assert written == leaf_starts[-1]
     for row, clause in enumerate(clauses):
         mine = placed[leaf_starts[row] : leaf_starts[row + 1]].tolist()

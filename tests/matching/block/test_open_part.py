@@ -151,7 +151,7 @@ def test_snapshots_that_are_held_stay_as_they_were_through_flushes_merges_and_re
         if is_small:
             patch.setattr(algorithm, "_MOST_OPEN", 3)
             patch.setattr(algorithm, "_MOST_ASKED", 2)
-            patch.setattr("tamis.matching.register._FEW", 4)
+            patch.setattr("tamis.matching.register._FREE_PLACES_KEPT", 4)
         matcher, present, held, number = Matcher(), {}, [], 0
         for step, choice in steps:
             text = TEXTS[choice % len(TEXTS)]
@@ -168,7 +168,7 @@ def test_snapshots_that_are_held_stay_as_they_were_through_flushes_merges_and_re
                 del present[chosen]
                 present[chosen] = text
             elif step == "hold":
-                snapshot, register, _ = matcher._snapshot(None, is_batch=False)
+                snapshot, register, _ = matcher._snapshot(None)
                 held.append((snapshot, register, dict(present)))
             elif step == "settle":
                 matcher._engine.settle()

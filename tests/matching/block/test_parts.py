@@ -71,7 +71,8 @@ def test_a_change_makes_neither_encoders_nor_segments_anew():
 def test_what_is_open_is_asked_by_functions_and_not_by_the_reference_meaning(monkeypatch):
     matcher = Matcher()
     matcher.add("old", "a > 0")
-    matcher.match_batch([{"a": 1}])
+    matcher.compile()
+    matcher.match({"a": 1})
     matcher.add("new", "a > 5 AND (b = 2 OR s IN ('x', 'y')) AND NOT c < 4")
     assert matcher.statistics()["open"] == 1
     for name in ("value", "meaning"):
@@ -83,7 +84,8 @@ def test_what_is_open_is_asked_by_functions_and_not_by_the_reference_meaning(mon
 def test_whoever_adds_or_matches_between_changes_compiles_and_merges_nothing(monkeypatch):
     matcher = Matcher()
     matcher.add_many({number: f"a > {number} AND b = {number % 5}" for number in range(200)})
-    matcher.match_batch([{"a": 1}])
+    matcher.compile()
+    matcher.match({"a": 1})
     laid_out_by = []
     plain = algorithm.compiled
     monkeypatch.setattr(

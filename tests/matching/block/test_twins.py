@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,6 +15,7 @@ from tamis.matching.block.draft import Drafting
 from tamis.matching.block.joining import joined
 from tamis.matching.block.segment import compiled
 from tamis.matching.block.twins import twins_in
+from tamis.ragged import Ragged
 
 TEXTS = (
     "x = 1",
@@ -47,8 +46,8 @@ def drafted(texts):
 
 
 def groups(draft):
-    starts, twins = twins_in(draft)
-    return [twins[begin:end].tolist() for begin, end in pairwise(starts) if begin < end]
+    twins = twins_in(draft)
+    return [twins.members(number).tolist() for number in range(twins.list_count) if len(twins.members(number))]
 
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=40))
@@ -116,7 +115,7 @@ def test_the_first_equal_row_is_found(rows, spare):
     words = np.array([word for row in rows for word in row], np.uint32)
     firsts = np.empty(len(rows), np.int64)
     table = np.full(1 << (len(rows) + 1 + spare).bit_length(), -1, np.int64)
-    kernels.find_first_equal(starts, words, table, firsts)
+    kernels.find_first_equal(Ragged(starts, words), table, firsts)
     assert firsts.tolist() == [rows.index(row) for row in rows]
 
 
@@ -130,7 +129,9 @@ def test_matches_are_handed_on_to_living_twins(alive):
         for twin in twins[starts[owner] : starts[owner + 1]].tolist()
         if alive[twin]
     ]
-    count = kernels.count_twins(owners, starts, twins, alive)
+    count = kernels.count_twins(owners, Ragged(starts, twins), alive)
     out_events, out_owners = np.empty(count, np.uint16), np.empty(count, np.uint32)
-    kernels.write_twins(events, owners, starts, twins, alive, out_events, out_owners)
+    kernels.write_twins(
+        kernels.Matches(events, owners), Ragged(starts, twins), alive, kernels.Matches(out_events, out_owners)
+    )
     assert list(zip(out_events.tolist(), out_owners.tolist(), strict=True)) == expected

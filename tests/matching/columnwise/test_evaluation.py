@@ -179,7 +179,7 @@ def check_values(batch, expressions, tally):
         assert len(column.values) == len(expected)
 
 
-FEWER = settings(max_examples=settings().max_examples // 2)
+FEWER = settings(max_examples=100)
 
 
 def test_the_truth_of_a_condition_over_arrow_columns_is_the_reference_meaning_s():

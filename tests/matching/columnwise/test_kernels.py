@@ -42,7 +42,7 @@ def laid_out(found):
     starts = np.cumsum([0, *(len(highs) for _, _, highs in found)])
     lows = np.array([low for _, each, _ in found for low in each], np.float64)
     highs = np.array([high for _, _, each in found for high in each], np.float64)
-    return stacked, starts, lows, highs
+    return kernels.CentreTable(stacked, starts, lows, highs)
 
 
 @given(data=st.data(), strings=st.lists(words, min_size=1), others=st.lists(words, min_size=1))
@@ -52,7 +52,9 @@ def test_orders_of_texts_are_those_of_their_characters(data, strings, others):
     one, two = Texts.of(strings), Texts.of(others)
     places = np.array(pairs, np.int32).reshape(-1, 2)
     kernels.orders_of_texts(
-        one.data, one.offsets, places[:, 0].copy(), two.data, two.offsets, places[:, 1].copy(), orders
+        kernels.TextColumn(one.data, one.offsets, places[:, 0].copy()),
+        kernels.TextColumn(two.data, two.offsets, places[:, 1].copy()),
+        orders,
     )
     for (mine, theirs), order in zip(pairs, orders, strict=True):
         text, other = strings[mine], others[theirs]
@@ -69,7 +71,7 @@ def test_codes_of_events_count_the_limits_that_each_event_passes(dtype, events, 
     codes = np.full((2 * len(found), len(events)), 7, dtype)
     rows = np.arange(1, 2 * len(found), 2)
     near = np.empty(len(found), np.uint32)
-    kernels.codes_of_events(here, *laid_out(found), rows, codes, near)
+    kernels.codes_of_events(here, laid_out(found), rows, codes, near)
     for number, (point, lows, highs) in enumerate(found):
         expected = [plain_code(squared(event, point), lows, highs) for event in events]
         assert codes[2 * number + 1].tolist() == [code for code, _ in expected]
@@ -80,7 +82,7 @@ def test_codes_of_events_count_the_limits_that_each_event_passes(dtype, events, 
 @given(event=points, found=st.lists(st.one_of(centres(2), centres(20)), min_size=1, max_size=8))
 def test_codes_of_centres_count_the_limits_that_one_event_passes(event, found):
     codes, near = np.empty(len(found), np.uint32), np.empty(len(found), np.int64)
-    count = kernels.codes_of_centres(*event, *laid_out(found), codes, near)
+    count = kernels.codes_of_centres(event, laid_out(found), codes, near)
     expected = [plain_code(squared(event, point), lows, highs) for point, lows, highs in found]
     assert codes.tolist() == [code for code, _ in expected]
     assert near[:count].tolist() == [number for number, (_, is_near) in enumerate(expected) if is_near]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tamis_lab.experiments.base import Picture, Result, Scale, Verdict
+from tamis_lab.experiments.base import Judgement, Picture, Result, Scale
 from tamis_lab.experiments.plots import drawn
 from tamis_lab.experiments.statements import statements
 
@@ -38,7 +38,7 @@ def assert_told(results: dict[str, Result], without_claims: tuple[str, ...] = ()
         assert result.setup and result.rows and result.plots, key
         assert bool(result.claims) is (key not in without_claims), key
         for claim in result.claims:
-            assert isinstance(claim.verdict, Verdict)
+            assert isinstance(claim.verdict, Judgement)
             assert claim.statement and claim.published and claim.ours and claim.where
         json.dumps(result.rows, allow_nan=False)
         for plot in result.plots:
@@ -65,4 +65,4 @@ def assert_agreed(result: Result, keys: tuple[str, ...]) -> None:
     """What is counted comes out as published."""
     for key in keys:
         claim = claim_of(result.claims, key)
-        assert claim.verdict is Verdict.AGREES, claim
+        assert claim.verdict is Judgement.AGREES, claim

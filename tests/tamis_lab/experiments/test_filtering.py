@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis_lab.experiments.base import Claim, Result, Verdict
+from tamis_lab.experiments.base import Claim, Judgement, Result
 from tamis_lab.experiments.filtering import (
     EXPERIMENTS,
     auction_classes,
@@ -86,18 +86,18 @@ def with_times(monkeypatch, times):
 @pytest.mark.parametrize(
     ("boolean_s", "verdict"),
     [
-        (0.73, Verdict.AGREES),
-        (0.3, Verdict.DIRECTION),
-        (0.1, Verdict.DIFFERS),
-        (1.0, Verdict.SAME),
-        (1.4, Verdict.TURNED),
+        (0.73, Judgement.AGREES),
+        (0.3, Judgement.DIRECTION),
+        (0.1, Judgement.DIFFERS),
+        (1.0, Judgement.SAME),
+        (1.4, Judgement.TURNED),
     ],
 )
 def test_boolean_filtering_wins_or_loses_by_the_clock(monkeypatch, boolean_s, verdict):
     with_times(monkeypatch, {BOOLEAN: boolean_s, BOOLEAN_SHUFFLED: boolean_s, COUNTING: 1.0, COUNTING_SHUFFLED: 1.0})
     ascending, shuffled, *_ = auction_time.run(TINY, 1, quiet).claims
     assert ascending.verdict is shuffled.verdict is verdict
-    assert ("caches" in ascending.remark) is (verdict is not Verdict.AGREES)
+    assert ("caches" in ascending.remark) is (verdict is not Judgement.AGREES)
 
 
 def test_the_crossing_of_class_2_is_where_the_clock_says(monkeypatch):
@@ -105,21 +105,23 @@ def test_the_crossing_of_class_2_is_where_the_clock_says(monkeypatch):
         return {"subscriptions": count, BOOLEAN: boolean_ms, COUNTING: 1.0}
 
     published = auction_classes._crossing([row(10_000, 1.2), row(50_000, 1.1), row(100_000, 0.9), row(200_000, 0.8)])
-    assert published.verdict is Verdict.AGREES
+    assert published.verdict is Judgement.AGREES
     assert published.ours.startswith("Boolean filtering leads at 100,000")
     never = auction_classes._crossing([row(10_000, 1.2), row(100_000, 1.1), row(200_000, 1.4)])
-    assert never.verdict is Verdict.TURNED
+    assert never.verdict is Judgement.TURNED
     assert never.ours.startswith("counting leads up to 200,000")
     always = auction_classes._crossing([row(10_000, 0.9), row(100_000, 0.9)])
     assert always.ours.startswith("Boolean filtering leads from the first")
 
 
-@pytest.mark.parametrize(("paths_s", "verdict"), [(0.5, Verdict.AGREES), (1.0, Verdict.SAME), (2.0, Verdict.TURNED)])
+@pytest.mark.parametrize(
+    ("paths_s", "verdict"), [(0.5, Judgement.AGREES), (1.0, Judgement.SAME), (2.0, Judgement.TURNED)]
+)
 def test_true_value_paths_win_or_lose_by_the_clock(monkeypatch, paths_s, verdict):
     with_times(monkeypatch, {PATHS: paths_s, ZERO: 1.0, GENERAL: 1.2})
     claims: tuple[Claim, ...] = operators.run(TINY, 1, quiet).claims
     assert claims[0].verdict is verdict
-    assert claims[2].verdict is Verdict.AGREES
+    assert claims[2].verdict is Judgement.AGREES
 
 
 def test_a_structure_of_another_size_is_noticed(monkeypatch):
@@ -127,7 +129,7 @@ def test_a_structure_of_another_size_is_noticed(monkeypatch):
 
     plain = Subject.payload
     monkeypatch.setattr(Subject, "payload", lambda self: plain(self) * (2 if self.name == BOOLEAN else 1))
-    assert Verdict.AGREES not in {claim.verdict for claim in auction_memory.run(TINY, 1, quiet).claims}
+    assert Judgement.AGREES not in {claim.verdict for claim in auction_memory.run(TINY, 1, quiet).claims}
     verdicts = [claim.verdict for claim in turning_points.run(TINY, 1, quiet).claims]
-    assert verdicts[0] is not Verdict.AGREES
-    assert verdicts[1] is Verdict.DIFFERS
+    assert verdicts[0] is not Judgement.AGREES
+    assert verdicts[1] is Judgement.DIFFERS

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tamis_lab.experiments.base import Bars, Claim, Experiment, Line, Plot, Result, Verdict
+from tamis_lab.experiments.base import Bars, Claim, Curve, Experiment, Judgement, Plot, Result
 from tamis_lab.experiments.page import UNKNOWN, written
 from tamis_lab.experiments.plots import coinciding, drawn
 from tamis_lab.experiments.running import Report
@@ -20,17 +20,17 @@ LINES = Plot(
     "subscriptions",
     "ms",
     (
-        Line("counting", (1, 10, 100), (1.0, 2.0, 3.0)),
-        Line("", (1, 10, 100), (1.5, 2.5, 3.5), is_dashed=True),
-        Line("somebody new", (1, 10, 100), (2.0, 2.0, 2.0)),
+        Curve("counting", (1, 10, 100), (1.0, 2.0, 3.0)),
+        Curve("", (1, 10, 100), (1.5, 2.5, 3.5), is_dashed=True),
+        Curve("somebody new", (1, 10, 100), (2.0, 2.0, 2.0)),
     ),
     is_log_x=True,
 )
 SHARES = Bars("Shares", ("one", "two"), {"counting": (0.25, 0.75), "atree": (0.5, 0.5)}, {"atree": "3 ms"})
 CLAIMS = (
-    Claim("a < b", "smaller", "0.50 times", Verdict.AGREES, "5.1"),
-    Claim("b is faster", "0.73 times", "1.40 times", Verdict.TURNED, "5.2", "Caches have grown."),
-    Claim("c is the same", "the same", "from 1 to 9", Verdict.DIFFERS, "5.3"),
+    Claim("a < b", "smaller", "0.50 times", Judgement.AGREES, "5.1"),
+    Claim("b is faster", "0.73 times", "1.40 times", Judgement.TURNED, "5.2", "Caches have grown."),
+    Claim("c is the same", "the same", "from 1 to 9", Judgement.DIFFERS, "5.3"),
 )
 
 
@@ -119,8 +119,13 @@ def test_wide_tables_scroll_in_a_box_of_their_own():
 
 
 def test_lines_that_lie_on_each_other_are_named_and_none_hides_another():
-    low = Line("low", (1, 2), (1.0, 1.0))
-    lines = Line("first", (1, 2), (5.0, 9.0)), low, Line("second", (1, 2), (5.0, 9.01)), Line("", (1, 2), (5.0, 9.0))
+    low = Curve("low", (1, 2), (1.0, 1.0))
+    lines = (
+        Curve("first", (1, 2), (5.0, 9.0)),
+        low,
+        Curve("second", (1, 2), (5.0, 9.01)),
+        Curve("", (1, 2), (5.0, 9.0)),
+    )
     plot = Plot("t", "x", "y", lines)
     assert coinciding(plot) == [("first", "second")]
     assert coinciding(replace(plot, lines=lines[:2])) == []
@@ -135,7 +140,7 @@ def _widths(svg):
 
 
 def test_small_differences_of_a_logarithmic_plot_are_differences():
-    lines = Line("a", (1, 2), (0.001, 100.0)), Line("b", (1, 2), (0.01, 100.0))
+    lines = Curve("a", (1, 2), (0.001, 100.0)), Curve("b", (1, 2), (0.01, 100.0))
     assert coinciding(Plot("t", "x", "y", lines)) == [("a", "b")]
     assert coinciding(Plot("t", "x", "y", lines, is_log_y=True)) == []
 
@@ -155,5 +160,5 @@ def test_a_plot_is_well_formed_and_the_same_every_time(plot):
 
 
 def test_the_axes_may_have_names_instead_of_numbers():
-    svg = drawn(Plot("t", "", "y", (Line("a", (1, 2), (3.0, 4.0)),), is_log_y=True, x_names=("class 1", "class 2")))
+    svg = drawn(Plot("t", "", "y", (Curve("a", (1, 2), (3.0, 4.0)),), is_log_y=True, x_names=("class 1", "class 2")))
     assert "class 1" in svg and "class 2" in svg

@@ -8,7 +8,7 @@ import pytest
 
 from tamis.relations.advertisements import OverlapIndex
 from tamis_lab.experiments import DisagreementError
-from tamis_lab.experiments.base import Verdict
+from tamis_lab.experiments.base import Judgement
 from tamis_lab.experiments.routing import (
     advertised,
     both,
@@ -34,16 +34,18 @@ def verdict(result, key):
     return claim_of(result.claims, key).verdict
 
 
-@pytest.mark.parametrize(("slow", "expected"), [(0.47, Verdict.AGREES), (1.0, Verdict.SAME), (1.4, Verdict.TURNED)])
+@pytest.mark.parametrize(
+    ("slow", "expected"), [(0.47, Judgement.AGREES), (1.0, Judgement.SAME), (1.4, Judgement.TURNED)]
+)
 def test_pruning_wins_or_loses_by_the_clock(monkeypatch, slow, expected):
     monkeypatch.setattr(
         measures, "network_s", lambda name, pruning, share, line, scale: 1.0 if share in (0.0,) else slow
     )
     monkeypatch.setattr(measures, "central_s", lambda name, pruning, share, scale: (1.0, 0.5))
     result = measures.run(TINY, 1, quiet)
-    best = Verdict.SAME if slow > 1 else expected
+    best = Judgement.SAME if slow > 1 else expected
     assert verdict(result, "best-time (accuracy)") is best
-    assert verdict(result, "occurrence-time-after-all") is (expected if slow != 0.47 else Verdict.AGREES)
+    assert verdict(result, "occurrence-time-after-all") is (expected if slow != 0.47 else Judgement.AGREES)
 
 
 def test_all_measures_begin_with_one_time_the_best_of_several(monkeypatch):
@@ -67,7 +69,9 @@ def clocked(monkeypatch, module, slow, fast=1.0):
     monkeypatch.setattr(module, "network_s", taken)
 
 
-@pytest.mark.parametrize(("slow", "expected"), [(0.75, Verdict.AGREES), (1.0, Verdict.SAME), (2.0, Verdict.TURNED)])
+@pytest.mark.parametrize(
+    ("slow", "expected"), [(0.75, Judgement.AGREES), (1.0, Judgement.SAME), (2.0, Judgement.TURNED)]
+)
 def test_boolean_filtering_or_counting_wins_by_the_clock(monkeypatch, slow, expected):
     clocked(monkeypatch, conjunctions, slow)
     result = conjunctions.run(TINY, 1, quiet)
@@ -76,21 +80,23 @@ def test_boolean_filtering_or_counting_wins_by_the_clock(monkeypatch, slow, expe
     monkeypatch.setattr(growing, "central_s", lambda name, *given: (1.0, 0.5))
     result = growing.run(TINY, 1, quiet)
     assert verdict(result, "time-unpruned") is expected
-    best = {0.75: Verdict.SAME, 1.0: Verdict.SAME, 2.0: Verdict.AGREES}[slow]  # nothing is faster than not to prune
+    best = {0.75: Judgement.SAME, 1.0: Judgement.SAME, 2.0: Judgement.AGREES}[
+        slow
+    ]  # nothing is faster than not to prune
     assert verdict(result, "best-time (100,000)") is best
 
 
 def test_larger_networks_gain_or_lose_by_the_clock(monkeypatch):
     clocked(monkeypatch, brokers, 2.0)
     result = brokers.run(TINY, 1, quiet)
-    assert verdict(result, "best-time (star, 10)") is Verdict.AGREES
-    assert verdict(result, "longer-after-all (star)") is Verdict.SAME
+    assert verdict(result, "best-time (star, 10)") is Judgement.AGREES
+    assert verdict(result, "longer-after-all (star)") is Judgement.SAME
     monkeypatch.setattr(
         brokers, "network_s", lambda name, pruning, share, overlay, *given, **options: 1 + share * overlay.count
     )
     result = brokers.run(TINY, 1, quiet)
-    assert verdict(result, "best-time (star, 10)") is Verdict.SAME
-    assert verdict(result, "longer-with-more-brokers") is Verdict.AGREES
+    assert verdict(result, "best-time (star, 10)") is Judgement.SAME
+    assert verdict(result, "longer-with-more-brokers") is Judgement.AGREES
 
 
 @pytest.mark.parametrize(("covered_s", "expected"), [(0.1, 0.0), (9.0, 1.0)])
@@ -99,19 +105,21 @@ def test_covering_or_pruning_wins_by_the_clock(monkeypatch, covered_s, expected)
     monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: covered_s * (1 + share))
     result = covering.run(TINY, 1, quiet)
     claim = claim_of(result.claims, "time-crossing")
-    assert claim.verdict is Verdict.DIFFERS and float(claim.ours) == expected
-    assert verdict(result, "pruned-time") is Verdict.AGREES
+    assert claim.verdict is Judgement.DIFFERS and float(claim.ours) == expected
+    assert verdict(result, "pruned-time") is Judgement.AGREES
     wins = verdict(result, "pruning-beats-covering")
-    assert wins is (Verdict.AGREES if expected else Verdict.TURNED)
+    assert wins is (Judgement.AGREES if expected else Judgement.TURNED)
 
 
-@pytest.mark.parametrize(("factor", "expected"), [(0.5, Verdict.AGREES), (2.0, Verdict.TURNED)])
+@pytest.mark.parametrize(("factor", "expected"), [(0.5, Judgement.AGREES), (2.0, Judgement.TURNED)])
 def test_pruning_after_covering_gains_or_loses_by_the_clock(monkeypatch, factor, expected):
     monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: factor if share else 1.0)
     assert verdict(both.run(TINY, 1, quiet), "faster-still") is expected
 
 
-@pytest.mark.parametrize(("any_s", "expected"), [(0.2, Verdict.AGREES), (1.0, Verdict.SAME), (3.0, Verdict.TURNED)])
+@pytest.mark.parametrize(
+    ("any_s", "expected"), [(0.2, Judgement.AGREES), (1.0, Judgement.SAME), (3.0, Judgement.TURNED)]
+)
 def test_to_know_whether_any_is_faster_by_the_clock(monkeypatch, any_s, expected):
     def taken(ask, queries, passes):
         return any_s if ask.__name__ == "overlaps_any" else 1.0
@@ -124,14 +132,16 @@ def test_pruned_advertisements_are_compared_faster_or_not_by_the_clock(monkeypat
     times = iter([1.0, 1.0, 0.9, 0.8, 0.8, 0.5])  # all and any, after each share of the prunings
     monkeypatch.setattr(advertised, "asked_s", lambda *given: next(times))
     result = advertised.run(TINY, 1, quiet)
-    assert verdict(result, "time-of-all") is Verdict.AGREES
-    assert verdict(result, "time-of-any-falls") is Verdict.AGREES
+    assert verdict(result, "time-of-all") is Judgement.AGREES
+    assert verdict(result, "time-of-any-falls") is Judgement.AGREES
     monkeypatch.setattr(advertised, "asked_s", lambda *given: 1.0)
     result = both_sides.run(TINY, 1, quiet)
-    assert verdict(result, "all-subscriptions-pruned") is Verdict.SAME
+    assert verdict(result, "all-subscriptions-pruned") is Judgement.SAME
 
 
-@pytest.mark.parametrize(("power", "expected"), [(1.0, Verdict.AGREES), (0.5, Verdict.DIRECTION), (0.0, Verdict.SAME)])
+@pytest.mark.parametrize(
+    ("power", "expected"), [(1.0, Judgement.AGREES), (0.5, Judgement.DIRECTION), (0.0, Judgement.SAME)]
+)
 def test_time_grows_linearly_only_if_it_grows_in_proportion(monkeypatch, power, expected):
     def taken(ask, queries, passes):
         return len(ask.__self__.index) ** power
@@ -154,7 +164,7 @@ def counted(rows, **others):
 
 @pytest.mark.parametrize(
     ("fewer", "expected"),
-    [((3,), Verdict.TURNED), ((3, 10, 30), Verdict.DIRECTION), (similarity.SHARE_COUNTS, Verdict.AGREES)],
+    [((3,), Judgement.TURNED), ((3, 10, 30), Judgement.DIRECTION), (similarity.SHARE_COUNTS, Judgement.AGREES)],
 )
 def test_merging_sends_fewer_messages_only_if_it_does_in_all_settings(fewer, expected):
     rows = counted({("merging", shares): 7 for shares in fewer})
@@ -183,7 +193,7 @@ class Curve:
         return "It rises all along."
 
 
-@pytest.mark.parametrize(("slope", "expected"), [(2.0, Verdict.AGREES), (0.5, Verdict.TURNED)])
+@pytest.mark.parametrize(("slope", "expected"), [(2.0, Judgement.AGREES), (0.5, Judgement.TURNED)])
 def test_which_load_rises_earlier_is_seen_on_the_curves_not_by_their_bends(slope, expected):
     row = {"table gone": 0.8, "ms": 1.0, "load": 0.1}
     rows = [{**row, "filtering": name, "share of prunings": share, "bytes": bytes_ * (2 - share)}
@@ -219,22 +229,22 @@ def test_what_was_published_for_a_number_is_compared_at_that_number():
     assert slightly.ours.endswith("at 200,000 and 100,000")
 
 
-@pytest.mark.parametrize(("boolean", "expected"), [(0.85, Verdict.AGREES), (1.5, Verdict.PREMISE)])
+@pytest.mark.parametrize(("boolean", "expected"), [(0.85, Judgement.AGREES), (1.5, Judgement.PREMISE)])
 def test_who_does_not_lead_does_not_lead_by_less(boolean, expected):
     claim = claim_of(grown_claims(grown((100, 200), boolean)), "leads-by-less")
     assert claim.verdict is expected
-    assert ("does not lead" in claim.remark) is (expected is Verdict.PREMISE)
+    assert ("does not lead" in claim.remark) is (expected is Judgement.PREMISE)
 
 
 def test_a_shortcut_that_saves_nothing_does_not_save_more_and_more():
     claims = grown_claims(grown((100, 200), 0.85, shortcut=1.1))
     claim = claim_of(claims, "shortcut-saves-more")
-    assert claim.verdict is Verdict.PREMISE
+    assert claim.verdict is Judgement.PREMISE
 
 
 def test_events_that_are_added_are_counted_without_those_before():
     loads = [0.05 + 0.05 * share for share in FINE]
-    found = measures.Found(loads, list(FINE), 0.75)
+    found = measures.PruningCourse(loads, list(FINE), 0.75)
     assert found.added(0.5) == pytest.approx(0.5) and found.added(0.0) == 0
 
 

@@ -10,11 +10,11 @@ from tamis_lab.experiments import (
     LABS,
     Claim,
     Experiment,
+    Judgement,
     LabError,
     MissingPlotsError,
     Report,
     Result,
-    Verdict,
     run,
     running,
     write,
@@ -49,13 +49,13 @@ def test_a_quick_run_is_written_as_a_page_and_as_data(tmp_path):
 
 
 def test_agreement_is_counted_apart_from_rough_agreement():
-    verdicts = [Verdict.AGREES] * 4 + [Verdict.DIRECTION] * 3 + [Verdict.SAME, Verdict.TURNED]
+    verdicts = [Judgement.AGREES] * 4 + [Judgement.DIRECTION] * 3 + [Judgement.SAME, Judgement.TURNED]
     claims = tuple(Claim("s", "p", "o", verdict, "5") for verdict in verdicts)
     experiment = Experiment("key", "Is it so?", "Somebody", lambda *_: None)
     outcomes = ((experiment, Result("setup", claims), 1.0),)
     report = Report("routing", SCALES["quick"], 1, outcomes)
     assert report.summary == "Of 9 published statements 4 agree, 3 roughly, 2 do not"
-    more = Claim("s", "p", "o", Verdict.UNMEASURED, "5"), Claim("s", "p", "o", Verdict.PREMISE, "5")
+    more = Claim("s", "p", "o", Judgement.UNMEASURED, "5"), Claim("s", "p", "o", Judgement.PREMISE, "5")
     report = Report("routing", SCALES["quick"], 1, ((experiment, Result("setup", claims + more), 1.0),))
     assert report.summary == "Of 11 published statements 4 agree, 3 roughly, 3 do not, 1 not measured"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis_lab.experiments import LABS, LabError, Verdict
+from tamis_lab.experiments import LABS, Judgement, LabError
 from tamis_lab.experiments.statements import FOLDER, JUDGEMENTS, Judge, statements
 
 every_lab = pytest.mark.parametrize("lab", LABS)
@@ -53,11 +53,11 @@ def test_what_was_said_of_several_things_is_compared_for_each(judged):
     one, two = judged("first", 0.5, name="a"), judged("first", 0.5, name="b")
     assert (one.key, two.key) == ("first (a)", "first (b)")
     assert (one.statement, one.published, one.where) == ("By a it is smaller", "0.50 times", "5.7")
-    assert (one.verdict, two.verdict) == (Verdict.AGREES, Verdict.TURNED)
+    assert (one.verdict, two.verdict) == (Judgement.AGREES, Judgement.TURNED)
 
 
 @pytest.mark.parametrize(
-    ("about", "verdict"), [(1.5, Verdict.AGREES), (1.2, Verdict.DIRECTION), (1.1, Verdict.DIFFERS)]
+    ("about", "verdict"), [(1.5, Judgement.AGREES), (1.2, Judgement.DIRECTION), (1.1, Judgement.DIFFERS)]
 )
 def test_the_tolerance_is_that_of_the_statement(tmp_path, monkeypatch, about, verdict):
     (tmp_path / "mine.toml").write_text(GOOD.replace("about = 1.5", f"about = {about}"))

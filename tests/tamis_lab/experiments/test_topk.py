@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis_lab.experiments import DisagreementError
-from tamis_lab.experiments.base import SCALES, Verdict
+from tamis_lab.experiments.base import SCALES, Judgement
 from tamis_lab.experiments.topk import EXPERIMENTS, errors_made, limits, messages, playing, thresholds, times, volume
 from tamis_lab.experiments.topk.points import datasets
 from tamis_lab.experiments.topk.sizes import SIZES, sizes_of
@@ -48,7 +48,7 @@ def verdict(result, key):
 
 def test_a_wrong_limit_would_be_told(monkeypatch):
     monkeypatch.setattr(limits, "candidate_limit", lambda k, n, sigma: 17)
-    assert verdict(limits.run(TINY, 1, quiet), "table") is Verdict.TURNED
+    assert verdict(limits.run(TINY, 1, quiet), "table") is Judgement.TURNED
 
 
 def test_another_clock_gives_other_verdicts(monkeypatch):
@@ -66,8 +66,8 @@ def test_another_clock_gives_other_verdicts(monkeypatch):
     monkeypatch.setattr(times, "ranking_of", named)
     monkeypatch.setattr(times, "play", timed)
     result = times.run(TINY, 1, quiet)
-    assert verdict(result, "relaxed-faster") is Verdict.TURNED
-    assert verdict(result, "probabilistic-fastest") is Verdict.TURNED
+    assert verdict(result, "relaxed-faster") is Judgement.TURNED
+    assert verdict(result, "probabilistic-fastest") is Judgement.TURNED
 
 
 def test_an_algorithm_that_is_wrong_stops_the_lab():

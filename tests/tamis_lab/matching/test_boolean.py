@@ -19,7 +19,7 @@ from tamis_lab.matching import kernels
 from tamis_lab.matching.boolean import kernels as writing
 from tamis_lab.matching.boolean.algorithm import Boolean
 from tamis_lab.matching.boolean.encoding import decode, encode, plan, with_widths
-from tamis_lab.matching.boolean.grove import Options
+from tamis_lab.matching.boolean.grove import GroveOptions
 from tamis_lab.matching.boolean.semantics import semantic_least_hits
 from tamis_lab.matching.shapes import ALL, ALWAYS, ANY, LEAF, NEVER, fold_shape, least_hits, shaped
 from tests.strategies import conditions_over, events, simple_predicates
@@ -141,9 +141,15 @@ def evaluated(trees, held, mode, is_counted=True):
     alive = np.full(len(trees), 2**32 - 1, np.uint32)
     nowhere, stack = np.full(len(trees), -1, np.int32), np.empty((30, 4), np.int64)
     written = kernels.evaluate(
-        np.arange(len(trees), dtype=np.uint32), len(trees), is_counted, data, locations, bits, mode, alive, 0,
-        nowhere, np.zeros(1, np.uint8), False, 0, stack, counts, out[0], out[1], 0,
-    )  # fmt: skip
+        np.arange(len(trees), dtype=np.uint32),
+        is_counted,
+        kernels.TreeBytes(data, locations, mode),
+        kernels.Marks(alive, 0, nowhere, False),
+        np.zeros(1, np.uint8),
+        kernels.GroveRoom(np.zeros(0, np.uint8), np.zeros(0, np.uint32), bits, stack, counts),
+        (0, 0),
+        kernels.Outlet(out[0], out[1]),
+    )
     return [slot in out[1][:written] for slot in range(len(trees))], int(counts[kernels.LEAVES])
 
 
@@ -179,7 +185,8 @@ def reordered(tree, shares, sign):
     out = np.zeros_like(source)
     size = np.array([len(tree)])
     nodes, waiting, node_shares = np.empty((60, 4), np.int64), np.empty(60, np.int64), np.empty(60, np.float32)
-    writing.order_children(source, np.zeros(1, np.uint32), size, shares, sign, nodes, node_shares, waiting, out)
+    room = writing.NodeRoom(nodes, node_shares, waiting)
+    writing.order_children(source, np.zeros(1, np.uint32), size, shares, sign, room, out)
     return out.tobytes()
 
 
@@ -222,7 +229,7 @@ def test_what_is_learned_puts_the_child_first_that_decides():
     batch = [{"category": "book", "title": "Emma" if number == 0 else "other"} for number in range(500)]
     looked_at = {}
     for order in ("selective", "written", "adverse"):
-        algorithm = registered(f"{common} AND ({common} OR {rare})", options=Options(child_order=order))
+        algorithm = registered(f"{common} AND ({common} OR {rare})", options=GroveOptions(child_order=order))
         algorithm.learn(Events(batch))
         snapshot = algorithm.snapshot()
         numbers, _ = snapshot.match_events(Events(batch))
@@ -232,7 +239,7 @@ def test_what_is_learned_puts_the_child_first_that_decides():
     assert looked_at["selective"] <= looked_at["written"] <= looked_at["adverse"]
 
 
-@pytest.mark.parametrize("options", [Options(), Options(child_order="written"), Options(child_order="adverse"), Options(short_circuit=False), Options(with_widths=True), Options(semantic=True), Options(is_shuffled=True)])  # fmt: skip
+@pytest.mark.parametrize("options", [GroveOptions(), GroveOptions(child_order="written"), GroveOptions(child_order="adverse"), GroveOptions(short_circuit=False), GroveOptions(with_widths=True), GroveOptions(semantic=True), GroveOptions(is_shuffled=True)])  # fmt: skip
 @given(
     conditions=st.lists(conditions_over(simple_predicates), max_size=8),
     batch=st.lists(events(), max_size=6),
@@ -262,7 +269,7 @@ def test_the_golden_example_has_the_published_hits_candidates_and_matches():
     grove = snapshot.groves[None]
     fulfilled = grove.view.fulfilled_by(EVENT)
     hits = np.zeros(len(grove.index.least), np.uint8)
-    kernels.count_hits(fulfilled, 0, len(fulfilled), grove.index.starts, grove.index.lists, hits)
+    kernels.count_hits(fulfilled, 0, len(fulfilled), grove.index.associations, hits)
     assert hits[:3].tolist() == [5, 8, 2]
     assert grove.index.least[:3].tolist() == [4, 5, 3]
     candidates = np.empty(128, np.uint32)
@@ -281,8 +288,8 @@ def test_the_association_multiset_counts_a_predicate_by_occurrence():
     index = algorithm.snapshot().groves[None].index
     predicates = algorithm._groves[None].predicates
     p, q = (predicates.add(tamis.parse(text)) for text in ("p", "q"))
-    assert index.lists[index.starts[p] : index.starts[p + 1]].tolist() == [0, 0, 1, 1]
-    assert index.lists[index.starts[q] : index.starts[q + 1]].tolist() == [0, 1, 1]
+    assert index.associations.members(p).tolist() == [0, 0, 1, 1]
+    assert index.associations.members(q).tolist() == [0, 1, 1]
     assert algorithm.snapshot().match_event({"p": True, "q": False}).tolist() == [0]
 
 
@@ -484,11 +491,11 @@ def test_a_destination_stays_with_its_subscription_when_others_go():
 
 def test_options_are_checked():
     with pytest.raises(ValueError, match="selective, written, adverse"):
-        Options(child_order="best")
+        GroveOptions(child_order="best")
 
 
 def test_a_tree_too_long_for_widths_is_refused():
-    algorithm = Boolean(None, Options(with_widths=True))
+    algorithm = Boolean(None, GroveOptions(with_widths=True))
     many = Or(tuple(tamis.parse(f"a = {number}") for number in range(9_500)))
     with pytest.raises(UnsupportedExpressionError, match="too long"):
         algorithm.prepare([many])

@@ -11,7 +11,7 @@ from tests.matching.histories import CONDITIONS, EVENTS, History
 
 @pytest.mark.parametrize("algorithm", ["counting", "cluster", "boolean", "gryphon"])
 def test_every_match_sees_the_set_of_one_moment(algorithm, monkeypatch, tmp_path):
-    monkeypatch.setattr(roll, "_FEW", 6)  # laid out every few steps
+    monkeypatch.setattr(roll, "_LEFT_AS_THEY_ARE", 6)  # laid out every few steps
     monkeypatch.setattr(snapshots, "BLOCK", 64)
     warm = Matcher(algorithm)
     warm.add_many(dict(enumerate(CONDITIONS)))

@@ -252,7 +252,7 @@ def test_shuffled_lists_find_the_same():
     for algorithm in (plain, shuffled):
         algorithm.add(range(300), algorithm.prepare(map(tamis.parse, texts)))
         algorithm.compile()
-    assert plain._index.lists.tolist() != shuffled._index.lists.tolist()
+    assert plain._index.associations.values.tolist() != shuffled._index.associations.values.tolist()
     event = {"a": 150, "b": 1, "c": 2}
     assert plain.snapshot().match_event(event).tolist() == shuffled.snapshot().match_event(event).tolist()
 
@@ -284,7 +284,7 @@ def test_the_access_predicate_follows_what_is_learned():
     )
 
     def clusters_of(number):
-        return int(index.starts[number + 1] - index.starts[number])
+        return int(index.table.starts[number + 1] - index.table.starts[number])
 
     assert clusters_of(kind) == 1, "the conjunction with t = 3 is found by its kind"
     assert clusters_of(three) == 0

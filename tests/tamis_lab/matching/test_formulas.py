@@ -10,7 +10,7 @@ from tamis_lab.matching.boolean.algorithm import Boolean
 from tamis_lab.matching.cluster import Cluster
 from tamis_lab.matching.counting import Counting
 from tamis_lab.matching.formulas import (
-    Characteristics,
+    SubscriptionCharacteristics,
     Widths,
     boolean_bytes,
     characteristics,
@@ -26,8 +26,10 @@ from tests.tamis_lab.matching.auction_examples import CLASSES
 SINGLE = [characteristics([condition]) for condition in CLASSES]
 
 
-def without_vector(found: Characteristics) -> Characteristics:
-    return Characteristics(found.predicates, found.operators, found.conjunctions, found.conjunctions_per_predicate)
+def without_vector(found: SubscriptionCharacteristics) -> SubscriptionCharacteristics:
+    return SubscriptionCharacteristics(
+        found.predicates, found.operators, found.conjunctions, found.conjunctions_per_predicate
+    )
 
 
 def test_the_framework_parameters_of_the_auction_classes():
@@ -60,15 +62,15 @@ def test_bytes_per_subscription_of_the_auction_classes():
     assert [cluster_bytes(found) for found in plain] == pytest.approx([80, 192, 192])
     assert [leanest(found) for found in plain] == ["counting", "boolean", "boolean"], "the first is a tie"
     wide = Widths(location=8)
-    assert [boolean_bytes(Characteristics(f.predicates, f.operators, f.conjunctions, f.conjunctions_per_predicate, widths=wide)) for f in plain] == pytest.approx([72, 138, 85])  # fmt: skip
+    assert [boolean_bytes(SubscriptionCharacteristics(f.predicates, f.operators, f.conjunctions, f.conjunctions_per_predicate, widths=wide)) for f in plain] == pytest.approx([72, 138, 85])  # fmt: skip
 
 
 def test_the_vector_of_fulfilled_predicates_is_the_same_for_all():
-    apart = Characteristics(6, 4, 2, 8 / 6, subscriptions=100, distinct_predicates=600)
+    apart = SubscriptionCharacteristics(6, 4, 2, 8 / 6, subscriptions=100, distinct_predicates=600)
     assert apart.commonality == 0
     for formula in (boolean_bytes, counting_bytes, cluster_bytes):
         assert formula(apart) - formula(without_vector(apart)) == pytest.approx(0.75)
-    common = Characteristics(6, 4, 2, 8 / 6, subscriptions=100, distinct_predicates=150)
+    common = SubscriptionCharacteristics(6, 4, 2, 8 / 6, subscriptions=100, distinct_predicates=150)
     assert common.commonality == 0.75
     assert turning_point(common) == turning_point(apart)
 
@@ -97,25 +99,25 @@ AGAINST_CLUSTER = {
 def test_the_tables_of_turning_points(against, table):
     for (operators, share), expected in table.items():
         for predicates, published in zip((2, 5, 10, 20, 50), expected, strict=True):
-            found = Characteristics(predicates, operators * predicates, 1, share)
+            found = SubscriptionCharacteristics(predicates, operators * predicates, 1, share)
             assert turning_point(found, against=against) == pytest.approx(published, abs=0.0051)
-        endless = Characteristics(1e9, operators * 1e9, 1, share)
+        endless = SubscriptionCharacteristics(1e9, operators * 1e9, 1, share)
         assert turning_point(endless, against=against) == pytest.approx((2 * operators + 9) / (8 * share), abs=0.001)
 
 
 def test_at_the_turning_point_both_take_the_same():
     for predicates, operators, share in ((10, 8, 0.7), (5, 2, 0.3)):
-        point = turning_point(Characteristics(predicates, operators, 1, share))
-        there = Characteristics(predicates, operators, point, share * point)
+        point = turning_point(SubscriptionCharacteristics(predicates, operators, 1, share))
+        there = SubscriptionCharacteristics(predicates, operators, point, share * point)
         assert boolean_bytes(there) == pytest.approx(counting_bytes(there))
-        point = turning_point(Characteristics(predicates, operators, 1, share), against="cluster")
-        there = Characteristics(predicates, operators, point, share * point)
+        point = turning_point(SubscriptionCharacteristics(predicates, operators, 1, share), against="cluster")
+        there = SubscriptionCharacteristics(predicates, operators, point, share * point)
         assert boolean_bytes(there) == pytest.approx(cluster_bytes(there))
 
 
 def test_a_pure_conjunction_is_always_heavier_as_a_tree():
     for predicates in range(1, 60):
-        found = Characteristics(predicates, 1, 1, 1)
+        found = SubscriptionCharacteristics(predicates, 1, 1, 1)
         assert boolean_bytes(found) == 9 * predicates + 8
         assert counting_bytes(found) == 8 * predicates + 2
         assert leanest(found) == "counting"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.ragged import Ragged
 from tamis_lab.matching import kernels
 from tamis_lab.matching.counting import associations, counters
 from tamis_lab.matching.predicates import kernels as phase
@@ -59,7 +60,8 @@ def test_pages_are_asked_one_by_one(book, fulfilled, first):
     predicates, ends, owners = written(book)
     first = min(first, len(ends))
     out = u32(np.zeros(len(book) + 1)), u32(np.zeros(len(book) + 1))
-    count = kernels.match_pages(predicates, ends, first, owners, bits_of(fulfilled), 7, -1, *out, 0)
+    pages = kernels.LastPages(predicates, ends, owners, first, len(book))
+    count = kernels.match_pages(pages, bits_of(fulfilled), 7, -1, kernels.Outlet(*out), 0)
     asked = defaultdict(list)
     for conjunction in range(first, len(ends)):
         begin = ends[conjunction - 1] if conjunction else 0
@@ -162,7 +164,9 @@ def test_an_algorithm_finds_each_slot_once_whatever_is_laid_out_and_however_smal
     scratch = Scratch()
 
     def run(starts, numbers, at, *out):
-        return index.match(Fulfilled(0, starts, numbers, number_count), at, pages, scratch, out)
+        return index.match(
+            Fulfilled(0, Ragged(starts, numbers), number_count), at, pages, scratch, kernels.Outlet(*out)
+        )
 
     found = found_by(run, events, book, len(book) + 1 if tight else None)
     assert [sorted(slots) for slots in found] == [matches(book, event) for event in events]
@@ -291,7 +295,7 @@ def test_pieces_are_found_at_the_codes_they_cover(found, data):
     rows = np.zeros((sum(tops) + 2 * len(tops) + 1, 3), np.int64)
     entries, kinds = np.empty(len(intervals), np.uint32), np.empty(len(intervals), np.uint8)
     count = phase.lay_out_pieces(
-        pieces, owners, numbers, np.array(tops), axes, rows, np.empty_like(rows), entries, kinds
+        phase.Pieces(pieces, owners), numbers, np.array(tops), axes, rows, np.empty_like(rows), entries, kinds
     )
     inside = kinds == phase.AS_INSIDE
     assert count == len(intervals) - inside.sum()

@@ -17,7 +17,7 @@ from tamis.language.expressions import Attribute, Compare, Expression, Literal, 
 from tamis.language.rewrites import nnf
 from tamis.matching.columns import Events
 from tamis.matching.operations import EQUAL
-from tamis_lab.matching.predicates import Predicates, spelled
+from tamis_lab.matching.predicates import PredicateRegistry, spelled
 from tests.strategies import attributes, betweens, events, predicates, scalars, simple_predicates
 
 SCHEMA = tamis.Schema({"a": "string"}, hierarchy={"Quote": None, "StockQuote": "Quote", "Other": None})
@@ -29,12 +29,12 @@ negatable = st.builds(
 some_predicates = st.lists(negatable.filter(lambda each: not isinstance(each, Literal)), max_size=15)
 
 
-def registered(found: list[Expression]) -> tuple[Predicates, list[int]]:
-    index = Predicates()
+def registered(found: list[Expression]) -> tuple[PredicateRegistry, list[int]]:
+    index = PredicateRegistry()
     return index, index.add_all(found)
 
 
-def expected(index: Predicates, numbers: list[int], event) -> list[int]:
+def expected(index: PredicateRegistry, numbers: list[int], event) -> list[int]:
     return sorted({number for number in numbers if tamis.holds(index.predicate(number), event)})
 
 
@@ -53,8 +53,7 @@ def test_the_events_of_a_batch_fulfil_what_each_of_them_fulfils(found, batch, bu
     seen = []
     for part in view.fulfilled(Events(batch), buffer=buffer):
         assert part.first == len(seen)
-        for begin, end in zip(part.starts[:-1], part.starts[1:], strict=True):
-            seen.append(sorted(part.numbers[begin:end].tolist()))
+        seen += [sorted(part.lists.members(number).tolist()) for number in range(part.event_count)]
     assert seen == [sorted(view.fulfilled_by(event).tolist()) for event in batch]
 
 
@@ -82,7 +81,7 @@ def test_arrow_columns_fulfil_what_mappings_fulfil(rows):
     (part,) = view.fulfilled(Events(table))
     for number, (a, b) in enumerate(rows):
         event = {"a": a, "b": b}
-        found = part.numbers[part.starts[number] : part.starts[number + 1]]
+        found = part.lists.members(number)
         assert sorted(found.tolist()) == sorted(view.fulfilled_by(event).tolist()) == expected(index, numbers, event)
 
 
@@ -102,7 +101,7 @@ def test_arrow_columns_fulfil_what_mappings_fulfil(rows):
     ],
 )
 def test_equal_predicates_of_different_spelling_are_one(spellings):
-    index = Predicates()
+    index = PredicateRegistry()
     assert {index.add(nnf(tamis.parse(text))) for text in spellings} == {0}
     assert index.users(0) == len(spellings)
 
@@ -112,7 +111,7 @@ def test_equal_predicates_of_different_spelling_are_one(spellings):
     [("a = 1", "a = 1D"), ("a = 1", "a = '1'"), ("a < 1", "a <= 1"), ("a = 9007199254740993", "a = 9007199254740992")],
 )
 def test_different_predicates_are_two(one, two):
-    index = Predicates()
+    index = PredicateRegistry()
     assert index.add(tamis.parse(one)) != index.add(tamis.parse(two))
 
 
@@ -142,7 +141,7 @@ def test_an_event_is_equal_to_one_operand_of_an_axis_at_most(found, event):
 @given(data=st.data())
 @settings(max_examples=100)
 def test_adding_and_releasing_in_any_order_leaves_what_is_used(data):
-    index = Predicates()
+    index = PredicateRegistry()
     used: Counter[int] = Counter()
     meaning: dict[int, Expression] = {}
     for _ in range(data.draw(st.integers(1, 25), label="steps")):
@@ -166,7 +165,7 @@ def test_adding_and_releasing_in_any_order_leaves_what_is_used(data):
 
 
 def test_numbers_are_given_out_again_and_nothing_is_left():
-    index = Predicates()
+    index = PredicateRegistry()
     for turn in range(20):
         numbers = index.add_all(tamis.parse(f"a = {turn * 1000 + each}") for each in range(500))
         index.view()
@@ -177,7 +176,7 @@ def test_numbers_are_given_out_again_and_nothing_is_left():
 
 
 def test_a_number_has_one_meaning_in_every_view():
-    index = Predicates()
+    index = PredicateRegistry()
     first = index.add_all(tamis.parse(f"a < {each}") for each in range(100))
     before = index.view()
     index.release_all(first)
@@ -189,7 +188,7 @@ def test_a_number_has_one_meaning_in_every_view():
 
 
 def test_a_predicate_that_comes_back_before_it_is_forgotten_is_the_same():
-    index = Predicates()
+    index = PredicateRegistry()
     number = index.add(tamis.parse("a = 1"))
     index.view()
     index.release(number)
@@ -201,7 +200,7 @@ def test_a_predicate_that_comes_back_before_it_is_forgotten_is_the_same():
 
 def test_registering_one_more_lays_out_few():
     # Levels grow like the digits of a number: each predicate is laid out about log4(n) times, not n times.
-    index = Predicates()
+    index = PredicateRegistry()
     laid_out = 0
     known: set[int] = set()
     for each in range(2000):
@@ -215,14 +214,14 @@ def test_registering_one_more_lays_out_few():
 
 def test_a_connective_is_no_predicate():
     with pytest.raises(AssertionError):
-        Predicates().add(tamis.parse("a = 1 AND b = 2"))
+        PredicateRegistry().add(tamis.parse("a = 1 AND b = 2"))
 
 
 # -- What is known of predicates
 
 
 def test_shares_are_what_a_sample_shows():
-    index = Predicates()
+    index = PredicateRegistry()
     numbers = index.add_all(map(tamis.parse, ("a < 25", "a >= 25", "a = 3", "a = 1000", "b = 1")))
     view = index.view()
     shares = view.shares(Events([{"a": each} for each in range(100)]))
@@ -258,5 +257,5 @@ def test_ugly_values_have_their_place():
     batch = [{"a": each} for each in values]
     (part,) = view.fulfilled(Events(batch))
     for place, event in enumerate(batch):
-        found = np.sort(part.numbers[part.starts[place] : part.starts[place + 1]]).tolist()
+        found = np.sort(part.lists.members(place)).tolist()
         assert found == sorted(view.fulfilled_by(event).tolist()) == expected(index, numbers, event)

@@ -56,10 +56,10 @@ def arrays_overlap(one: Any, two: Any) -> bool | None:
     """Do two arrays share an element? Unknown if they might, through a NULL."""
     if not isinstance(one, list) or not isinstance(two, list):
         return None
-    found = {array_contains(two, member) for member in one} if two else set()
-    if True in found:
+    truths = {array_contains(two, member) for member in one} if two else set()
+    if True in truths:
         return True
-    return None if None in found else False
+    return None if None in truths else False
 
 
 @lru_cache(maxsize=4096)

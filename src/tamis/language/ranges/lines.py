@@ -18,14 +18,13 @@ answers right.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import struct
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import isnan, nextafter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-import numpy as np
 
 from tamis.language.values import DIGITS, EXACT, GREATEST_INTEGER, LEAST_INTEGER, instant, kind_of
 
@@ -63,6 +62,15 @@ _RANKS_OF_LINES: dict[str, dict[str, tuple[int, ...]]] = {
 """For each type of term, the ranks on which operands of a kind have a place; "any" is a term of unknown type."""
 
 
+def ranks_of(kind: str, line: str) -> tuple[int, ...]:
+    """Return the ranks of a line on which operands of a kind have a place.
+
+    >>> ranks_of("number", "any") == (DOUBLE, NUMBER), ranks_of("string", "int")
+    (True, ())
+    """
+    return _RANKS_OF_LINES.get(line, {}).get(kind, ())
+
+
 @lru_cache(maxsize=1 << 16, typed=True)
 def places(operand: Any, line: str) -> tuple[Place, ...]:
     r"""Return where an operand lies, on each rank of a line whose values compare with it.
@@ -72,11 +80,15 @@ def places(operand: Any, line: str) -> tuple[Place, ...]:
     >>> places(2.5, "int") == places(2.7, "int")   # whole numbers are below both, or above both
     True
     """
-    found = []
-    for rank in _RANKS_OF_LINES.get(line, {}).get(kind_of(operand), ()):
-        before, after = _keys(operand, rank, line)
-        found.append(((rank,), _cut(rank, before, line), _cut(rank, after, line), (rank + 1,)))
-    return tuple(found)
+    return tuple([_place(operand, rank, line) for rank in ranks_of(kind_of(operand), line)])
+
+
+def _place(operand: Any, rank: int, line: str) -> Place:
+    before, after = _keys(operand, rank, line)
+    return _STARTS[rank], _cut(rank, before, line), _cut(rank, after, line), _STARTS[rank + 1]
+
+
+_STARTS: tuple[Cut, ...] = tuple((rank,) for rank in range(END + 1))
 
 
 def whole_cuts(numbers: Iterable[int]) -> tuple[Cut, ...]:
@@ -85,6 +97,8 @@ def whole_cuts(numbers: Iterable[int]) -> tuple[Cut, ...]:
     >>> whole_cuts([5])[:2] == places(5, "any")[0][1:3], whole_cuts([5])[2:] == places(5, "any")[1][1:3]
     (True, True)
     """
+    import numpy as np  # only long lists need it, and who writes a filter need not wait until it is loaded
+
     in_order = sorted(set(numbers))
     assert max(-in_order[0], in_order[-1]) <= 2**53, "each has a double of its own"
     bits = np.array(in_order, np.float64).view(np.int64)
@@ -115,7 +129,9 @@ def _keys(operand: Any, rank: int, line: str) -> tuple[Any, Any]:
         return ordinal, ordinal + 1
     if isinstance(operand, float):
         return (_exact_from(operand, line), _exact_from(_next_double(operand), line))
-    # An integer is the common case, and needs no fractions.
+    if isinstance(operand, int) and -_UNIT < operand < _UNIT:  # the common case: every such integer is on the grid
+        before = operand * _UNIT
+        return before, _after(before, line)
     position = Fraction(operand) * _UNIT if isinstance(operand, Decimal) else operand * _UNIT
     before = _on_grid(position, line)
     return before, (_after(before, line) if before == position else before)
@@ -124,9 +140,9 @@ def _keys(operand: Any, rank: int, line: str) -> tuple[Any, Any]:
 def _cut(rank: int, key: Any, line: str) -> Cut:
     """Return the cut before a key, in the one form that it has: rank starts and ends have no key."""
     if rank == TEXT:
-        return (rank, key) if key else (rank,)
+        return (rank, key) if key else _STARTS[rank]
     first, last = _EXTENTS.get((rank, line)) or _EXTENTS[rank, "any"]
-    return (rank,) if key <= first else (rank + 1,) if key > last else (rank, key)
+    return _STARTS[rank] if key <= first else _STARTS[rank + 1] if key > last else (rank, key)
 
 
 _EXTENTS: dict[tuple[int, str], tuple[Any, Any]] = {
@@ -144,11 +160,14 @@ _EXTENTS: dict[tuple[int, str], tuple[Any, Any]] = {
 
 
 def _text_keys(operand: str) -> tuple[str, str]:
-    surrogate = next((index for index, each in enumerate(operand) if "\ud800" <= each <= "\udfff"), None)
+    surrogate = None if operand.isascii() else _SURROGATE.search(operand)
     if surrogate is not None:  # no event's text has half a pair; the next that it could have comes after all of them
-        above = operand[:surrogate] + "\ue000"
+        above = operand[: surrogate.start()] + "\ue000"
         return above, above
     return operand, operand + "\0"
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def prefix_cuts(prefix: str) -> tuple[Cut, Cut]:
@@ -239,7 +258,10 @@ def _after(key: int, line: str) -> int:
 def _step(key: int) -> int:
     """Return how far apart the numbers lie around a key that is not negative: one more digit before, one less after."""
     units = key // _UNIT
-    return int(10 ** len(str(units))) if units else 1
+    return _POWERS[len(str(units))] if units else 1
+
+
+_POWERS = [int(10**digits) for digits in range(2 * DIGITS)]
 
 
 def _up_to(number: Any, step: int) -> int:

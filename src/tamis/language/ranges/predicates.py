@@ -10,6 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import (
+    COMPLEMENTS,
+    MIRRORED,
     Attribute,
     Between,
     Compare,
@@ -34,15 +36,13 @@ from tamis.language.ranges.value_sets import (
     union,
     union_of,
 )
-from tamis.language.rewrites.canonical import MIRRORED
-from tamis.language.rewrites.negation import COMPLEMENTS
 from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 
-_LONG = 64
+_TAKEN_SINGLY = 64
 """Of a longer list, the integers are taken all at once."""
 
 
@@ -53,12 +53,15 @@ def subject(predicate: Expression) -> Expression | None:
     >>> print(subject(tamis.parse("20 > price")), subject(tamis.parse("low < high")))
     price None
     """
+    if type(predicate) is Compare:  # the common case
+        left, right = predicate.left, predicate.right
+        if type(right) is Literal:
+            return None if type(left) is Literal else left
+        return right if type(left) is Literal else None
     match predicate:
         case Attribute():
             return predicate
-        case Compare(_, Literal(), Literal()):
-            return None
-        case Compare(_, term, Literal()) | Compare(_, Literal(), term) | Between(term, Literal(), Literal()):
+        case Between(term, Literal(), Literal()):
             return None if isinstance(term, Literal) else term
         case In(term) | IsNull(term) | IsA(term):
             return None if isinstance(term, Literal) else term
@@ -76,15 +79,9 @@ def values_of(predicate: Expression, is_true: bool, line: str = "any", schema: S
     >>> values_of(tamis.parse("title NOT BETWEEN 'b' AND 'd'").value, False, "string")
     ((4,), (4, 'b'), (4, 'd\x00'), (5,))
     """
+    if type(predicate) is Compare:
+        return _compared_with(predicate, is_true, line)
     match predicate:
-        case Compare(operator, left, right):
-            operand: Any = right.value if isinstance(right, Literal) else left.value  # type: ignore[attr-defined]
-            if operator == "<=>":
-                true = ABSENT if operand is None else compared("=", operand, line)
-                return true if is_true else complement(true)
-            if not isinstance(right, Literal):
-                operator = MIRRORED[operator]
-            return compared(operator if is_true else COMPLEMENTS[operator], operand, line)
         case Between(_, Literal(low), Literal(high)):
             if is_true:
                 return intersection(compared(">=", low, line), compared("<=", high, line))
@@ -105,6 +102,17 @@ def values_of(predicate: Expression, is_true: bool, line: str = "any", schema: S
             return texts if is_true else difference(TEXTS, texts)
 
 
+def _compared_with(predicate: Compare, is_true: bool, line: str) -> Values:
+    operator, right = predicate.operator, predicate.right
+    operand: Any = right.value if type(right) is Literal else predicate.left.value  # type: ignore[attr-defined]
+    if operator == "<=>":
+        true = ABSENT if operand is None else compared("=", operand, line)
+        return true if is_true else complement(true)
+    if type(right) is not Literal:
+        operator = MIRRORED[operator]
+    return compared(operator if is_true else COMPLEMENTS[operator], operand, line)
+
+
 def compared(operator: str, operand: Any, line: str) -> Values:
     """Return the values for which a comparison with an operand is true.
 
@@ -113,23 +121,27 @@ def compared(operator: str, operand: Any, line: str) -> Values:
     """
     if operand is None:
         return NONE
+    ends, ranks = _ENDS[operator], places(operand, line)
+    if len(ranks) == len(ends) == 1:  # one stretch, which may be void
+        low, high = ranks[0][ends[0][0]], ranks[0][ends[0][1]]
+        return (low, high) if low < high else NONE
     cuts: list[Cut] = []
-    for start, before, after, end in places(operand, line):
-        match operator:
-            case "=":
-                _append(cuts, before, after)
-            case "<>":
-                _append(cuts, start, before)
-                _append(cuts, after, end)
-            case "<":
-                _append(cuts, start, before)
-            case "<=":
-                _append(cuts, start, after)
-            case ">":
-                _append(cuts, after, end)
-            case _:
-                _append(cuts, before, end)
+    for place in ranks:
+        for begin, end in ends:
+            _append(cuts, place[begin], place[end])
     return tuple(cuts)
+
+
+_START, _BEFORE, _AFTER, _END = range(4)
+_ENDS: dict[str, tuple[tuple[int, int], ...]] = {
+    "=": ((_BEFORE, _AFTER),),
+    "<>": ((_START, _BEFORE), (_AFTER, _END)),
+    "<": ((_START, _BEFORE),),
+    "<=": ((_START, _AFTER),),
+    ">": ((_AFTER, _END),),
+    ">=": ((_BEFORE, _END),),
+}
+"""Of each operator: the stretches that it asks for, by the cuts of a `Place` at which they begin and end."""
 
 
 def _append(cuts: list[Cut], low: Cut, high: Cut) -> None:
@@ -150,9 +162,9 @@ def _among(members: tuple[Any, ...], is_true: bool, line: str) -> Values:
 
 
 def _any_of(members: tuple[Any, ...], line: str) -> Values:
-    if len(members) > _LONG and line in ("any", "number"):
+    if len(members) > _TAKEN_SINGLY and line in ("any", "number"):
         whole = [member for member in members if type(member) is int and -(2**53) <= member <= 2**53]
-        if len(whole) > _LONG:
+        if len(whole) > _TAKEN_SINGLY:
             rest = [member for member in members if type(member) is not int or not -(2**53) <= member <= 2**53]
             return union_of(whole_cuts(whole), *(compared("=", member, line) for member in rest))
     return union_of(*(compared("=", member, line) for member in members))

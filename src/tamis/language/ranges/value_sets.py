@@ -41,17 +41,17 @@ def intersection(one: Values, two: Values) -> Values:
         return one
     if len(one) == 2 and one[0] <= two[0] and two[-1] <= one[1]:
         return two
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     mine = theirs = 0
     while mine < len(one) and theirs < len(two):
         low, high = max(one[mine], two[theirs]), min(one[mine + 1], two[theirs + 1])
         if low < high:
-            found += (low, high)
+            cuts += (low, high)
         if one[mine + 1] < two[theirs + 1]:
             mine += 2
         else:
             theirs += 2
-    return tuple(found)
+    return tuple(cuts)
 
 
 def intersection_of(*sets: Values) -> Values:
@@ -83,13 +83,13 @@ def union(one: Values, two: Values) -> Values:
 def union_of(*sets: Values) -> Values:
     """Return the values that are in any of the sets."""
     in_order = sorted((values[index], values[index + 1]) for values in sets for index in range(0, len(values), 2))
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     for low, high in in_order:
-        if found and low <= found[-1]:
-            found[-1] = max(high, found[-1])
+        if cuts and low <= cuts[-1]:
+            cuts[-1] = max(high, cuts[-1])
         else:
-            found += (low, high)
-    return tuple(found)
+            cuts += (low, high)
+    return tuple(cuts)
 
 
 def difference(one: Values, two: Values) -> Values:
@@ -178,9 +178,9 @@ def points(values: Values, line: str, most: int) -> list[Cut] | None:
     """
     if len(values) > 2 * most:
         return None
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     for low, high in stretches(values):
         if next_cut(low, line) != high:
             return None
-        found.append(low)
-    return found
+        cuts.append(low)
+    return cuts

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import (
+    MIRRORED,
     And,
     AtLeast,
     Compare,
@@ -34,8 +35,6 @@ from tamis.language.values import EXACT, kind_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
-
-MIRRORED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 _Key = tuple[str, bytes]
 

@@ -165,15 +165,15 @@ def occurrences(tree: Expression) -> dict[Expression, int]:
     fold_monotone(tree, lambda node, _: order.append(node))
     # From the root down: a node occurs as often as all its parents together.
     counts: dict[int, int] = {id(tree): 1}
-    found: dict[Expression, int] = {}
+    uses: dict[Expression, int] = {}
     for node in reversed(order):
         count = counts[id(node)]
         if isinstance(node, And | Or | AtLeast):
             for child in node.children:
                 counts[id(child)] = counts.get(id(child), 0) + count
         else:
-            found[node] = found.get(node, 0) + count
-    return found
+            uses[node] = uses.get(node, 0) + count
+    return uses
 
 
 def leaves_of(tree: Expression) -> list[Expression]:
@@ -181,11 +181,11 @@ def leaves_of(tree: Expression) -> list[Expression]:
 
     Of a graph whose tree is far larger, ask for `leaf_count` first, or for `occurrences`.
     """
-    found, stack = [], [tree]
+    leaves, stack = [], [tree]
     while stack:
         node = stack.pop()
         if isinstance(node, And | Or | AtLeast):
             stack.extend(reversed(node.children))
         else:
-            found.append(node)
-    return found
+            leaves.append(node)
+    return leaves

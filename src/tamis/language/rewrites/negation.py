@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from tamis.errors import BudgetError
 from tamis.language.expressions import (
+    COMPLEMENTS,
     FALSE,
     TRUE,
     And,
@@ -27,7 +28,6 @@ from tamis.language.expressions import (
 )
 
 DEFAULT_BUDGET = 1_000_000
-COMPLEMENTS = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 _Job = tuple[Expression, bool]
 

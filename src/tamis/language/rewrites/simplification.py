@@ -23,8 +23,9 @@ from tamis.language.expressions import (
     Or,
     fold_shared,
 )
+from tamis.language.ranges.rewording import INTEGER, Ranged, as_predicates, ranged
+from tamis.language.ranges.value_sets import intersection_of, union_of
 from tamis.language.rewrites.junctions import conjunction, disjunction
-from tamis.language.rewrites.value_sets import ValueSet, as_predicates, as_set, intersection, union
 from tamis.language.types import ScalarType
 
 if TYPE_CHECKING:
@@ -69,15 +70,18 @@ def _conjunction(operands: list[Expression], schema: Schema | None) -> Expressio
     present = set(operands)
     if FALSE in present or any(isinstance(operand, Not) and operand.value in present for operand in operands):
         return FALSE
-    sets = _by_term(operands)
+    sets = _by_term(operands, schema)
     merged: dict[Expression, list[Expression]] = {}
     for term, members in sets.items():
         if IsNull(term) in present:
             return FALSE  # a predicate that is true has a value to be true of
-        together = intersection(list(members.values()), _is_integer(term, schema))
-        if together is not None and together.is_empty:
+        values = intersection_of(*(member.values for member in members.values()))
+        if not values:
             return FALSE
-        predicates = as_predicates(term, together, And) if together is not None else []
+        if len(members) == 1:
+            continue
+        together = _together(members)._replace(values=values)
+        predicates = as_predicates(together, And, INTEGER if _is_integer(term, schema) else "any")
         if 0 < len(predicates) < len(members):
             merged |= dict.fromkeys(members, predicates)
     needless: set[Expression] = {TRUE, *(Not(IsNull(term)) for term in sets)}
@@ -96,9 +100,9 @@ def _disjunction(operands: list[Expression], schema: Schema | None) -> Expressio
         if Not(IsNull(term)) in present:
             merged |= {member: [Not(IsNull(term))] for member in members}
             continue
-        together = union(list(members.values()))
-        if together is None:
+        if len({member.kind for member in members.values()}) > 1:
             continue
+        together = _together(members)._replace(values=union_of(*(member.values for member in members.values())))
         if together.is_full:
             everything = _anything(term, together, schema)
             if everything is TRUE:
@@ -106,7 +110,7 @@ def _disjunction(operands: list[Expression], schema: Schema | None) -> Expressio
             if everything is not None:
                 merged |= {member: [everything] for member in members}
             continue
-        predicates = as_predicates(term, together, Or)
+        predicates = as_predicates(together, Or) if len(members) > 1 else []
         if 0 < len(predicates) < len(members):
             merged |= dict.fromkeys(members, predicates)
     return disjunction(_not_absorbed(_replaced(operands, merged, {FALSE}), And))
@@ -123,22 +127,30 @@ def _replaced(
     return list(kept)
 
 
-def _by_term(operands: list[Expression]) -> dict[Expression, dict[Expression, ValueSet]]:
-    sets: dict[Expression, dict[Expression, ValueSet]] = {}
+def _by_term(operands: list[Expression], schema: Schema | None = None) -> dict[Expression, dict[Expression, Ranged]]:
+    """The predicates on each term, with their values; with a schema, among whole numbers where the term is one."""
+    sets: dict[Expression, dict[Expression, Ranged]] = {}
     for operand in operands:
-        found = as_set(operand)
-        if found is not None:
-            term, values = found
-            sets.setdefault(term, {})[operand] = values
+        member = ranged(operand)
+        if member is not None and _is_integer(member.term, schema):
+            member = ranged(operand, INTEGER)
+        if member is not None:
+            sets.setdefault(member.term, {})[operand] = member
     return sets
 
 
-def _anything(term: Expression, everything: ValueSet, schema: Schema | None) -> Expression | None:
+def _together(members: dict[Expression, Ranged]) -> Ranged:
+    """One of the predicates on a term, with the operands of all."""
+    first = next(iter(members.values()))
+    return first._replace(operands=tuple(operand for member in members.values() for operand in member.operands))
+
+
+def _anything(term: Expression, everything: Ranged, schema: Schema | None) -> Expression | None:
     """What is left of a tautology: that the term has a value of this kind. Only a schema can promise the kind."""
     if schema is None or not isinstance(term, Attribute):
         return None
-    found = schema.type_of(term.path)
-    if found is None or found.kind != everything.kind:
+    declared = schema.type_of(term.path)
+    if declared is None or declared.kind != everything.kind:
         return None
     return TRUE if schema.is_mandatory(term.path) else Not(IsNull(term))
 

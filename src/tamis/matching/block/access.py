@@ -161,17 +161,19 @@ def clause_plans(segment: Segment, place: int, sample: Events | None, schema: Sc
     draft = segment.draft
     clause_rows = segment.program.clauses[:-1]
     rows = np.flatnonzero(clause_rows[:, kernels.OWNER] == place)
-    clauses = np.flatnonzero(draft.clause_owners == place)
+    clauses = np.flatnonzero(draft.clauses.owners == place)
     leaves = _LeafReader(draft, clauses, sample, schema)
     return tuple(
-        _clause_plan(segment, clause, rows[clause_rows[rows, kernels.ORDINAL] == draft.clause_ordinals[clause]], leaves)
+        _clause_plan(
+            segment, clause, rows[clause_rows[rows, kernels.ORDINAL] == draft.clauses.ordinals[clause]], leaves
+        )
         for clause in clauses.tolist()
     )
 
 
 def _clause_plan(segment: Segment, clause: int, rows: Ints, leaves: _LeafReader) -> ClausePlan:
     draft = segment.draft
-    asked = draft.clause_leaves[draft.clause_starts[clause] : draft.clause_starts[clause + 1]].tolist()
+    asked = draft.clauses.leaves.members(clause).tolist()
     tree = leaves.tree(clause)
     if not len(rows):
         return ClausePlan(NEVER, 0.0, 0, tuple(leaves.plan(leaf) for leaf in asked), tree)
@@ -195,17 +197,14 @@ class _LeafReader:
     def __init__(self, draft: Draft, clauses: Ints, sample: Events | None, schema: Schema | None) -> None:
         self._draft = draft
         self._tree_sizes = draft.tree_sizes()
-        used = [draft.clause_leaves[draft.clause_starts[each] : draft.clause_starts[each + 1]] for each in clauses]
+        used = [draft.clauses.leaves.members(clause) for clause in clauses]
         used += [self._tree_leaves(int(clause)) for clause in clauses]
         numbers = np.unique(np.concatenate([np.zeros(0, np.uint32), *used])).astype(np.int64)
-        axes, places = np.unique(draft.leaf_axes[numbers], return_inverse=True)
+        axes, places = np.unique(draft.leaves.axes[numbers], return_inverse=True)
         small = replace(
             draft,
             axes=[draft.axes[axis] for axis in axes],
-            leaf_axes=places.astype(np.uint32),
-            leaf_operations=draft.leaf_operations[numbers],
-            leaf_a=draft.leaf_a[numbers],
-            leaf_b=draft.leaf_b[numbers],
+            leaves=draft.leaves.chosen(numbers)._replace(axes=places.astype(np.uint32)),
         )
         codes = None
         if sample is not None and sample.count:
@@ -218,7 +217,7 @@ class _LeafReader:
         )
 
     def plan(self, leaf: int, *, is_key: bool = False) -> LeafPlan:
-        axis = self._draft.axes[self._draft.leaf_axes[leaf]]
+        axis = self._draft.axes[self._draft.leaves.axes[leaf]]
         measured = "its truth" if axis.key.kind == TRUTH else f"{axis.key.term} as {axis.key.kind}"
         return LeafPlan(str(self._predicate(leaf)), measured, self._shares[leaf], is_key)
 
@@ -226,9 +225,9 @@ class _LeafReader:
         """Return the leaf of a clause that its rows lie under: the interval of its key, or the set of its keys."""
         draft = self._draft
         for leaf in leaves:
-            if draft.leaf_axes[leaf] != axis:
+            if draft.leaves.axes[leaf] != axis:
                 continue
-            if draft.leaf_operations[leaf] == op.AMONG:
+            if draft.leaves.operations[leaf] == op.AMONG:
                 if np.array_equal(np.sort(2 * self._members(leaf) + 2), np.sort(firsts)):
                     return leaf
             elif self._intervals[leaf] == (firsts[0], lasts[0]):
@@ -237,38 +236,37 @@ class _LeafReader:
 
     def tree(self, clause: int) -> tuple[TreeStep, ...]:
         """Return the program of a clause's tree; steps are numbered from 1."""
-        draft, start = self._draft, int(self._draft.clause_trees[clause])
+        jumps, start = self._draft.jumps, int(self._draft.clauses.trees[clause])
 
         def target(number: int) -> str:
             return {kernels.ACCEPT: "holds", kernels.REJECT: "fails"}.get(number) or f"go to {number + 1}"
 
         return tuple(
-            TreeStep(self.plan(leaf), target(int(draft.tree_trues[at])), target(int(draft.tree_falses[at])))
+            TreeStep(self.plan(leaf), target(int(jumps.on_true[at])), target(int(jumps.on_false[at])))
             for at, leaf in enumerate(self._tree_leaves(clause).tolist(), start)
         )
 
     def _tree_leaves(self, clause: int) -> Any:
-        start = int(self._draft.clause_trees[clause])
-        return self._draft.tree_leaves[max(start, 0) : max(start, 0) + int(self._tree_sizes[clause])]
+        start = int(self._draft.clauses.trees[clause])
+        return self._draft.jumps.leaves[max(start, 0) : max(start, 0) + int(self._tree_sizes[clause])]
 
     def _members(self, leaf: int) -> Any:
-        number = self._draft.leaf_a[leaf]
-        return self._draft.set_operands[self._draft.set_starts[number] : self._draft.set_starts[number + 1]]
+        return self._draft.sets.members(self._draft.leaves.a[leaf])
 
     def _predicate(self, leaf: int) -> Expression:
         """Return the predicate that a leaf asks, from its axis and operands."""
-        axis = self._draft.axes[self._draft.leaf_axes[leaf]]
-        operation = int(self._draft.leaf_operations[leaf])
+        axis = self._draft.axes[self._draft.leaves.axes[leaf]]
+        operation = int(self._draft.leaves.operations[leaf])
         term: Any = axis.key.term
         if axis.key.kind == TRUTH:
-            return term if self._draft.leaf_a[leaf] else Not(term)
+            return term if self._draft.leaves.a[leaf] else Not(term)
         if operation in (op.AMONG, op.NOT_AMONG):
             among = In(term, tuple(axis.operands[member] for member in self._members(leaf)))
             return among if operation == op.AMONG else Not(among)
-        first: Any = Literal(axis.operands[self._draft.leaf_a[leaf]])
+        first: Any = Literal(axis.operands[self._draft.leaves.a[leaf]])
         if operation in _COMPARED:
             return Compare(_COMPARED[operation], term, first)
-        second: Any = Literal(axis.operands[self._draft.leaf_b[leaf]])
+        second: Any = Literal(axis.operands[self._draft.leaves.b[leaf]])
         if operation == op.FROM_TO:
             return And((Compare(">=", term, first), Compare("<", term, second)))
         between = Between(term, first, second)

@@ -24,6 +24,7 @@ from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
 from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
+from tamis.matching.block.few_events import are_few
 from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
@@ -38,15 +39,13 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis
     from tamis.matching.block.draft import Draft
-    from tamis.matching.block.open_part import Entry, OpenView
+    from tamis.matching.block.open_part import OpenSubscription, OpenView
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
 
 BLOCK = 8192
 """How many events are matched at once."""
-_FEW_EVENTS = 32
-"""Up to so many events are matched one by one."""
 _SAMPLE = 2048
 _MOST_ASKED = 8
 """A segment is made of the open subscriptions when an event asks more than so many of them,"""
@@ -56,7 +55,7 @@ _MOST_WAITING = 4096
 """Whoever adds faster than the background compiles does so himself, once so many are open."""
 _MOST_FLUSHED = 4096
 """What is open is merged with the segments before it up to so many subscriptions; more would take too long."""
-_MANY = 4096
+_COMPILED_AT_ONCE = 4096
 """So many subscriptions that come together are compiled as they come."""
 _IN_USE = 8
 """Up to so many changes after a match another match is expected after each, and what it needs is done at once."""
@@ -113,8 +112,10 @@ class Block(Algorithm):
         While somebody matches, more than a few are compiled too: here nobody waits for it.
         """
         waiting = iter(expressions)
-        first = list(islice(waiting, _MANY))
-        if len(first) < _MANY and (len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always):
+        first = list(islice(waiting, _COMPILED_AT_ONCE))
+        if len(first) < _COMPILED_AT_ONCE and (
+            len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always
+        ):
             for expression in first:
                 check(expression)  # what cannot be laid out is refused now, and not when somebody matches
             return first
@@ -243,6 +244,11 @@ class Block(Algorithm):
                 self._snapshot = None
             return self.snapshot()
 
+    def snapshot_for(self, events: Events) -> BlockSnapshot:
+        """Return the present set; with nothing left open, unless so few events come that they are matched singly."""
+        with self._lock:
+            return self.snapshot() if are_few(self._parts, events) else self.compiled_snapshot()
+
     # -- What is open
 
     def _tidy_open(self) -> None:
@@ -264,15 +270,34 @@ class Block(Algorithm):
         self._open, self._has_large = OpenPart(self.schema), False
         self._merge()
 
-    def _start_flushing(self) -> None:
-        if self._flushing is not None:
-            return
+    def compile(self) -> bool:
+        """Make a segment of what is open, with the small segments before it, here and now.
+
+        That is what the background would do sooner or later. What it has begun with the same subscriptions is in vain.
+        """
+        with self._lock:
+            self._bury()
+            if not len(self._open):
+                return False
+            parts, entries = self._last_small_parts(), list(self._open.entries)
+            self._parts[len(self._parts) - len(parts) :] = [self._merged(parts, entries)]
+            self._open, self._has_large, self._snapshot = OpenPart(self.schema), False, None
+            self._merge()
+            return True
+
+    def _last_small_parts(self) -> list[Part]:
+        """Return the segments that are so small beside what is open that they had better become one with it."""
         begin = self._first_free()
         first, total = len(self._parts), len(self._open)
         while first > begin and self._parts[first - 1].living < min(_RATIO * total, _MOST_FLUSHED - total):
             first -= 1
             total += self._parts[first].living
-        parts = self._parts[first:]
+        return self._parts[first:]
+
+    def _start_flushing(self) -> None:
+        if self._flushing is not None:
+            return
+        parts = self._last_small_parts()
         self._being_flushed = {id(part.segment) for part in parts}
         self._flushing = threading.Thread(
             target=self._flush_behind,
@@ -282,7 +307,7 @@ class Block(Algorithm):
         )
         self._flushing.start()
 
-    def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[Entry]) -> None:
+    def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[OpenSubscription]) -> None:
         try:
             with in_background():
                 merged = self._merged(parts, entries)
@@ -380,7 +405,7 @@ class Block(Algorithm):
             self._flushing is not None and id(part.segment) in self._being_flushed
         )
 
-    def _merged(self, parts: list[Part], opened: Sequence[Entry] = ()) -> Part:
+    def _merged(self, parts: list[Part], opened: Sequence[OpenSubscription] = ()) -> Part:
         """Return one part of several and of what was open behind them, ready for the first event."""
         drafts = [part.segment.draft for part in parts]
         flags = [part.alive for part in parts]
@@ -390,7 +415,7 @@ class Block(Algorithm):
         segment = compiled(joined(drafts, flags), self._sample, self.schema)
         segment.encoder(self.schema)
         breathe()
-        if len(segment.twins):
+        if segment.has_twins:
             segment.first_twins()
         return Part.of(segment)
 
@@ -459,10 +484,9 @@ class Block(Algorithm):
 
     def _plan_in(self, number: int, part: Part, place: int) -> HandlePlan:
         segment, first, twin_count = part.segment, place, 1
-        if len(segment.twins):
+        if segment.has_twins:
             first = int(segment.first_twins()[place])
-            twins = segment.twins[segment.twin_starts[first] : segment.twin_starts[first + 1]]
-            twin_count = int(np.count_nonzero(part.alive[twins]))
+            twin_count = int(np.count_nonzero(part.alive[segment.twins.members(first)]))
         clauses = clause_plans(segment, first, self._sample, self.schema)
         # The first of the twins may be gone: its clauses are still asked for the others.
         twin_of = int(segment.draft.handles[first]) if first != place and part.alive[first] else None
@@ -478,12 +502,12 @@ class Block(Algorithm):
                 "segments": [part.living for part in self._parts],
                 "open": len(self._open),
                 "axes": len({axis.key for part in self._parts for axis in part.segment.draft.axes}),
-                "clauses": sum(len(part.segment.draft.clause_owners) for part in self._parts),
+                "clauses": sum(part.segment.draft.clause_count for part in self._parts),
                 "broad_clauses": sum(len(part.segment.maps.broad.rows) for part in self._parts),
                 "twins": sum(
-                    len(part.segment) - int(np.count_nonzero(np.diff(part.segment.twin_starts)))
+                    len(part.segment) - int(np.count_nonzero(part.segment.twins.counts))
                     for part in self._parts
-                    if len(part.segment.twins)
+                    if part.segment.has_twins
                 ),
                 "keys": sum(len(part.segment.key_axes) for part in self._parts),
                 "is_informed": all(part.segment.is_informed for part in self._parts),
@@ -558,7 +582,7 @@ class BlockSnapshot(Snapshot):
     ) -> tuple[Pairs, Pairs]:
         if len(destinations) > _MOST_DESTINATIONS:
             return super().reach_events(events, destinations, among, threads)
-        if events.count <= _FEW_EVENTS:
+        if are_few(self._parts, events):
             each = [self.reach_event(event, destinations, among) for event in events.mappings()]
             return _numbered([handles for handles, _ in each]), _numbered([numbers for _, numbers in each])
         self._rate.sample(events, lambda event: len(self.match_event(event, among)))
@@ -594,10 +618,9 @@ class BlockSnapshot(Snapshot):
         return (events_of_matches[has_none], handles[has_none]), (reaching, reached)
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
-        if self._open and events.count > 1:
-            raise AssertionError("a batch is matched against a compiled snapshot")
-        if events.count <= _FEW_EVENTS:
+        if are_few(self._parts, events):
             return _numbered([self.match_event(event, among) for event in events.mappings()])
+        assert not self._open, "a batch is matched against a compiled snapshot"
         alive = [part.among(among) for part in self._parts]
 
         def block(start: int) -> _Found:
@@ -612,13 +635,21 @@ class BlockSnapshot(Snapshot):
             for part, encoder in zip(self._parts, self._encoders, strict=True)
         ]
         if self._open:
-            if self._open_axes is None:
-                self._open_axes = PlainAxes((entry.expression for entry in self._open.entries()), self._schema)
-            encoded += self._open_axes.of_event(event)
+            encoded += self._axes_of_open().of_event(event)
         return encoded
 
     def encoded_events(self, events: Events) -> list[Encoded]:
-        return [(part.segment.draft.axes, part.segment.codes(events, self._schema)) for part in self._parts]
+        encoded: list[Encoded] = [
+            (part.segment.draft.axes, part.segment.codes(events, self._schema)) for part in self._parts
+        ]
+        if self._open:
+            encoded += self._axes_of_open().of_events(events)
+        return encoded
+
+    def _axes_of_open(self) -> PlainAxes:
+        if self._open_axes is None:
+            self._open_axes = PlainAxes((entry.expression for entry in self._open.entries()), self._schema)
+        return self._open_axes
 
     def _match_block(
         self,
@@ -636,7 +667,7 @@ class BlockSnapshot(Snapshot):
             if shortcut is not None and reached is not None:
                 arrays = shortcut.arrays(living[0], reached, (events.count + 63) // 64)
             for numbers, owners in segment.match_codes(segment.codes(events, self._schema), *living, arrays):
-                if shortcut is not None and len(segment.twins):
+                if shortcut is not None and segment.has_twins:
                     has_none = shortcut.destinations[owners] == 0  # a twin may have one
                     numbers, owners = numbers[has_none], owners[has_none]
                 kernels.count_events(numbers, found.counts)
@@ -644,7 +675,7 @@ class BlockSnapshot(Snapshot):
         return found
 
 
-def _drafted(entries: Iterable[Entry]) -> Draft:
+def _drafted(entries: Iterable[OpenSubscription]) -> Draft:
     """Return a draft of open subscriptions."""
     drafting = Drafting()
     waiting = iter(entries)

@@ -7,14 +7,14 @@ postfix order, for many events at once.
 
 Which clauses a subscription has follows from its shape (`plans`).
 
-Everything is kept in flat arrays over the segment's own axes and operands, so that drafts can be joined without
-going back to the expressions.
+Everything is kept in tables over the segment's own axes and operands, so that drafts can be joined without going back
+to the expressions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,8 @@ from tamis.language.rewrites.junctions import conjunction
 from tamis.matching.block.budgets import asked_whole, is_linear
 from tamis.matching.block.kernels import NONE
 from tamis.matching.block.plans import ALWAYS, LEAF, NEVER, Clause, plan_of, sketched, with_leaves
-from tamis.matching.leaves import Leaves, Starts, integers, starts_of
+from tamis.matching.leaves import LeafColumns, Leaves, Starts, integers, starts_of_ends
+from tamis.ragged import Ragged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,47 +49,77 @@ _NO_LEAVES = frozenset({*CONNECTIVES, Literal} - {Not})
 _TREES = frozenset({And, Or, AtLeast})
 
 
+class ClauseTable(NamedTuple):
+    """The clauses of a draft. Invariant: they lie in the order of their owners, and those of one owner in order.
+
+    owners    uint32[clauses]  whose clause it is: a place among the draft's handles
+    ordinals  uint16[clauses]  which of the owner's clauses it is
+    trees     int32[clauses]   where its program starts among the jumps, -1 for none; programs lie in this order too
+    leaves    lists[clauses]   of uint32: its leaves, all of which must hold
+    """
+
+    owners: npt.NDArray[np.uint32]
+    ordinals: npt.NDArray[np.uint16]
+    trees: npt.NDArray[np.int32]
+    leaves: Ragged[np.uint32]
+
+
+class TreeJumps(NamedTuple):
+    """The programs of trees, one behind the other: a leaf each, and where to go on.
+
+    leaves    uint32[:]
+    on_true   uint32[:]  the next place if the leaf holds, counted from the start of the program, or ACCEPT or REJECT
+    on_false  uint32[:]  and if not
+    """
+
+    leaves: npt.NDArray[np.uint32]
+    on_true: npt.NDArray[np.uint32]
+    on_false: npt.NDArray[np.uint32]
+
+
+class TreeSteps(NamedTuple):
+    """The same trees in postfix order. Invariant: only clauses with a program have steps.
+
+    starts   int32[clauses + 1]  the steps of clause c are starts[c]:starts[c + 1]
+    actions  uint8[:]            what each does, as `kernels` counts them
+    leaves   uint32[:]           its leaf, NONE where it has none
+    """
+
+    starts: Starts
+    actions: npt.NDArray[np.uint8]
+    leaves: npt.NDArray[np.uint32]
+
+    @property
+    def counts(self) -> npt.NDArray[np.int32]:
+        """How many steps each clause has."""
+        return np.diff(self.starts)
+
+
 @dataclass(slots=True)
 class Draft:
-    """Subscriptions as clauses over axes. Subscription s is the s-th of `handles`."""
+    """Subscriptions as clauses over axes. Subscription s is the s-th of `handles`, which are in order."""
 
     axes: list[Axis]
     handles: npt.NDArray[np.int64]
-    leaf_axes: npt.NDArray[np.uint32]
-    leaf_operations: npt.NDArray[np.uint8]
-    leaf_a: npt.NDArray[np.int32]
-    """The first operand, or the set of AMONG and NOT_AMONG."""
-    leaf_b: npt.NDArray[np.int32]
-    set_starts: Starts
-    set_operands: npt.NDArray[np.int32]
-    clause_starts: Starts
-    clause_leaves: npt.NDArray[np.uint32]
-    clause_owners: npt.NDArray[np.uint32]
-    clause_ordinals: npt.NDArray[np.uint16]
-    clause_trees: npt.NDArray[np.int32]
-    """Where the clause's program starts, -1 for none."""
-    tree_leaves: npt.NDArray[np.uint32]
-    tree_trues: npt.NDArray[np.uint32]
-    tree_falses: npt.NDArray[np.uint32]
-    clause_steps: Starts
-    """Where the clause's steps start; the clause has none where they end at once."""
-    step_actions: npt.NDArray[np.uint8]
-    step_leaves: npt.NDArray[np.uint32]
-    """The leaf of each step, NONE where it has none."""
+    leaves: LeafColumns
+    sets: Ragged[np.int32]
+    """The operands of the sets that leaves ask for."""
+    clauses: ClauseTable
+    jumps: TreeJumps
+    steps: TreeSteps
+
+    @property
+    def clause_count(self) -> int:
+        """How many clauses all subscriptions have together."""
+        return len(self.clauses.owners)
 
     def tree_sizes(self) -> npt.NDArray[np.int64]:
         """Return how long the program of each clause is: they lie in order, so each ends where the next one starts."""
-        has_tree = self.clause_trees >= 0
+        trees = self.clauses.trees
+        has_tree = trees >= 0
         sizes = np.zeros(len(has_tree), np.int64)
-        sizes[has_tree] = np.diff(self.clause_trees[has_tree], append=len(self.tree_leaves))
+        sizes[has_tree] = np.diff(trees[has_tree], append=len(self.jumps.leaves))
         return sizes
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything but the axes, by name."""
-        return {name: getattr(self, name) for name in ARRAYS}
-
-
-ARRAYS = tuple(name for name in Draft.__dataclass_fields__ if name != "axes")
 
 
 class Drafting:
@@ -216,28 +247,24 @@ class Drafting:
     def finished(self) -> Draft:
         """Return the draft."""
         self._catch_up()
-        leaves = self._leaves.finished()
-        return Draft(
-            leaves.axes,
-            integers(self._handles),
-            leaves.leaf_axes,
-            leaves.leaf_operations,
-            leaves.leaf_a,
-            leaves.leaf_b,
-            leaves.set_starts,
-            leaves.set_operands,
-            starts_of(self._clause_ends),
-            integers(self._clause_leaves, np.uint32),
+        tables = self._leaves.finished()
+        clauses = ClauseTable(
             integers(self._clause_owners, np.uint32),
             integers(self._clause_ordinals, np.uint16),
             integers(self._clause_trees, np.int32),
+            Ragged(starts_of_ends(self._clause_ends), integers(self._clause_leaves, np.uint32)),
+        )
+        jumps = TreeJumps(
             integers(self._tree_leaves, np.uint32),
             integers(self._tree_trues, np.uint32),
             integers(self._tree_falses, np.uint32),
-            starts_of(self._step_ends),
+        )
+        steps = TreeSteps(
+            starts_of_ends(self._step_ends),
             integers(self._step_actions, np.uint8),
             integers(self._step_leaves, np.uint32),
         )
+        return Draft(tables.axes, integers(self._handles), tables.leaves, tables.sets, clauses, jumps, steps)
 
 
 def _monotone(expression: Expression) -> Expression:

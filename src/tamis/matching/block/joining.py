@@ -8,20 +8,23 @@ and go would grow for ever. Then the axes of all are united, and the drafts stan
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.axes import TRUTH, Axis, AxisKey
 from tamis.matching.block.breathing import breathe
-from tamis.matching.block.draft import Draft
+from tamis.matching.block.draft import ClauseTable, Draft, TreeJumps, TreeSteps
 from tamis.matching.block.kernels import NONE
-from tamis.matching.leaves import Ints, Starts, sorted_operands
-from tamis.matching.operations import AMONG, BEYOND, FROM_TO, NOT_AMONG, WITHIN
-from tamis.ragged import places_of
+from tamis.matching.leaves import Ints, LeafColumns, sorted_operands
+from tamis.ragged import Ragged, places_of, starts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.uint32]
 
 
 def joined(drafts: list[Draft], alive: list[Flags]) -> Draft:
@@ -60,152 +63,150 @@ def compacted(draft: Draft, alive: Flags) -> Draft:
     if alive.all():
         return draft
     draft = thinned(draft, alive)
-    clause_leaves, tree_leaves, step_leaves = draft.clause_leaves, draft.tree_leaves, draft.step_leaves
-    is_used = np.zeros(len(draft.leaf_axes), np.bool_)
-    is_used[clause_leaves] = is_used[tree_leaves] = is_used[step_leaves[step_leaves != NONE]] = True
-    leaf_numbers = (np.cumsum(is_used) - 1).astype(np.uint32)
-    leaf_axes, operations = draft.leaf_axes[is_used], draft.leaf_operations[is_used]
-    a, b = draft.leaf_a[is_used].astype(np.int64), draft.leaf_b[is_used].astype(np.int64)
-    is_set = (operations == AMONG) | (operations == NOT_AMONG)
-    set_sizes = np.diff(draft.set_starts)[a[is_set]]
-    members = draft.set_operands[places_of(draft.set_starts[:-1][a[is_set]], set_sizes)].astype(np.int64)
-
-    # Which operands are asked for, on all axes one behind the other?
-    sizes = np.array([len(axis.operands) for axis in draft.axes], np.int64)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    is_asked = np.repeat(np.array([axis.key.kind == TRUTH for axis in draft.axes], np.bool_), sizes)
-    is_span = np.isin(operations, (WITHIN, BEYOND, FROM_TO))
-    base = offsets[leaf_axes]
-    set_base = np.repeat(base[is_set], set_sizes)
-    is_asked[(base + a)[~is_set]] = is_asked[(base + b)[is_span]] = is_asked[set_base + members] = True
-    has_leaf = np.bincount(leaf_axes, minlength=len(draft.axes)) > 0
-    axis_numbers = (np.cumsum(has_leaf) - 1).astype(np.uint32)
-    axes = [
-        Axis(axis.key, [operand for operand, asked in zip(axis.operands, is_asked[start:], strict=False) if asked])
-        for axis, start, used in zip(draft.axes, offsets, has_leaf, strict=False)
-        if used
-    ]
-    places = np.cumsum(is_asked) - 1  # among the asked ones of all axes
-    firsts = np.concatenate([[0], np.cumsum(is_asked)])[offsets]  # and where each axis starts there
-    moved_base = firsts[leaf_axes]
-    a[~is_set] = places[(base + a)[~is_set]] - moved_base[~is_set]
-    a[is_set] = np.arange(len(set_sizes))
-    b = np.where(is_span, places[np.minimum(base + b, len(places) - 1)] - moved_base, 0)
+    is_used = np.zeros(len(draft.leaves.axes), np.bool_)
+    is_used[draft.clauses.leaves.values] = is_used[draft.jumps.leaves] = True
+    is_used[draft.steps.leaves[draft.steps.leaves != NONE]] = True
+    numbers = (np.cumsum(is_used) - 1).astype(np.uint32)
+    owners = (np.cumsum(alive) - 1)[draft.clauses.owners].astype(np.uint32)
+    axes, leaves, sets = _compacted_leaves(draft.axes, draft.leaves.chosen(is_used), draft.sets)
+    clauses, jumps, steps = draft.clauses, draft.jumps, draft.steps
     return Draft(
         axes,
         draft.handles[alive],
-        axis_numbers[leaf_axes],
-        operations,
-        a.astype(np.int32),
-        b.astype(np.int32),
-        starts_of_sizes(set_sizes),
-        (places[set_base + members] - np.repeat(moved_base[is_set], set_sizes)).astype(np.int32),
-        draft.clause_starts,
-        leaf_numbers[clause_leaves],
-        (np.cumsum(alive) - 1)[draft.clause_owners].astype(np.uint32),
-        draft.clause_ordinals,
-        draft.clause_trees,
-        leaf_numbers[tree_leaves],
-        draft.tree_trues,
-        draft.tree_falses,
-        draft.clause_steps,
-        draft.step_actions,
-        np.where(step_leaves == NONE, NONE, leaf_numbers[np.where(step_leaves == NONE, 0, step_leaves)]).astype(
-            np.uint32
-        )
-        if len(leaf_numbers)
-        else step_leaves,
+        leaves,
+        sets,
+        clauses._replace(owners=owners, leaves=clauses.leaves._replace(values=numbers[clauses.leaves.values])),
+        jumps._replace(leaves=numbers[jumps.leaves]),
+        steps._replace(leaves=_renumbered(steps.leaves, numbers)),
     )
+
+
+def _compacted_leaves(
+    axes: list[Axis], leaves: LeafColumns, sets: Ragged[np.int32]
+) -> tuple[list[Axis], LeafColumns, Ragged[np.int32]]:
+    """Return the axes, operands and sets that leaves ask for, without all others, and the leaves over them."""
+    a, b = leaves.a.astype(np.int64), leaves.b.astype(np.int64)
+    is_set, is_span = leaves.is_set, leaves.is_span
+    sets = sets.chosen(a[is_set])
+    set_sizes, members = sets.counts, sets.values.astype(np.int64)
+
+    # Which operands are asked for, on all axes one behind the other?
+    offsets = starts_of([len(axis.operands) for axis in axes])
+    is_asked = np.repeat(np.array([axis.key.kind == TRUTH for axis in axes], np.bool_), np.diff(offsets))
+    base = offsets[leaves.axes]
+    set_base = np.repeat(base[is_set], set_sizes)
+    is_asked[(base + a)[~is_set]] = is_asked[(base + b)[is_span]] = is_asked[set_base + members] = True
+    has_leaf = np.bincount(leaves.axes, minlength=len(axes)) > 0
+    axis_numbers = (np.cumsum(has_leaf) - 1).astype(np.uint32)
+    used_axes = [
+        Axis(axis.key, [operand for operand, asked in zip(axis.operands, is_asked[start:], strict=False) if asked])
+        for axis, start, used in zip(axes, offsets, has_leaf, strict=False)
+        if used
+    ]
+    places = np.cumsum(is_asked) - 1  # among the asked ones of all axes
+    moved_base = starts_of(is_asked)[offsets][leaves.axes]  # where each leaf's axis starts there
+    a[~is_set] = places[(base + a)[~is_set]] - moved_base[~is_set]
+    a[is_set] = np.arange(len(set_sizes))
+    b = np.where(is_span, places[np.minimum(base + b, len(places) - 1)] - moved_base, 0)
+    operands = places[set_base + members] - np.repeat(moved_base[is_set], set_sizes)
+    return (
+        used_axes,
+        LeafColumns(axis_numbers[leaves.axes], leaves.operations, a.astype(np.int32), b.astype(np.int32)),
+        sets._replace(values=operands.astype(np.int32)),
+    )
+
+
+def _renumbered(leaves: Numbers, numbers: Numbers) -> Numbers:
+    """Return the leaves of steps by their new numbers; a step without a leaf stays without."""
+    if not len(numbers):
+        return leaves
+    has_leaf = leaves != NONE
+    return np.where(has_leaf, numbers[np.where(has_leaf, leaves, 0)], NONE).astype(np.uint32)
 
 
 def thinned(draft: Draft, wanted: Flags) -> Draft:
     """Return a draft without the clauses of some subscriptions; all else stays as it is, their handles too."""
-    keep = wanted[draft.clause_owners]
-    lengths, step_counts, tree_sizes = (
-        sizes[keep] for sizes in (np.diff(draft.clause_starts), np.diff(draft.clause_steps), draft.tree_sizes())
-    )
-    trees = draft.clause_trees[keep]
-    steps = places_of(draft.clause_steps[:-1][keep], step_counts)
+    clauses = draft.clauses
+    keep = wanted[clauses.owners]
+    step_counts, tree_sizes, trees = draft.steps.counts[keep], draft.tree_sizes()[keep], clauses.trees[keep]
+    steps = places_of(draft.steps.starts[:-1][keep], step_counts)
     in_trees = places_of(np.maximum(trees, 0), tree_sizes)
     return replace(
         draft,
-        clause_starts=starts_of_sizes(lengths),
-        clause_leaves=draft.clause_leaves[places_of(draft.clause_starts[:-1][keep], lengths)],
-        clause_owners=draft.clause_owners[keep],
-        clause_ordinals=draft.clause_ordinals[keep],
-        clause_trees=np.where(trees < 0, -1, np.cumsum(tree_sizes) - tree_sizes).astype(np.int32),
-        tree_leaves=draft.tree_leaves[in_trees],
-        tree_trues=draft.tree_trues[in_trees],
-        tree_falses=draft.tree_falses[in_trees],
-        clause_steps=starts_of_sizes(step_counts),
-        step_actions=draft.step_actions[steps],
-        step_leaves=draft.step_leaves[steps],
+        clauses=ClauseTable(
+            clauses.owners[keep],
+            clauses.ordinals[keep],
+            np.where(trees < 0, -1, np.cumsum(tree_sizes) - tree_sizes).astype(np.int32),
+            clauses.leaves.chosen(keep),
+        ),
+        jumps=TreeJumps(*(column[in_trees] for column in draft.jumps)),
+        steps=TreeSteps(starts_of(step_counts, np.int32), draft.steps.actions[steps], draft.steps.leaves[steps]),
     )
 
 
-def starts_of_sizes(sizes: npt.NDArray[Any]) -> Starts:
-    """Return where groups of such sizes start."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-
-
-def _moved(draft: Draft, axis_numbers: npt.NDArray[np.uint32], moves: list[Ints]) -> Draft:
+def _moved(draft: Draft, axis_numbers: Numbers, moves: list[Ints]) -> Draft:
     """Express a draft over other axes and operands."""
-    offsets = np.concatenate([[0], np.cumsum([len(move) for move in moves])]).astype(np.int64)
+    leaves, sets, is_set = draft.leaves, draft.sets, draft.leaves.is_set
+    offsets = starts_of([len(move) for move in moves])
     flat = np.concatenate([*moves, np.zeros(1, np.int64)])
-    is_set = (draft.leaf_operations == AMONG) | (draft.leaf_operations == NOT_AMONG)
-    base = offsets[draft.leaf_axes]
-    a = np.where(is_set, draft.leaf_a, flat[np.where(is_set, 0, base + draft.leaf_a)])
-    b = flat[np.minimum(base + draft.leaf_b, len(flat) - 1)]
-    set_axes = np.zeros(len(draft.set_starts) - 1, np.int64)
-    set_axes[draft.leaf_a[is_set]] = draft.leaf_axes[is_set]
-    set_base = np.repeat(offsets[set_axes], np.diff(draft.set_starts))
+    base = offsets[leaves.axes]
+    a = np.where(is_set, leaves.a, flat[np.where(is_set, 0, base + leaves.a)])
+    b = flat[np.minimum(base + leaves.b, len(flat) - 1)]
+    set_axes = np.zeros(sets.list_count, np.int64)
+    set_axes[leaves.a[is_set]] = leaves.axes[is_set]
+    set_base = np.repeat(offsets[set_axes], sets.counts)
+    axes = axis_numbers[leaves.axes] if len(leaves.axes) else leaves.axes
     return replace(
         draft,
         axes=[],
-        leaf_axes=axis_numbers[draft.leaf_axes] if len(draft.leaf_axes) else draft.leaf_axes,
-        leaf_a=a.astype(np.int32),
-        leaf_b=b.astype(np.int32),
-        set_operands=flat[set_base + draft.set_operands].astype(np.int32),
+        leaves=LeafColumns(axes, leaves.operations, a.astype(np.int32), b.astype(np.int32)),
+        sets=sets._replace(values=flat[set_base + sets.values].astype(np.int32)),
     )
 
 
 def _concatenated(axes: list[Axis], parts: list[Draft]) -> Draft:
-    def shifted(name: str, sizes: list[int], dtype: Any) -> npt.NDArray[Any]:
-        shifts = np.concatenate([[0], np.cumsum(sizes)])
-        arrays = [getattr(part, name).astype(np.int64) + shift for part, shift in zip(parts, shifts, strict=False)]
-        return np.concatenate(arrays).astype(dtype)
-
-    def plain(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    def starts(name: str) -> Starts:
-        return starts_of_sizes(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
-
-    leaf_counts = [len(part.leaf_axes) for part in parts]
-    set_counts = [len(part.set_starts) - 1 for part in parts]
-    is_set = np.isin(plain("leaf_operations"), (AMONG, NOT_AMONG))
-    trees = shifted("clause_trees", [len(part.tree_leaves) for part in parts], np.int32)
-    trees[plain("clause_trees") < 0] = -1
-    step_leaves = shifted("step_leaves", leaf_counts, np.uint32)
-    step_leaves[plain("step_leaves") == NONE] = NONE
+    """Put drafts over the same axes one behind the other; what points into a table moves on by the tables before."""
+    leaf_counts = [len(part.leaves.axes) for part in parts]
+    leaves = LeafColumns(*(np.concatenate(column) for column in zip(*(part.leaves for part in parts), strict=True)))
+    set_numbers = _shifted([part.leaves.a for part in parts], [part.sets.list_count for part in parts], np.int32)
+    trees = _shifted([part.clauses.trees for part in parts], [len(part.jumps.leaves) for part in parts], np.int32)
+    trees[np.concatenate([part.clauses.trees for part in parts]) < 0] = -1
+    step_leaves = _shifted([part.steps.leaves for part in parts], leaf_counts, np.uint32)
+    step_leaves[np.concatenate([part.steps.leaves for part in parts]) == NONE] = NONE
     return Draft(
         axes,
-        plain("handles"),
-        plain("leaf_axes"),
-        plain("leaf_operations"),
-        np.where(is_set, shifted("leaf_a", set_counts, np.int64), plain("leaf_a")).astype(np.int32),
-        plain("leaf_b"),
-        starts("set_starts"),
-        plain("set_operands"),
-        starts("clause_starts"),
-        shifted("clause_leaves", leaf_counts, np.uint32),
-        shifted("clause_owners", [len(part.handles) for part in parts], np.uint32),
-        plain("clause_ordinals"),
-        trees,
-        shifted("tree_leaves", leaf_counts, np.uint32),
-        plain("tree_trues"),
-        plain("tree_falses"),
-        starts("clause_steps"),
-        plain("step_actions"),
-        step_leaves,
+        np.concatenate([part.handles for part in parts]),
+        leaves._replace(a=np.where(leaves.is_set, set_numbers, leaves.a)),
+        Ragged(_starts(part.sets.counts for part in parts), np.concatenate([part.sets.values for part in parts])),
+        ClauseTable(
+            _shifted([part.clauses.owners for part in parts], [len(part.handles) for part in parts], np.uint32),
+            np.concatenate([part.clauses.ordinals for part in parts]),
+            trees,
+            Ragged(
+                _starts(part.clauses.leaves.counts for part in parts),
+                _shifted([part.clauses.leaves.values for part in parts], leaf_counts, np.uint32),
+            ),
+        ),
+        TreeJumps(
+            _shifted([part.jumps.leaves for part in parts], leaf_counts, np.uint32),
+            np.concatenate([part.jumps.on_true for part in parts]),
+            np.concatenate([part.jumps.on_false for part in parts]),
+        ),
+        TreeSteps(
+            _starts(part.steps.counts for part in parts),
+            np.concatenate([part.steps.actions for part in parts]),
+            step_leaves,
+        ),
     )
+
+
+def _shifted(columns: list[npt.NDArray[Any]], sizes: list[int], dtype: Any) -> npt.NDArray[Any]:
+    """Return columns one behind the other, each moved on by the sizes of the tables that stand before its own."""
+    shifts = starts_of(sizes)
+    moved = [column.astype(np.int64) + shift for column, shift in zip(columns, shifts, strict=False)]
+    return np.concatenate(moved).astype(dtype)
+
+
+def _starts(counts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[np.int32]:
+    """Return where lists start that stand one behind the other, part after part."""
+    return starts_of(np.concatenate(list(counts)), np.int32)

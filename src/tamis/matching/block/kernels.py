@@ -179,23 +179,19 @@ class Matches(NamedTuple):
 class Reaching(NamedTuple):
     """What is needed to ask nobody twice. A destination is a number from 1 on; 0 is that of those who have none.
 
-    row_groups     uint32[rows]    the group of destinations that the row's owner, or one of the owner's twins, has
-    group_starts   uint32[:]       those of group g are group_members[group_starts[g]:group_starts[g + 1]], in order
-    group_members  uint32[:]
-    destinations   uint32[owners]  of each owner
-    twin_starts    uint32[:]       the owner's twins, see `twins.py`; empty where nobody has any
-    twins          uint32[:]
-    alive          bool[owners]
-    words          int             how many words of 64 events a map has
-    reached        uint64[:]       for each destination the map of the events that reached it; that of 0 stays empty
-    targets        uint32[:]       room for all destinations, and behind them a mark for each, cleared after use
+    row_groups    uint32[rows]    the group of destinations that the row's owner, or one of the owner's twins, has
+    groups        lists[groups]   of uint32: the destinations of each group, in order
+    destinations  uint32[owners]  of each owner
+    twins         lists[owners]   of uint32: the owner's twins, see `twins.py`; no lists where nobody has any
+    alive         bool[owners]
+    words         int             how many words of 64 events a map has
+    reached       uint64[:]       for each destination the map of the events that reached it; that of 0 stays empty
+    targets       uint32[:]       room for all destinations, and behind them a mark for each, cleared after use
     """
 
     row_groups: Any
-    group_starts: Any
-    group_members: Any
+    groups: Any
     destinations: Any
-    twin_starts: Any
     twins: Any
     alive: Any
     words: int
@@ -236,27 +232,14 @@ class Hulls(NamedTuple):
 class Layout(NamedTuple):
     """Which clause each row is, and which leaves are checked there, the most selective first.
 
-    clauses  int64[rows]      the clause of each row; one that is found by the members of a set has several
-    chosen   int64[clauses]   the leaf by which each clause is found, -1 for none
-    starts   int64[rows + 1]  the leaves of row r are leaves[starts[r]:starts[r + 1]]
-    leaves   uint32[:]
+    clauses  int64[rows]     the clause of each row; one that is found by the members of a set has several
+    chosen   int64[clauses]  the leaf by which each clause is found, -1 for none
+    leaves   lists[rows]     of uint32: the leaves of each row
     """
 
     clauses: Any
     chosen: Any
-    starts: Any
     leaves: Any
-
-
-class SetTable(NamedTuple):
-    """Sets of operands, as a draft has them: set s is operands[starts[s]:starts[s + 1]], in order.
-
-    starts    int32[sets + 1]
-    operands  int32[:]
-    """
-
-    starts: Any
-    operands: Any
 
 
 # -- Leaves, trees and clauses
@@ -282,6 +265,7 @@ def holds(code, kind, first, span, bitmaps):
         return (bitmaps[first + (code >> 6)] >> np.uint64(code & 63)) & np.uint64(1) != 0
     if code == 0:
         return False
+    # A list is kept where a bitmap of all codes would be longer; its members ascend, so it is searched by halving.
     low, high = np.int64(first), np.int64(first) + np.int64(span)
     while low < high:
         middle = (low + high) >> 1
@@ -323,6 +307,8 @@ def clause_holds(codes, event, clause, program):
 def is_repeated(codes, event, owner, ordinal, program):
     """Was this match found through an earlier clause of the same subscription already?"""
     first = program.owner_clauses[owner]
+    # Clauses are numbered within their owner: only those before this one may have written the match. To mark owners
+    # instead would need a mark for each event of the block.
     for earlier in range(first, first + ordinal):
         row = program.clause_rows[earlier]
         if row != NONE and clause_holds(codes, event, row, program):
@@ -336,11 +322,13 @@ def is_repeated(codes, event, owner, ordinal, program):
 @njit(nogil=True, cache=True, inline="always")
 def reached_word(row, word, shortcut):
     """Return the events of a word that have reached all whom a row could reach."""
-    group_starts, group_members, reached = shortcut.group_starts, shortcut.group_members, shortcut.reached
-    words = shortcut.words
+    group_starts, group_members = shortcut.groups.starts, shortcut.groups.values
+    reached, words = shortcut.reached, shortcut.words
     group = np.uintp(shortcut.row_groups[row])
     bits = ~np.uint64(0)
     for index in range(np.uintp(group_starts[group]), np.uintp(group_starts[group + np.uintp(1)])):
+        # A row is done with where all destinations of its group are reached, so this is an intersection; destination 0
+        # is that of those who have none, its map stays empty, and so such a row is always asked.
         bits &= reached[np.uintp(group_members[index]) * np.uintp(words) + np.uintp(word)]
         if bits == 0:
             break
@@ -350,11 +338,13 @@ def reached_word(row, word, shortcut):
 @njit(nogil=True, cache=True)
 def find_targets(owner, shortcut):
     """Write the destinations of an owner and its twins, as far as they live, each once; returns how many there are."""
-    destinations, twin_starts, twins = shortcut.destinations, shortcut.twin_starts, shortcut.twins
+    destinations, twin_starts, twins = shortcut.destinations, shortcut.twins.starts, shortcut.twins.values
     alive, targets = shortcut.alive, shortcut.targets
-    if twin_starts.size == 0:
+    if twins.size == 0:
         targets[0] = destinations[owner]
         return np.uintp(1)
+    # The second half of `targets` marks what is in the first half already: twins share destinations, and each is
+    # written once.
     room = np.uintp(targets.size // 2)
     count = np.uintp(0)
     for index in range(twin_starts[owner], twin_starts[owner + 1]):
@@ -364,6 +354,7 @@ def find_targets(owner, shortcut):
             targets[room + destination] = 1
             targets[count] = destination
             count += np.uintp(1)
+    # Only what was marked is cleared: the room is as long as there are destinations.
     for index in range(count):
         targets[room + np.uintp(targets[index])] = 0
     return count
@@ -432,6 +423,7 @@ def match_keys(block, runs, program, asked, survivors, place, out, shortcut):
     while run < runs.orders.size:
         begin, end = starts[runs.begins[run]], starts[runs.ends[run]]
         last_row = runs.rows[run + 1]
+        # No event of the block has one of the key's codes: the whole run is passed over.
         if begin == end:
             at = last_row
         slice_start = np.uintp(runs.orders[run] + begin)
@@ -440,6 +432,7 @@ def match_keys(block, runs, program, asked, survivors, place, out, shortcut):
             row = np.uintp(at)
             owner = clauses[row, OWNER]
             if asked[owner] and not is_broad[row]:
+                # A row writes no more matches than it has events, so this one test saves one for each match.
                 if written + np.int64(size) > out_events.size:
                     return run, at, written
                 remaining = size
@@ -512,10 +505,12 @@ def fill_maps(codes, count, buckets, base, bucket_count, words, maps):
     buckets  uint16[:]  the bucket of each code
     maps     uint64[:]  the maps one behind the other, `words` words each, a bit per event
     """
+    # The map behind the last bucket is the first union, that of no bucket at all; it stays empty.
     maps[base * words : (base + bucket_count + 1) * words] = 0
     for event in range(count):
         row = base + buckets[codes[event]]
         maps[row * words + (event >> 6)] |= np.uint64(1) << np.uint64(event & 63)
+    # Running unions: map j holds the events of all buckets before the j-th, so an interval is a difference of two.
     union = (base + bucket_count) * words
     for index in range(bucket_count * words):
         maps[union + words + index] = maps[union + index] | maps[base * words + index]
@@ -584,6 +579,7 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
         for word in range(words):
             survivors[word] = unmatched[word]
         first_leaf, last_leaf = np.uintp(clauses[row, LEAVES]), np.uintp(clauses[row + np.uintp(1), LEAVES])
+        # Unless somebody is reached already all events are left, and to look for one would be in vain.
         left = np.uint64(1)
         if shortcut is not None:
             left = np.uint64(0)
@@ -650,6 +646,7 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
                             break
                 if not is_match or (not is_tree_done and not tree_holds(codes, event, tree, trees, bitmaps)):
                     continue
+                # The next clauses of the same owner need not ask about this event: each is matched once.
                 unmatched[word] ^= lowest
                 if shortcut is not None:
                     if target_count == np.uintp(NONE):
@@ -666,6 +663,8 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
 @njit(nogil=True, cache=True)
 def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
     """Evaluate a tree on bitmaps; the result is the first `words` words of the stack."""
+    # Postfix order: operands stand before what joins them, so a stack of maps is all that is needed, as deep as
+    # `plans` allows.
     top = np.uintp(0)  # where the next entry goes
     while step < last_step:
         action = steps[step, 0]
@@ -724,6 +723,7 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
     axis_points, axis_ranges, key_firsts, key_lasts, key_rows, scan_key = keys
     shifts, probe_rows = probes
     clauses, leaves, trees, bitmaps = program.clauses, program.leaves, program.trees, program.bitmaps
+    # Room for all keys and all rows: to ask whether there is room would be a branch in the inner loop.
     passed = np.empty(key_firsts.size + 1, np.uint32)
     candidates = np.empty(probe_rows.shape[0], np.uint32)
     candidate_count = 0
@@ -848,8 +848,9 @@ def drop_repeated(owners):
 
 
 @njit(nogil=True, cache=True)
-def count_twins(owners, starts, twins, alive):
+def count_twins(owners, twin_lists, alive):
     """Return how many living twins some owners have together."""
+    starts, twins = twin_lists
     count = 0
     for owner in owners:
         for index in range(starts[owner], starts[owner + 1]):
@@ -858,8 +859,11 @@ def count_twins(owners, starts, twins, alive):
 
 
 @njit(nogil=True, cache=True)
-def write_twins(events, owners, starts, twins, alive, out_events, out_owners):
-    """Write the living twins of each owner, with its event."""
+def write_twins(matches, twin_lists, alive, out):
+    """Write the living twins of each match's owner, with its event."""
+    events, owners = matches
+    starts, twins = twin_lists
+    out_events, out_owners = out
     written = 0
     for match in range(owners.size):
         owner = owners[match]
@@ -875,13 +879,14 @@ def write_twins(events, owners, starts, twins, alive, out_events, out_owners):
 
 
 @njit(nogil=True, cache=True)
-def find_first_equal(starts, words, table, firsts):
+def find_first_equal(rows, table, firsts):
     """Find for each row of words the first that is equal.
 
-    starts  int[:]     row r is words[starts[r]:starts[r + 1]]
+    rows    lists      of uint32: the words of each row
     table   int64[:]   -1 throughout, a power of two, more than the rows
     firsts  int64[:]   written
     """
+    starts, words = rows
     mask = table.size - 1
     for row in range(firsts.size):
         start, size = starts[row], starts[row + 1] - starts[row]
@@ -906,8 +911,9 @@ def find_first_equal(starts, words, table, firsts):
 
 
 @njit(nogil=True, cache=True)
-def choose_access(clause_starts, clause_leaves, costs, chosen):
+def choose_access(leaves_of_clauses, costs, chosen):
     """Choose the cheapest leaf of each clause; -1 where none has a finite cost."""
+    clause_starts, clause_leaves = leaves_of_clauses
     for clause in range(chosen.size):
         best = np.inf
         chosen[clause] = -1
@@ -919,22 +925,25 @@ def choose_access(clause_starts, clause_leaves, costs, chosen):
 
 
 @njit(nogil=True, cache=True)
-def lay_out_leaves(clause_starts, clause_leaves, keeps_chosen, shares, layout):
+def lay_out_leaves(leaves_of_clauses, keeps_chosen, shares, layout):
     """Write the leaves of each row's clause, the most selective first, but for the one by which it is found.
 
     keeps_chosen  bool[clauses]  whether that one is written too
-    layout                       `starts` and `leaves` are written; returns how many leaves were
+    layout                       its leaves are written; returns how many
     """
-    rows, chosen, starts, placed = layout
+    clause_starts, clause_leaves = leaves_of_clauses
+    rows, chosen, (starts, placed) = layout
     written = 0
     for row in range(rows.size):
         clause = rows[row]
         starts[row] = written
         for index in range(clause_starts[clause], clause_starts[clause + 1]):
             leaf = clause_leaves[index]
+            # Whoever finds a row by its key knows already that this leaf holds.
             if leaf == chosen[clause] and not keeps_chosen[clause]:
                 continue
             place = written
+            # Insertion sort: a clause has a handful of leaves, and they are written where they stay.
             while place > starts[row] and shares[placed[place - 1]] > shares[leaf]:
                 placed[place] = placed[place - 1]
                 place -= 1
@@ -950,12 +959,13 @@ def choose_probes(layout, table, hulls, shifts, probes):
 
     probes  uint16[rows, 16]  see `Probes`
     """
-    rows, chosen, leaf_starts, placed = layout
+    rows, chosen, (leaf_starts, placed) = layout
     leaf_axes, kinds, leaf_firsts, leaf_spans, _ = table
     firsts, lasts, costs = hulls
     best = np.empty(3, np.int64)
     for row in range(rows.size):
         few = -1
+        # Of the sets of few operands the one that holds least often is asked as 64 bits; there is room for one.
         for index in range(leaf_starts[row], leaf_starts[row + 1]):
             leaf = np.int64(placed[index])
             if leaf != chosen[rows[row]] and kinds[leaf] == FEW and (few < 0 or costs[leaf] < costs[few]):
@@ -970,6 +980,8 @@ def choose_probes(layout, table, hulls, shifts, probes):
             if costs[leaf] == np.inf or leaf_axes[leaf] > 0xFFFF:
                 is_all = False
                 continue
+            # The probes are the whole answer only if nothing was rounded: no hull around a set, and no code that lost
+            # bits.
             is_all &= kinds[leaf] == INTERVAL and shifts[leaf_axes[leaf]] == 0
             count += 1
             for place in range(3):
@@ -994,6 +1006,7 @@ def choose_probes(layout, table, hulls, shifts, probes):
                 probes[row, 3 * place + 2] = (lasts[leaf] >> shifts[axis]) - first
         probes[row, 10:] = 0
         if few < 0:
+            # No such set: the axis behind the last one, whose bit 0 always holds.
             probes[row, 10], probes[row, 11] = shifts.size, 1
         else:
             probes[row, 10] = leaf_axes[few]
@@ -1026,6 +1039,7 @@ def write_sets(set_numbers, sets, code_counts, is_in, places, kinds, words):
     for index in range(set_numbers.size):
         number, place = set_numbers[index], places[index]
         if kinds[index] == MEMBER:
+            # For NOT IN all codes but 0 are set first, and the members are then turned off by the same XOR.
             if not is_in[index]:
                 for code in range(1, code_counts[index]):
                     words[place + (code >> 6)] |= np.uint64(1) << np.uint64(code & 63)
@@ -1054,7 +1068,9 @@ def list_buckets(set_numbers, sets, buckets, bucket_sizes, longest, starts, list
         number = set_numbers[index]
         for member in range(set_starts[number], set_starts[number + 1]):
             bucket = np.int64(buckets[2 * np.int64(set_operands[member]) + 2])
+            # Members ascend, and so do their buckets: equal ones stand side by side.
             if bucket != last:
+                # Too many maps to unite: the set is no help, and its survivors are checked one by one.
                 if written - starts[index] == longest:
                     written = starts[index]
                     break
@@ -1097,6 +1113,8 @@ def events_of_maps(maps, words, events, rows):
     for place in range(maps.size):
         bits = maps[place]
         while bits:
+            # The lowest bit that is set, alone: x & -x in unsigned numbers. A word costs as many turns as it has
+            # events.
             lowest = bits & (~bits + np.uint64(1))
             bits ^= lowest
             if written < events.size:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tamis.matching import operations as op
 from tamis.matching.block import kernels
-from tamis.matching.block.kernels import Broad, SetTable
+from tamis.matching.block.kernels import Broad
 from tamis.ragged import places_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def planned(
     sample_codes: list[npt.NDArray[Any]] | None,
 ) -> Maps:
     """Plan the maps for the placed leaves and the trees of broad clauses (`is_broad`, by row)."""
-    steps = _Steps.of(draft, layout, is_broad)
+    steps = _BroadSteps.of(draft, layout, is_broad)
     mapped = _mapped_leaves(draft, leaves, layout, is_broad, steps)
     axes, buckets = _mapped_axes(draft, mapped, sample_codes)
     bases, counts, used = [], [], 0
@@ -78,16 +78,17 @@ def planned(
         counts.append(int(bucket_of[-1]) + 1)
         used += 2 * counts[-1] + 1
     on_maps = _OnMaps.of(mapped, draft, leaves, axes, buckets, bases)
-    terms = on_maps.packed()[layout.leaves]
+    terms = on_maps.packed()[layout.leaves.values]
     survival = np.empty(len(layout.clauses), np.float32)
-    kernels.stop_early(layout.starts, leaves.shares[layout.leaves], np.float32(_CHECKED_SINGLY), terms, survival)
+    shares = leaves.shares[layout.leaves.values]
+    kernels.stop_early(layout.leaves.starts, shares, np.float32(_CHECKED_SINGLY), terms, survival)
     # Where few events survive the leaves, the tree is followed event by event.
     kept = survival >= _CHECKED_SINGLY
     broad = Broad(broad_rows, terms, on_maps.lists, *_tree_steps(draft, steps, on_maps, kept))
     return Maps(axes, np.array(bases, np.int64), np.array(counts, np.int64), buckets, used, broad)
 
 
-class _Steps(NamedTuple):
+class _BroadSteps(NamedTuple):
     """The steps of the trees of broad rows, one row behind the other.
 
     counts   int64[rows]  how many each row has
@@ -100,26 +101,26 @@ class _Steps(NamedTuple):
     leaves: npt.NDArray[np.uint32]
 
     @classmethod
-    def of(cls, draft: Draft, layout: Layout, is_broad: Flags) -> _Steps:
-        counts = np.where(is_broad, np.diff(draft.clause_steps)[layout.clauses], 0)
-        numbers = places_of(draft.clause_steps[:-1][layout.clauses], counts)
-        return cls(counts, numbers, draft.step_leaves[numbers])
+    def of(cls, draft: Draft, layout: Layout, is_broad: Flags) -> _BroadSteps:
+        counts = np.where(is_broad, draft.steps.counts[layout.clauses], 0)
+        numbers = places_of(draft.steps.starts[:-1][layout.clauses], counts)
+        return cls(counts, numbers, draft.steps.leaves[numbers])
 
 
-def _mapped_leaves(draft: Draft, leaves: LeafTable, layout: Layout, is_broad: Flags, steps: _Steps) -> Ints:
+def _mapped_leaves(draft: Draft, leaves: LeafTable, layout: Layout, is_broad: Flags, steps: _BroadSteps) -> Ints:
     """Return the leaves that broad rows ask, as far as bitmaps can say something about them."""
     is_used = np.zeros(len(leaves.kinds), np.bool_)
-    is_used[layout.leaves[np.repeat(is_broad, np.diff(layout.starts))]] = True
+    is_used[layout.leaves.values[np.repeat(is_broad, layout.leaves.counts)]] = True
     is_used[steps.leaves[steps.leaves != kernels.NONE]] = True
     # Intervals, and sets that a value must be in.
-    return np.flatnonzero(is_used & ((leaves.kinds == kernels.INTERVAL) | (draft.leaf_operations == op.AMONG)))
+    return np.flatnonzero(is_used & ((leaves.kinds == kernels.INTERVAL) | (draft.leaves.operations == op.AMONG)))
 
 
 def _mapped_axes(
     draft: Draft, mapped: Ints, sample_codes: list[npt.NDArray[Any]] | None
 ) -> tuple[Ints, list[npt.NDArray[np.uint16]]]:
     """Return the axes that some leaves ask about, and the bucket of each code of each."""
-    axes = np.flatnonzero(np.bincount(draft.leaf_axes[mapped], minlength=1))
+    axes = np.flatnonzero(np.bincount(draft.leaves.axes[mapped], minlength=1))
     samples = [None if sample_codes is None else sample_codes[axis] for axis in axes]
     counts = [draft.axes[axis].code_count for axis in axes]
     return axes, [_buckets(count, sample) for count, sample in zip(counts, samples, strict=True)]
@@ -160,15 +161,15 @@ class _OnMaps(NamedTuple):
         )  # fmt: skip
         lists, listed = [nothing], 1
         # All axes at once: to look for the leaves of each among all of them would take the square of a long condition.
-        by_axis = mapped[np.argsort(draft.leaf_axes[mapped], kind="stable")]
-        ends = np.searchsorted(draft.leaf_axes[by_axis], axes, "right")
+        by_axis = mapped[np.argsort(draft.leaves.axes[mapped], kind="stable")]
+        ends = np.searchsorted(draft.leaves.axes[by_axis], axes, "right")
         of_axes = np.split(by_axis, ends)[: len(axes)]  # no leaf is of another axis
         for mine, bucket_of, base in zip(of_axes, buckets, bases, strict=True):
             is_interval = leaves.kinds[mine] == kernels.INTERVAL
             table._note_intervals(mine[is_interval], leaves, bucket_of, base)
-            found = table._note_sets(mine[~is_interval], draft, bucket_of, base, listed)
-            lists.append(found)
-            listed += len(found)
+            of_sets = table._note_sets(mine[~is_interval], draft, bucket_of, base, listed)
+            lists.append(of_sets)
+            listed += len(of_sets)
         return table._replace(lists=np.concatenate(lists))
 
     def _note_intervals(self, intervals: Ints, leaves: LeafTable, bucket_of: npt.NDArray[np.uint16], base: int) -> None:
@@ -193,18 +194,18 @@ class _OnMaps(NamedTuple):
     ) -> npt.NDArray[np.uint32]:
         """A set is any of the buckets of its members; returns their maps, which stand behind `listed` others."""
         starts = np.empty(len(sets) + 1, np.int64)
-        found = np.empty(_LONGEST_LIST * len(sets), np.uint32)
+        listed_maps = np.empty(_LONGEST_LIST * len(sets), np.uint32)
         is_exact = np.empty(len(sets), np.bool_)
         written = kernels.list_buckets(
-            draft.leaf_a[sets].astype(np.int64), SetTable(draft.set_starts, draft.set_operands), bucket_of,
-            np.diff(_bucket_starts(bucket_of)), _LONGEST_LIST, starts, found, is_exact,
+            draft.leaves.a[sets].astype(np.int64), draft.sets, bucket_of, np.diff(_bucket_starts(bucket_of)),
+            _LONGEST_LIST, starts, listed_maps, is_exact,
         )  # fmt: skip
         has_list = np.diff(starts) > 0
         self.kinds[sets] = np.where(has_list, kernels.ANY_MAP, kernels.EVERY)
         self.a[sets] = listed + starts[:-1]
         self.b[sets] = np.diff(starts)
         self.exacts[sets] = is_exact & has_list
-        return found[:written] + np.uint32(base)
+        return listed_maps[:written] + np.uint32(base)
 
     def packed(self) -> npt.NDArray[np.uint32]:
         """Return two words for each leaf: the first map with kind and exactness, and the second."""
@@ -219,14 +220,14 @@ def _bucket_starts(bucket_of: npt.NDArray[np.uint16]) -> Ints:
 
 
 def _tree_steps(
-    draft: Draft, steps: _Steps, on_maps: _OnMaps, kept: Flags
+    draft: Draft, steps: _BroadSteps, on_maps: _OnMaps, kept: Flags
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Return the steps of the rows that keep theirs, and for each row where they start and whether they are exact."""
     # A step without a leaf, or with one that has no maps, lets every event through.
     has_leaf = steps.leaves != kernels.NONE
     of_leaves = np.stack([on_maps.kinds, on_maps.a, on_maps.b]).astype(np.uint32).T
     rows = np.zeros((len(steps.leaves), 4), np.uint32)
-    rows[:, 0] = draft.step_actions[steps.numbers]
+    rows[:, 0] = draft.steps.actions[steps.numbers]
     rows[has_leaf, 1:] = of_leaves[steps.leaves[has_leaf]]
     is_inexact = np.isin(rows[:, 0], (kernels.START, kernels.INTERSECT, kernels.UNITE))
     is_inexact[has_leaf] = ~on_maps.exacts[steps.leaves[has_leaf]]

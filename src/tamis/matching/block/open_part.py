@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tamis.language.expressions import And, Attribute, Compare, In, Literal, Or
+from tamis.language.expressions import And, Attribute, Or
+from tamis.language.ranges.simple import IN, SimplePredicate, simple
 from tamis.matching.closures import Closure, holding, is_small
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _LOOKED_UP = frozenset({str, int, float, bool})
 Where a value is of another type, everybody who asks for a value of its attribute is asked."""
 
 
-class Entry:
+class OpenSubscription:
     """An open subscription."""
 
     __slots__ = ("_closure", "_schema", "expression", "handle", "is_small", "keys")
@@ -62,9 +63,9 @@ class Entry:
         """Does an event match?"""
         return (self._closure or self.make_closure())(event) is True
 
-    def renumbered(self, handle: int) -> Entry:
+    def renumbered(self, handle: int) -> OpenSubscription:
         """Return the same under another handle."""
-        other = Entry.__new__(Entry)
+        other = OpenSubscription.__new__(OpenSubscription)
         other.handle, other.expression, other.keys = handle, self.expression, self.keys
         other.is_small, other._schema, other._closure = self.is_small, self._schema, self._closure
         return other
@@ -77,10 +78,10 @@ class _Values:
 
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
-        self.places: dict[Any, list[Entry]] = {}
-        self.entries: list[Entry] = []
+        self.places: dict[Any, list[OpenSubscription]] = {}
+        self.entries: list[OpenSubscription] = []
 
-    def add(self, entry: Entry, values: Iterable[Any]) -> None:
+    def add(self, entry: OpenSubscription, values: Iterable[Any]) -> None:
         self.entries.append(entry)
         for value in values:
             self.places.setdefault(value, []).append(entry)
@@ -103,14 +104,14 @@ class OpenPart:
 
     def __init__(self, schema: Schema | None) -> None:
         self._schema = schema
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, OpenSubscription] = {}
         """Of the living, in the order of their handles."""
-        self.everybody: list[Entry] = []
+        self.everybody: list[OpenSubscription] = []
         """Those who are removed included, for the sake of older views."""
         self.by_value: list[_Values] = []
         """A list, because lists may grow while others walk along them."""
         self._attributes: dict[str, _Values] = {}
-        self.unkeyed: list[Entry] = []
+        self.unkeyed: list[OpenSubscription] = []
         """Those who do not ask for a value."""
         self.removals: dict[int, int] = {}
         """The number of the removal of each who is removed."""
@@ -127,17 +128,17 @@ class OpenPart:
         return handle in self._entries
 
     @property
-    def entries(self) -> Iterable[Entry]:
+    def entries(self) -> Iterable[OpenSubscription]:
         """Those who are there, in the order of their handles."""
         return self._entries.values()
 
-    def add(self, handle: int, expression: Expression) -> Entry:
+    def add(self, handle: int, expression: Expression) -> OpenSubscription:
         """Take a subscription, whose handle is greater than all before."""
-        entry = Entry(handle, expression, self._schema)
+        entry = OpenSubscription(handle, expression, self._schema)
         self.put(entry)
         return entry
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: OpenSubscription) -> None:
         """Take an entry, whose handle is greater than all before."""
         self._entries[entry.handle] = entry
         self._end = entry.handle + 1
@@ -183,7 +184,7 @@ class OpenPart:
         return OpenPart.of(self._schema, (entry for entry in self.entries if entry.handle not in gone))
 
     @classmethod
-    def of(cls, schema: Schema | None, entries: Iterable[Entry]) -> OpenPart:
+    def of(cls, schema: Schema | None, entries: Iterable[OpenSubscription]) -> OpenPart:
         """Return a part of some entries, which come in the order of their handles."""
         part = cls(schema)
         for entry in entries:
@@ -212,7 +213,7 @@ class OpenView:
         removal = self._part.removals.get(handle)
         return removal is None or removal > self._removal_count
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[OpenSubscription]:
         """Yield what it sees, in the order of the handles."""
         return (entry for entry in list(self._part.everybody) if self._sees(entry.handle))
 
@@ -229,10 +230,10 @@ class OpenView:
                     asked.append(entries)
         part.look_count += 1
         part.asked_count += sum(map(len, asked))
-        found = {  # a set, because one may lie under several values of the event
+        candidates = {  # a set, because one may lie under several values of the event
             entry.handle for entries in asked for entry in entries if self._sees(entry.handle) and entry.holds(event)
         }
-        return sorted(found)
+        return sorted(candidates)
 
 
 def keys_of(expression: Expression) -> list[Key]:
@@ -251,10 +252,10 @@ def keys_of(expression: Expression) -> list[Key]:
             keys = [min(keys_of(operand), key=_value_count, default=None) for operand in operands]
             joined = tuple(pair for key in keys if key is not None for pair in key)
             return [joined] if None not in keys and _value_count(joined) <= _MOST_VALUES else []
-        case Compare("=", Attribute((name,)), Literal(value)) if _is_key(value):
-            return [((name, (value,)),)]
-        case In(Attribute((name,)), values) if len(values) <= _MOST_VALUES and all(map(_is_key, values)):
-            return [((name, tuple(dict.fromkeys(values))),)]
+    match simple(expression):
+        case SimplePredicate(operator, Attribute((name,)), values, False) if operator in ("=", IN):
+            if len(values) <= _MOST_VALUES and all(map(_is_key, values)):
+                return [((name, tuple(dict.fromkeys(values))),)]
     return []
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Flags = npt.NDArray[np.bool_]
 
-_FEW = 32
+_REMOVED_SINGLY = 32
 """So many removals at once are cheaper one by one than by asking all twins."""
 
 
@@ -59,15 +59,14 @@ class Part:
         alive = self.alive.copy()
         alive[places] = False
         living = self.living - len(places)
-        if not len(segment.twins):
+        if not segment.has_twins:
             return Part(segment, alive, alive, living)
-        if len(places) > _FEW:
+        if len(places) > _REMOVED_SINGLY:
             return Part(segment, alive, segment.asked(alive), living)
         asked = self.asked.copy()
         firsts = segment.first_twins()
         for first in firsts[places].tolist():
-            begin, end = segment.twin_starts[first], segment.twin_starts[first + 1]
-            asked[first] = alive[segment.twins[begin:end]].any()
+            asked[first] = alive[segment.twins.members(first)].any()
         return Part(segment, alive, asked, living)
 
     def among(self, handles: Handles | None) -> tuple[Flags, Flags]:

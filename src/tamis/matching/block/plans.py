@@ -214,10 +214,10 @@ def _splits(node: _Node) -> list[_Split]:
         split = [clause for child in node.children for clause in _splits(child)]
     elif node.kind == _SOME:
         cheapest = sorted(node.children, key=lambda child: child.cost)[: len(node.children) - node.count + 1]
-        found = [clause for child in cheapest for clause in _splits(child)]
+        clauses = [clause for child in cheapest for clause in _splits(child)]
         # The child that was found need not be all that is true: the whole count is checked.
-        split = [_Split(clause.leaves[:1], [node]) for clause in found if clause.leaves]
-        if len(split) < len(found):
+        split = [_Split(clause.leaves[:1], [node]) for clause in clauses if clause.leaves]
+        if len(split) < len(clauses):
             return [_Split([], [node])]
     else:
         best = min(node.children, key=lambda child: child.cost)

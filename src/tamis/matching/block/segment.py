@@ -33,7 +33,7 @@ from tamis.matching import operations as op
 from tamis.matching.block import kernels
 from tamis.matching.block.breathing import breathe
 from tamis.matching.block.joining import thinned
-from tamis.matching.block.kernels import Hulls, Keys, Layout, LeafTable, Matches, Probes, Program, Runs, SetTable
+from tamis.matching.block.kernels import Hulls, Keys, Layout, LeafTable, Matches, Probes, Program, Runs
 from tamis.matching.block.maps import Maps, planned
 from tamis.matching.block.plans import DEEPEST_STACK
 from tamis.matching.block.shortcut import Shortcut
@@ -41,7 +41,7 @@ from tamis.matching.block.twins import twins_in
 from tamis.matching.distances import Distances
 from tamis.matching.encoder import Encoder
 from tamis.matching.shares import default_shares, observed_shares
-from tamis.ragged import places_of
+from tamis.ragged import Ragged, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,13 +109,17 @@ class Segment:
     maps: Maps
     has_several: bool
     """Whether a subscription has more than one clause."""
-    twin_starts: npt.NDArray[np.uint32]
-    twins: npt.NDArray[np.uint32]
-    """Who asks the same as whom (`twins.py`); nothing where hardly anybody does."""
+    twins: Ragged[np.uint32]
+    """Who asks the same as whom (`twins.py`); no lists where hardly anybody does."""
     _caches: _Caches = field(default_factory=_Caches)
 
     def __len__(self) -> int:
         return len(self.draft.handles)
+
+    @property
+    def has_twins(self) -> bool:
+        """Whether subscriptions are asked for others that ask the same."""
+        return self.twins.list_count > 0
 
     def renumbered(self, handles: Ints) -> Segment:
         """Return the same segment under other handles, in the same order; all else is shared."""
@@ -124,17 +128,17 @@ class Segment:
     def memory(self) -> int:
         """Return the bytes of its arrays, operands included."""
         operands = sum(8 + sys.getsizeof(operand) for axis in self.draft.axes for operand in axis.operands)
-        return sum(array.nbytes for array in _arrays_of(self)) + operands
+        return sum(array.nbytes for array in arrays_of(self)) + operands
 
     # -- Matching
 
     def asked(self, alive: Flags) -> Flags:
         """Return of which subscriptions the clauses are asked: of those alive, or of the first of their twins."""
-        if not len(self.twins):
+        if not self.has_twins:
             return alive
-        firsts = np.flatnonzero(np.diff(self.twin_starts))
+        firsts = np.flatnonzero(self.twins.counts)
         asked = np.zeros(len(alive), np.bool_)
-        asked[firsts] = np.logical_or.reduceat(alive[self.twins], self.twin_starts[firsts])
+        asked[firsts] = np.logical_or.reduceat(alive[self.twins.values], self.twins.starts[firsts])
         return asked
 
     def offset(self) -> np.int64 | None:
@@ -149,18 +153,18 @@ class Segment:
         """Return of each subscription the first of its twins, whose clauses are asked for all of them."""
         if self._caches.first_twins is None:
             firsts = np.empty(len(self), np.uint32)
-            firsts[self.twins] = np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(self.twin_starts))
+            firsts[self.twins.values] = np.repeat(np.arange(len(self), dtype=np.uint32), self.twins.counts)
             self._caches.first_twins = firsts
         return self._caches.first_twins
 
     def _with_twins(self, events: npt.NDArray[np.uint16], owners: npt.NDArray[np.uint32], alive: Flags) -> Found:
         """Return matches with those of the twins of their owners."""
-        if not len(self.twins):
+        if not self.has_twins:
             return events.copy(), owners.copy()
-        count = kernels.count_twins(owners, self.twin_starts, self.twins, alive)
-        all_events, all_owners = np.empty(count, np.uint16), np.empty(count, np.uint32)
-        kernels.write_twins(events, owners, self.twin_starts, self.twins, alive, all_events, all_owners)
-        return all_events, all_owners
+        count = kernels.count_twins(owners, self.twins, alive)
+        out = Matches(np.empty(count, np.uint16), np.empty(count, np.uint32))
+        kernels.write_twins(Matches(events, owners), self.twins, alive, out)
+        return out.events, out.owners
 
     def codes(self, events: Events, schema: Schema | None) -> npt.NDArray[Any]:
         """Return the code of every event on every axis."""
@@ -185,7 +189,7 @@ class Segment:
         if caches.shortcut is None or caches.shortcut.table is not destinations:
             owners = self.program.clauses[:-1, kernels.OWNER]
             numbers = destinations.of(self.draft.handles)
-            caches.shortcut = Shortcut.of(destinations, numbers, owners, self.twin_starts, self.twins)
+            caches.shortcut = Shortcut.of(destinations, numbers, owners, self.twins)
         return caches.shortcut
 
     def match_codes(
@@ -259,24 +263,24 @@ class Segment:
                 owners.sort()
                 if self.has_several:
                     owners = owners[: kernels.drop_repeated(owners)]
-                if len(self.twins):
+                if self.has_twins:
                     _, owners = self._with_twins(np.zeros(len(owners), np.uint16), owners, alive)
                     owners.sort()
                 return owners
             out = np.empty(written, np.uint32)
 
 
-def _arrays_of(record: Any) -> Iterator[npt.NDArray[Any]]:
+def arrays_of(record: Any) -> Iterator[npt.NDArray[Any]]:
     """Yield the arrays of a record, of its tables and of its lists of arrays; caches are none of it."""
     if isinstance(record, np.ndarray):
         yield record
     elif isinstance(record, tuple | list):
         for each in record:
-            yield from _arrays_of(each)
+            yield from arrays_of(each)
     elif hasattr(record, "__dataclass_fields__"):
         for each in fields(record):
             if not each.name.startswith("_") and each.name != "axes":
-                yield from _arrays_of(getattr(record, each.name))
+                yield from arrays_of(getattr(record, each.name))
 
 
 def _codes(axes: list[Axis], together: list[Distances], events: Events, schema: Schema | None) -> npt.NDArray[Any]:
@@ -319,9 +323,9 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     In the background it gives way to others between its steps.
     """
     whole = draft
-    twin_starts, twins = twins_in(draft)
-    if len(twins):
-        draft = thinned(draft, np.diff(twin_starts) > 0)
+    twins = twins_in(draft)
+    if twins.list_count:
+        draft = thinned(draft, twins.counts > 0)
     breathe()
     distances = Distances.among(draft.axes)
     sample_codes = None
@@ -351,7 +355,6 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
         _probes(draft, leaves, layout),
         planned(draft, leaves, layout, runs.is_broad, broad_rows, sample_codes),
         bool(is_shared.any()),
-        twin_starts,
         twins,
         _Caches(distances=distances),
     )
@@ -359,9 +362,10 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
 
 def _is_shared(draft: Draft) -> Flags:
     """Return which clauses belong to a subscription that has several."""
-    if not len(draft.clause_owners):
+    owners = draft.clauses.owners
+    if not len(owners):
         return np.zeros(0, np.bool_)
-    return np.asarray(np.bincount(draft.clause_owners, minlength=len(draft.handles))[draft.clause_owners] > 1)
+    return np.asarray(np.bincount(owners, minlength=len(draft.handles))[owners] > 1)
 
 
 def _is_broad(draft: Draft, leaves: LeafTable, access: Access) -> Flags:
@@ -372,8 +376,8 @@ def _is_broad(draft: Draft, leaves: LeafTable, access: Access) -> Flags:
     chosen = access.chosen
     is_broad = np.where(chosen < 0, 1.0, leaves.shares[chosen] if len(leaves.shares) else 1.0) > _BROAD
     has_broad = np.zeros(len(draft.handles), np.bool_)
-    has_broad[draft.clause_owners[is_broad]] = True
-    return np.asarray(has_broad[draft.clause_owners])
+    has_broad[draft.clauses.owners[is_broad]] = True
+    return np.asarray(has_broad[draft.clauses.owners])
 
 
 def _layout(draft: Draft, access: Access, keeps_chosen: Flags, leaves: LeafTable) -> Layout:
@@ -382,12 +386,12 @@ def _layout(draft: Draft, access: Access, keeps_chosen: Flags, leaves: LeafTable
     A broad clause is checked whole, and so is each clause of a subscription that has several, to see whether an
     earlier one matched already.
     """
-    copies = np.bincount(access.clauses, minlength=len(draft.clause_owners))
-    room = int((np.diff(draft.clause_starts) * copies).sum()) if len(draft.clause_owners) else 0
-    starts = np.empty(len(access.clauses) + 1, np.int64)
-    layout = Layout(access.clauses, access.chosen, starts, np.empty(room, np.uint32))
-    written = kernels.lay_out_leaves(draft.clause_starts, draft.clause_leaves, keeps_chosen, leaves.shares, layout)
-    return layout._replace(leaves=layout.leaves[:written])
+    copies = np.bincount(access.clauses, minlength=draft.clause_count)
+    room = int((draft.clauses.leaves.counts * copies).sum()) if draft.clause_count else 0
+    placed: Ragged[np.uint32] = Ragged(np.empty(len(access.clauses) + 1, np.int64), np.empty(room, np.uint32))
+    layout = Layout(access.clauses, access.chosen, placed)
+    written = kernels.lay_out_leaves(draft.clauses.leaves, keeps_chosen, leaves.shares, layout)
+    return layout._replace(leaves=placed._replace(values=placed.values[:written]))
 
 
 def _broad_rows(row_clauses: Ints, is_broad: Flags, is_shared: Flags) -> npt.NDArray[np.int32]:
@@ -405,21 +409,21 @@ def _broad_rows(row_clauses: Ints, is_broad: Flags, is_shared: Flags) -> npt.NDA
 
 def _program(draft: Draft, leaves: LeafTable, layout: Layout, bitmaps: npt.NDArray[np.uint64]) -> Program:
     """Write what every row asks."""
-    rows = layout.clauses
+    rows, drafted = layout.clauses, draft.clauses
     clauses = np.zeros((len(rows) + 1, 4), np.uint32)
-    clauses[:, kernels.LEAVES] = layout.starts
-    trees_of_rows = draft.clause_trees[rows]
+    clauses[:, kernels.LEAVES] = layout.leaves.starts
+    trees_of_rows = drafted.trees[rows]
     clauses[:-1, kernels.TREE] = np.where(trees_of_rows < 0, kernels.NONE, trees_of_rows)
-    clauses[:-1, kernels.OWNER] = draft.clause_owners[rows]
-    clauses[:-1, kernels.ORDINAL] = draft.clause_ordinals[rows]
-    clause_rows = np.full(len(draft.clause_owners), kernels.NONE, np.uint32)
+    clauses[:-1, kernels.OWNER] = drafted.owners[rows]
+    clauses[:-1, kernels.ORDINAL] = drafted.ordinals[rows]
+    clause_rows = np.full(draft.clause_count, kernels.NONE, np.uint32)
     clause_rows[rows] = np.arange(len(rows))
-    clause_counts = np.bincount(draft.clause_owners, minlength=len(draft.handles))
+    clause_counts = np.bincount(drafted.owners, minlength=len(draft.handles))
     owner_clauses = (np.cumsum(clause_counts) - clause_counts).astype(np.uint32)
     asked = np.stack([(leaves.axes << kernels.KIND_BITS) + leaves.kinds, leaves.firsts, leaves.spans], axis=1)
-    jumps = np.stack([draft.tree_trues, draft.tree_falses], axis=1)
-    trees = np.concatenate([asked[draft.tree_leaves], jumps], axis=1).astype(np.uint32)
-    return Program(clauses, asked[layout.leaves], trees, bitmaps, owner_clauses, clause_rows)
+    jumps = np.stack([draft.jumps.on_true, draft.jumps.on_false], axis=1)
+    trees = np.concatenate([asked[draft.jumps.leaves], jumps], axis=1).astype(np.uint32)
+    return Program(clauses, asked[layout.leaves.values], trees, bitmaps, owner_clauses, clause_rows)
 
 
 def _probes(draft: Draft, leaves: LeafTable, layout: Layout) -> Probes:
@@ -435,9 +439,9 @@ def leaf_table(
     draft: Draft, sample_codes: list[npt.NDArray[Any]] | None = None
 ) -> tuple[LeafTable, npt.NDArray[np.uint64]]:
     """Return every leaf in codes, with its share of the sample or a guess, and the words of its sets."""
-    operations = draft.leaf_operations
-    a, b = draft.leaf_a.astype(np.int64), draft.leaf_b.astype(np.int64)
-    top = np.array([axis.code_count - 1 for axis in draft.axes] or [0], np.int64)[draft.leaf_axes]
+    operations = draft.leaves.operations
+    a, b = draft.leaves.a.astype(np.int64), draft.leaves.b.astype(np.int64)
+    top = np.array([axis.code_count - 1 for axis in draft.axes] or [0], np.int64)[draft.leaves.axes]
     at_a, at_b = 2 * a + 2, 2 * b + 2
     first, last = np.ones(len(a), np.int64), top.copy()
     for operation, low, high in (
@@ -456,7 +460,7 @@ def leaf_table(
             first[asked] = low[asked]
         if high is not None:
             last[asked] = high[asked]
-    is_truth = np.array([axis.key.kind == "truth" for axis in draft.axes] or [False])[draft.leaf_axes]
+    is_truth = np.array([axis.key.kind == "truth" for axis in draft.axes] or [False])[draft.leaves.axes]
     first[is_truth] = last[is_truth] = a[is_truth] + 1
     kinds = np.zeros(len(a), np.uint8)
     kinds[(operations == op.UNEQUAL) | (operations == op.BEYOND)] = kernels.OUTSIDE
@@ -470,27 +474,26 @@ def leaf_table(
         shares = default_shares(draft)
     else:
         shares = observed_shares(draft, kinds, firsts, spans, sample_codes)
-    return LeafTable(draft.leaf_axes, kinds, firsts, spans, shares), bitmaps
+    return LeafTable(draft.leaves.axes, kinds, firsts, spans, shares), bitmaps
 
 
 def _write_sets(
     draft: Draft, kinds: npt.NDArray[np.uint8], firsts: npt.NDArray[np.uint32], spans: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint64]:
     """Write each set into its leaf where the axis has few operands, else as a bitmap or, if shorter, as a list."""
-    sets = SetTable(draft.set_starts, draft.set_operands)
-    operand_counts = np.array([len(axis.operands) for axis in draft.axes] or [0], np.int64)[draft.leaf_axes]
-    is_few = (draft.leaf_operations == op.AMONG) & (operand_counts <= kernels.MOST_FEW)
+    asked, sets = draft.leaves, draft.sets
+    operand_counts = np.array([len(axis.operands) for axis in draft.axes] or [0], np.int64)[asked.axes]
+    is_few = (asked.operations == op.AMONG) & (operand_counts <= kernels.MOST_FEW)
     few = np.flatnonzero(is_few)
     kinds[few] = kernels.FEW
-    kernels.write_few(few, draft.leaf_a[few], sets, firsts, spans)
-    is_set = (draft.leaf_operations == op.AMONG) | (draft.leaf_operations == op.NOT_AMONG)
-    leaves = np.flatnonzero(is_set & ~is_few)
+    kernels.write_few(few, asked.a[few], sets, firsts, spans)
+    leaves = np.flatnonzero(asked.is_set & ~is_few)
     if not len(leaves):
         return np.zeros(1, np.uint64)
-    is_in = draft.leaf_operations[leaves] == op.AMONG
-    numbers = draft.leaf_a[leaves].astype(np.int64)
-    sizes = np.diff(draft.set_starts)[numbers]
-    code_counts = np.array([axis.code_count for axis in draft.axes], np.int64)[draft.leaf_axes[leaves]]
+    is_in = asked.operations[leaves] == op.AMONG
+    numbers = asked.a[leaves].astype(np.int64)
+    sizes = sets.counts[numbers]
+    code_counts = np.array([axis.code_count for axis in draft.axes], np.int64)[asked.axes[leaves]]
     map_sizes = (code_counts + 63) // 64
     is_map = map_sizes <= np.maximum(4, sizes)
     kinds[leaves] = np.where(is_map, kernels.MEMBER, np.where(is_in, kernels.LISTED, kernels.UNLISTED))
@@ -507,11 +510,11 @@ def _hulls(draft: Draft, leaves: LeafTable) -> Hulls:
     firsts, lasts = leaves.firsts.copy(), leaves.firsts + leaves.spans
     is_interval = (leaves.kinds == kernels.INTERVAL) & (firsts < _NEVER)
     costs = np.where(is_interval, leaves.shares, np.float32(np.inf))
-    sets = np.flatnonzero(draft.leaf_operations == op.AMONG)
+    sets = np.flatnonzero(draft.leaves.operations == op.AMONG)
     if len(sets):
-        numbers = draft.leaf_a[sets]
-        least = draft.set_operands[draft.set_starts[numbers]]  # members lie in order
-        greatest = draft.set_operands[draft.set_starts[numbers + 1] - 1]
+        numbers = draft.leaves.a[sets]
+        least = draft.sets.values[draft.sets.starts[numbers]]  # members lie in order
+        greatest = draft.sets.values[draft.sets.starts[numbers + 1] - 1]
         firsts[sets], lasts[sets] = 2 * least + 2, 2 * greatest + 2
         costs[sets] = np.minimum(_WIDTH_OF_A_HULL * leaves.shares[sets], 1)
     return Hulls(firsts, lasts, costs)
@@ -519,15 +522,15 @@ def _hulls(draft: Draft, leaves: LeafTable) -> Hulls:
 
 def _access(draft: Draft, leaves: LeafTable) -> Access:
     """Choose the leaf by which each clause is found; a set is found by each of its members."""
-    set_sizes = np.diff(draft.set_starts)
+    set_sizes = draft.sets.counts
     costs = leaves.shares.astype(np.float64).copy()
     is_small_set = np.zeros(len(leaves.kinds), np.bool_)
-    among = draft.leaf_operations == op.AMONG
-    is_small_set[among] = set_sizes[draft.leaf_a[among]] <= _MOST_KEYS_OF_A_SET
+    among = draft.leaves.operations == op.AMONG
+    is_small_set[among] = set_sizes[draft.leaves.a[among]] <= _MOST_KEYS_OF_A_SET
     costs[is_small_set] *= 1.5  # a clause that lies under several keys is read several times
     costs[(leaves.kinds != kernels.INTERVAL) & ~is_small_set] = np.inf
-    chosen = np.empty(len(draft.clause_owners), np.int64)
-    kernels.choose_access(draft.clause_starts, draft.clause_leaves, costs, chosen)
+    chosen = np.empty(draft.clause_count, np.int64)
+    kernels.choose_access(draft.clauses.leaves, costs, chosen)
     is_scanned = chosen < 0
     by_set = ~is_scanned & (is_small_set[chosen] if len(leaves.kinds) else False)
     parts = (
@@ -558,10 +561,10 @@ def _scanned_rows(clauses: Ints) -> tuple[Ints, Ints, Ints, Ints]:
 def _set_rows(clauses: Ints, chosen: Ints, draft: Draft) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the same of those that a set finds: a row for each member."""
     leaf = chosen[clauses]
-    numbers = draft.leaf_a[leaf]
-    sizes = np.diff(draft.set_starts)[numbers]
-    codes = 2 * draft.set_operands[places_of(draft.set_starts[numbers], sizes)].astype(np.int64) + 2
-    return np.repeat(clauses, sizes), np.repeat(draft.leaf_axes[leaf].astype(np.int64), sizes), codes, codes
+    sets = draft.sets.chosen(draft.leaves.a[leaf])
+    codes = 2 * sets.values.astype(np.int64) + 2
+    axes = draft.leaves.axes[leaf].astype(np.int64)
+    return np.repeat(clauses, sets.counts), np.repeat(axes, sets.counts), codes, codes
 
 
 def _keys(axes: list[Axis], access: Access, is_broad: Flags) -> tuple[Keys, npt.NDArray[np.int32], SortedAxes, Runs]:
@@ -599,4 +602,4 @@ def _sorted_axes(axes: list[Axis], numbers: Ints) -> SortedAxes:
     places = np.full(max(1, len(axes)), -1, np.int32)
     places[numbers] = np.arange(len(numbers))
     sizes = [axes[number].code_count + 1 for number in numbers]
-    return SortedAxes(places, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    return SortedAxes(places, starts_of(sizes))

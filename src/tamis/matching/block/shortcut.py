@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.block import kernels
+from tamis.ragged import Ragged
 
 if TYPE_CHECKING:
     from tamis.matching.destinations import Destinations
@@ -35,35 +36,29 @@ class Shortcut:
     """Whose numbers these are."""
     destinations: Numbers
     row_groups: Numbers
-    group_starts: Numbers
-    group_members: Numbers
-    twin_starts: Numbers
-    twins: Numbers
+    groups: Ragged[np.uint32]
+    twins: Ragged[np.uint32]
 
     @classmethod
-    def of(
-        cls, table: Destinations, numbers: Numbers, owners: Numbers, twin_starts: Numbers, twins: Numbers
-    ) -> Shortcut:
+    def of(cls, table: Destinations, numbers: Numbers, owners: Numbers, twins: Ragged[np.uint32]) -> Shortcut:
         """Group the rows, given the number of each subscription's destination and the owner of each row."""
-        if not len(twins):
-            members, groups = np.unique(numbers, return_inverse=True)
-            starts = np.arange(len(members) + 1, dtype=np.uint32)
-            return cls(table, numbers, groups[owners].astype(np.uint32), starts, members, twin_starts, twins)
-        firsts = np.repeat(np.arange(len(numbers)), np.diff(twin_starts))
-        pairs = np.unique((firsts.astype(np.int64) << 32) + numbers[twins])
-        members = (pairs & 0xFFFFFFFF).astype(np.uint32)
-        bounds = np.searchsorted(pairs >> 32, np.arange(len(numbers) + 1))
+        if not twins.list_count:
+            members, places = np.unique(numbers, return_inverse=True)
+            groups = Ragged(np.arange(len(members) + 1, dtype=np.uint32), members)
+            return cls(table, numbers, places[owners].astype(np.uint32), groups, twins)
+        firsts = np.repeat(np.arange(len(numbers)), twins.counts)
+        pairs = np.unique((firsts.astype(np.int64) << 32) + numbers[twins.values])
+        bounds = np.searchsorted(pairs >> 32, np.arange(len(numbers) + 1)).astype(np.uint32)
+        groups = Ragged(bounds, (pairs & 0xFFFFFFFF).astype(np.uint32))
         # Equal groups are one, so that a few of them serve all rows and stay in the cache.
         likes = np.empty(len(numbers), np.int64)
         room = np.full(1 << (2 * len(numbers) + 1).bit_length(), -1, np.int64)
-        kernels.find_first_equal(bounds, members, room, likes)
-        row_groups = likes[owners].astype(np.uint32)
-        return cls(table, numbers, row_groups, bounds.astype(np.uint32), members, twin_starts, twins)
+        kernels.find_first_equal(groups, room, likes)
+        return cls(table, numbers, likes[owners].astype(np.uint32), groups, twins)
 
     def arrays(self, alive: npt.NDArray[np.bool_], reached: npt.NDArray[np.uint64], words: int) -> kernels.Reaching:
         """Return what the kernels take: with the maps of the events that reached each destination, to be written."""
         targets = np.zeros(2 * (len(reached) // words), np.uint32)
         return kernels.Reaching(
-            self.row_groups, self.group_starts, self.group_members, self.destinations, self.twin_starts, self.twins,
-            alive, words, reached, targets,
+            self.row_groups, self.groups, self.destinations, self.twins, alive, words, reached, targets
         )  # fmt: skip

@@ -48,18 +48,18 @@ def compared(operator: str, left: Series, right: Series) -> Series:
         return NULL
     match operator:
         case "=":
-            found = equal(pair.left, pair.right)
+            truths = equal(pair.left, pair.right)
         case "<>":
-            found = ~equal(pair.left, pair.right)
+            truths = ~equal(pair.left, pair.right)
         case "<":
-            found = less(pair.left, pair.right)
+            truths = less(pair.left, pair.right)
         case "<=":
-            found = ~less(pair.right, pair.left)
+            truths = ~less(pair.right, pair.left)
         case ">":
-            found = less(pair.right, pair.left)
+            truths = less(pair.right, pair.left)
         case _:
-            found = ~less(pair.left, pair.right)
-    return Series("boolean", found, pair.known)
+            truths = ~less(pair.left, pair.right)
+    return Series("boolean", truths, pair.known)
 
 
 def between(value: Series, low: Series, high: Series) -> Series:
@@ -94,14 +94,17 @@ def _text_orders(left: Series, right: Series) -> tuple[Any, Any]:
         orders = np.empty(len(column.words), np.int8)
         all_words = np.arange(len(orders), dtype=np.int32)
         one_word = np.full(len(orders), constant.values[0], np.int32)  # not 0: it may be any, or NULL
-        mine, theirs = column.words.texts, constant.words.texts
-        kernels.orders_of_texts(mine.data, mine.offsets, all_words, theirs.data, theirs.offsets, one_word, orders)
-        found = by_text(orders, column)
-        return (found, zero) if column is left else (zero, found)
-    one, two = left.words.texts, right.words.texts
+        kernels.orders_of_texts(_texts_of(column, all_words), _texts_of(constant, one_word), orders)
+        by_row = by_text(orders, column)
+        return (by_row, zero) if column is left else (zero, by_row)
     orders = np.empty(len(left.values), np.int8)
-    kernels.orders_of_texts(one.data, one.offsets, left.values, two.data, two.offsets, right.values, orders)
+    kernels.orders_of_texts(_texts_of(left, left.values), _texts_of(right, right.values), orders)
     return orders, zero
+
+
+def _texts_of(column: Series, places: Any) -> kernels.TextColumn:
+    """Return some of the texts of a column."""
+    return kernels.TextColumn(column.words.texts.data, column.words.texts.offsets, places)
 
 
 # -- Sets
@@ -112,9 +115,9 @@ def among(value: Series, members: Sequence[Any]) -> Series:
     if not members:
         return Series("boolean", np.zeros(1, np.bool_))
     if value.kind == "object":
-        found = row_by_row(lambda one: _is_among(one, members), [value])
-        known = np.fromiter((each is not None for each in found), np.bool_, len(found))
-        return Series("boolean", np.array([bool(each) for each in found], np.bool_), known)
+        truths = row_by_row(lambda one: _is_among(one, members), [value])
+        known = np.fromiter((each is not None for each in truths), np.bool_, len(truths))
+        return Series("boolean", np.array([bool(each) for each in truths], np.bool_), known)
     if value.kind in ("null", "array"):
         return NULL
     kind = "number" if value.kind in NUMBERS else value.kind
@@ -135,17 +138,17 @@ def _number_among(value: Series, members: list[Any]) -> Any:
     if value.kind == "double":
         inexact = np.concatenate([inexact, np.array([float(member) for member in exact], np.float64)])
         exact = []
-    found = np.zeros(len(value.values), np.bool_)
+    is_member = np.zeros(len(value.values), np.bool_)
     if len(inexact):
         doubles = value.doubles()
-        found |= np.isin(doubles, inexact)
+        is_member |= np.isin(doubles, inexact)
         if np.isnan(inexact).any():
-            found |= np.isnan(doubles)
+            is_member |= np.isnan(doubles)
     if exact:
         units = [_units(member, value.scale) for member in exact]
         fitting = [each for each in units if each is not None and LEAST_INTEGER <= each <= GREATEST_INTEGER]
-        found |= np.isin(value.values, np.array(fitting, np.int64))
-    return found
+        is_member |= np.isin(value.values, np.array(fitting, np.int64))
+    return is_member
 
 
 def _units(member: int | Decimal, scale: int) -> int | None:

@@ -78,14 +78,14 @@ class Batch:
 
     def attribute(self, node: Attribute) -> Series:
         """Return the values of an attribute."""
-        found = self._attributes.get(node)
-        if found is None:
+        series = self._attributes.get(node)
+        if series is None:
             array = self._events.arrow(node.path)
-            found = None if array is None else from_arrow_arrays(array)
-            if found is None:
-                found = from_column(self._events.column(node.path))
-            self._attributes[node] = found
-        return found
+            series = None if array is None else from_arrow_arrays(array)
+            if series is None:
+                series = from_column(self._events.column(node.path))
+            self._attributes[node] = series
+        return series
 
     def whereabouts(self, position: places.Position) -> places.Whereabouts:
         """Return where the events are, given the terms of their latitude and longitude."""
@@ -115,13 +115,13 @@ class Batch:
         return done[-1]
 
     def _inner(self, node: Expression, below: list[Series]) -> Series:
-        found = self._known.get(node)
-        if found is None:
-            found = applied(node, below, self._schema)
+        series = self._known.get(node)
+        if series is None:
+            series = applied(node, below, self._schema)
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
-            self._known[node] = found
-        return found
+            self._known[node] = series
+        return series
 
 
 def term_column(term: Expression, events: Events, schema: Schema | None = None) -> Column:
@@ -184,8 +184,8 @@ def applied(node: Expression, below: list[Series], schema: Schema | None) -> Ser
     match node:
         case Call(name) | Test(name):
             row = FUNCTIONS[name]
-            found = COLUMN_FORMS[name](*below) if row.over_columns else None
-            return from_values(row_by_row(row.meaning, below)) if found is None else found
+            series = COLUMN_FORMS[name](*below) if row.over_columns else None
+            return from_values(row_by_row(row.meaning, below)) if series is None else series
         case Compare(operator):
             return comparison.compared(operator, *below)
         case Between():
@@ -205,16 +205,16 @@ def applied(node: Expression, below: list[Series], schema: Schema | None) -> Ser
         case AtLeast(count):
             return truths.at_least(count, below)
         case IsA(_, event_type):
-            found = texts.is_a(below[0], event_type, schema)
+            series = texts.is_a(below[0], event_type, schema)
         case Like(_, pattern, escape):
-            found = texts.like(below[0], pattern, escape)
+            series = texts.like(below[0], pattern, escape)
         case RLike(_, pattern):
-            found = texts.rlike(below[0], pattern)
+            series = texts.rlike(below[0], pattern)
         case _:
             raise AssertionError(f"a node of an unknown class: {type(node).__name__}")
-    if found is None:
-        found = from_values(row_by_row(lambda *values: meaning(node, list(values), {}, schema), below))
-    return found
+    if series is None:
+        series = from_values(row_by_row(lambda *values: meaning(node, list(values), {}, schema), below))
+    return series
 
 
 COLUMN_FORMS: dict[str, Callable[..., Series | None]] = {

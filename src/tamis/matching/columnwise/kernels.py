@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
 FEW_LIMITS = 8
+"""Up to so many limits of a centre are passed one after the other, more are searched by halving."""
+
+
+class TextColumn(NamedTuple):
+    """A column of texts.
+
+    data     uint8[:]      distinct texts in UTF-8, one behind the other
+    offsets  int64[:]      where each begins, and at last where they end
+    places   int32[rows]   which of them each row has; negative for none
+    """
+
+    data: Any
+    offsets: Any
+    places: Any
+
+
+class CentreTable(NamedTuple):
+    """Places, and the distances from them that matter. Invariant: the limits of a centre are in order.
+
+    points  float64[3, centres]  the centres, on the unit sphere
+    starts  int64[centres + 1]   the limits of centre c are starts[c]:starts[c + 1]
+    lows    float64[limits]      the squares of chords that are surely shorter than the limit are below this,
+    highs   float64[limits]      and those that are surely longer are above this
+    """
+
+    points: Any
+    starts: Any
+    lows: Any
+    highs: Any
 
 
 @njit(nogil=True, cache=True)
-def orders_of_texts(one, one_offsets, one_places, two, two_offsets, two_places, orders):
-    """Compare UTF-8 texts pair by pair, byte by byte: -1 less, 0 equal, 1 greater.
+def orders_of_texts(one_column, two_column, orders):
+    """Compare UTF-8 texts pair by pair, byte by byte: -1 less, 0 equal, 1 greater; 0 where there is none.
 
-    one, one_offsets   uint8[:], int64[:]   texts one behind the other, and where each begins
-    one_places         int32[:]             which of them to compare; what is negative is none, and its order 0
-    orders             int8[:]              written
+    orders  int8[:]  written
     """
+    # The order of the bytes of UTF-8 is that of the characters: nothing has to be decoded.
+    one, one_offsets, one_places = one_column
+    two, two_offsets, two_places = two_column
     for index in range(orders.size):
         mine, theirs = one_places[index], two_places[index]
         order = 0
@@ -32,38 +64,37 @@ def orders_of_texts(one, one_offsets, one_places, two, two_offsets, two_places, 
 
 
 @njit(nogil=True, cache=True)
-def codes_of_events(points, centres, starts, lows, highs, rows, codes, near):
+def codes_of_events(points, table, rows, codes, near):
     """Rank many events by their distances from many centres.
 
-    points    float64[3, :]  where the events are on the unit sphere; what is nowhere lies far outside of it
-    centres   float64[3, :]  the centres, on the unit sphere
-    starts    int64[:]       the limits of centre c, in order, are starts[c]:starts[c + 1]
-    lows      float64[:]     of each limit: the squares of chords that are surely shorter are below this,
-    highs     float64[:]     and those that are surely longer are above this
-    rows      int64[:]       the row of each centre among the codes
-    codes     uint[:, :]     written: one plus twice the limits that are surely passed
-    near      uint32[:]      written: of each centre, how often an event is too close to a limit to say
+    points  float64[3, :]  where the events are on the unit sphere; what is nowhere lies far outside of it
+    table   CentreTable
+    rows    int64[:]       the row of each centre among the codes
+    codes   uint[:, :]     written: one plus twice the limits that are surely passed
+    near    uint32[:]      written: of each centre, how often an event is too close to a limit to say
     """
-    xs, ys, zs = points[0], points[1], points[2]
+    centres, starts, lows, highs = table
     for centre in range(rows.size):
-        x, y, z = centres[0, centre], centres[1, centre], centres[2, centre]
+        place = (centres[0, centre], centres[1, centre], centres[2, centre])
         first, last = starts[centre], starts[centre + 1]
         out = codes[rows[centre]]
         if last - first <= FEW_LIMITS:
             out[:] = 1
             near[centre] = 0
             for limit in range(first, last):
-                near[centre] += pass_limit(xs, ys, zs, x, y, z, lows[limit], highs[limit], out)
+                near[centre] += pass_limit(points, place, lows[limit], highs[limit], out)
         else:
-            near[centre] = search_limits(xs, ys, zs, x, y, z, lows[first:last], highs[first:last], out)
+            near[centre] = search_limits(points, place, lows[first:last], highs[first:last], out)
 
 
 @njit(nogil=True, cache=True)
-def pass_limit(xs, ys, zs, x, y, z, low, high, codes):
+def pass_limit(points, place, low, high, codes):
     """Add 2 to the codes of the events that surely pass a limit; returns how many are too close to it to say.
 
     A loop of its own, of numbers of 32 bits and without a branch, so that many events run abreast.
     """
+    xs, ys, zs = points[0], points[1], points[2]
+    x, y, z = place
     close = np.uint32(0)
     for event in range(codes.size):
         dx, dy, dz = xs[event] - x, ys[event] - y, zs[event] - z
@@ -74,8 +105,10 @@ def pass_limit(xs, ys, zs, x, y, z, low, high, codes):
 
 
 @njit(nogil=True, cache=True)
-def search_limits(xs, ys, zs, x, y, z, lows, highs, codes):
+def search_limits(points, place, lows, highs, codes):
     """Write the codes of events among many limits; returns how many are too close to one to say."""
+    xs, ys, zs = points[0], points[1], points[2]
+    x, y, z = place
     close = np.uint32(0)
     for event in range(codes.size):
         dx, dy, dz = xs[event] - x, ys[event] - y, zs[event] - z
@@ -93,15 +126,16 @@ def search_limits(xs, ys, zs, x, y, z, lows, highs, codes):
 
 
 @njit(nogil=True, cache=True)
-def codes_of_centres(x, y, z, centres, starts, lows, highs, codes, near):
+def codes_of_centres(place, table, codes, near):
     """Rank one event by its distance from many centres; returns how many are too close to a limit to say, and which.
 
-    x, y, z   float64        where the event is
-    centres   float64[3, :]  the centres, as points of the unit sphere
-    starts    int64[:]       the limits of centre c are lows[starts[c]:starts[c + 1]]; see `codes_of_events`
-    codes     uint32[:]      written: one plus twice the limits that are surely passed
-    near      int64[:]       written: the centres of which one cannot say
+    place  three numbers  where the event is on the unit sphere
+    table  CentreTable
+    codes  uint32[:]      written: one plus twice the limits that are surely passed
+    near   int64[:]       written: the centres of which one cannot say
     """
+    x, y, z = place
+    centres, starts, lows, highs = table
     xs, ys, zs = centres[0], centres[1], centres[2]
     count = 0
     for centre in range(codes.size):
@@ -115,6 +149,7 @@ def codes_of_centres(x, y, z, centres, starts, lows, highs, codes, near):
                 begin = middle + 1
             else:
                 end = middle
+        # Codes of an axis: the even ones are for who is exactly at a limit, which only measuring can tell.
         codes[centre] = 1 + 2 * (begin - first)
         if begin < last and square >= lows[begin]:
             near[count] = centre

@@ -160,19 +160,25 @@ def extreme(arguments: list[Series], sign: int) -> Series | None:
     of_any = [_all(argument.valid) for argument in present]
     if kind in NUMBERS and bool((_any_of(of_any) & ~_any_of(of_kind)).any()):
         return None
-    found = present[0] if kind not in NUMBERS else widened(present[0], kind)
+    extreme_so_far = present[0] if kind not in NUMBERS else widened(present[0], kind)
     for argument in present[1:]:
         other = argument if kind not in NUMBERS else widened(argument, kind)
-        pair = _aligned(found, other) if kind == "decimal" else ((found.values, None), (other.values, None), 0)
+        pair = (
+            _aligned(extreme_so_far, other)
+            if kind == "decimal"
+            else ((extreme_so_far.values, None), (other.values, None), 0)
+        )
         if pair is None:
             return None
         (best, _), (values, _), scale = pair
         is_better = less(best, values) if sign > 0 else less(values, best)
-        takes = _all(other.valid) & (is_better | ~_all(found.valid))
-        valid = None if found.valid is None or other.valid is None else found.valid | other.valid
+        takes = _all(other.valid) & (is_better | ~_all(extreme_so_far.valid))
+        valid = None if extreme_so_far.valid is None or other.valid is None else extreme_so_far.valid | other.valid
         values = np.where(takes, values, best)
-        found = exact(kind, values, valid, scale) if kind in ("int", "decimal") else Series(kind, values, valid)
-    return found
+        extreme_so_far = (
+            exact(kind, values, valid, scale) if kind in ("int", "decimal") else Series(kind, values, valid)
+        )
+    return extreme_so_far
 
 
 def widened(number: Series, kind: str) -> Series:
@@ -249,14 +255,14 @@ def _overflowing(left: Any, right: Any) -> Flags:
 def _aligned(left: Series, right: Series) -> tuple[tuple[Any, Bounds], tuple[Any, Bounds], int] | None:
     """Return the units of two exact numbers, and their bounds, at one scale; None where they need more bits."""
     scale = max(left.scale, right.scale)
-    found = []
+    aligned = []
     for number in (left, right):
         factor = 10 ** (scale - number.scale)
         bounds = number.bounds[0] * factor, number.bounds[1] * factor
         if not fits(bounds):
             return None
-        found.append((number.values * factor if 1 < factor <= GREATEST_INTEGER else number.values, bounds))
-    return found[0], found[1], scale
+        aligned.append((number.values * factor if 1 < factor <= GREATEST_INTEGER else number.values, bounds))
+    return aligned[0], aligned[1], scale
 
 
 def _of_aligned(operation: Any, left: Series, right: Series, of_bounds: Any) -> Series | None:

@@ -31,6 +31,7 @@ from tamis.language.values import EARTH_RADIUS_KM, distance_km, is_number
 from tamis.matching.columnwise import kernels
 from tamis.matching.columnwise.numbers import common_kind
 from tamis.matching.columnwise.series import NULL, NUMBERS, Flags, Series, both
+from tamis.ragged import starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,8 +126,8 @@ class Whereabouts:
 def _degrees(coordinate: Series, count: int) -> Doubles:
     """Return numbers as doubles, and everything else as NaN."""
     if coordinate.kind == "object":
-        found = [float(value) if is_number(value) else math.nan for value in coordinate.values]
-        return np.broadcast_to(np.array(found, np.float64), count)
+        degrees = [float(value) if is_number(value) else math.nan for value in coordinate.values]
+        return np.broadcast_to(np.array(degrees, np.float64), count)
     if coordinate.kind not in NUMBERS:
         return np.full(count, math.nan)
     doubles = coordinate.doubles()
@@ -163,9 +164,9 @@ class Centres:
     def __init__(self, centres: Sequence[Centre]) -> None:
         self._centres = centres
         places = np.array([centre[:2] for centre in centres], np.float64)
-        self._points = _points(places[:, 0], places[:, 1])
-        self._starts = np.cumsum([0, *(len(centre.limits) for centre in centres)])
-        self._lows, self._highs = _reach_of(np.array([limit for centre in centres for limit in centre.limits]))
+        lows, highs = _reach_of(np.array([limit for centre in centres for limit in centre.limits]))
+        starts = starts_of([len(centre.limits) for centre in centres])
+        self._table = kernels.CentreTable(_points(places[:, 0], places[:, 1]), starts, lows, highs)
 
     def write_codes(
         self,
@@ -176,7 +177,7 @@ class Centres:
     ) -> None:
         """Write the codes of all events for all centres, those of each centre into its row."""
         near = np.empty(len(rows), np.uint32)
-        kernels.codes_of_events(events.points, self._points, self._starts, self._lows, self._highs, rows, codes, near)
+        kernels.codes_of_events(events.points, self._table, rows, codes, near)
         for centre in np.flatnonzero(near).tolist():
             latitude, longitude, _ = self._centres[centre]
             for event in self._close(events.points, centre):
@@ -187,10 +188,11 @@ class Centres:
 
     def _close(self, points: Doubles, centre: int) -> npt.NDArray[np.int64]:
         """Return the events that are close to a limit, and perhaps a few more: numpy may add in another order."""
-        squares = np.square(points - self._points[:, centre : centre + 1]).sum(axis=0)
+        table = self._table
+        squares = np.square(points - table.points[:, centre : centre + 1]).sum(axis=0)
         is_close = np.zeros(len(squares), np.bool_)
-        for limit in range(self._starts[centre], self._starts[centre + 1]):
-            is_close |= (squares >= self._lows[limit] - 1e-14) & (squares <= self._highs[limit] + 1e-14)
+        for limit in range(table.starts[centre], table.starts[centre + 1]):
+            is_close |= (squares >= table.lows[limit] - 1e-14) & (squares <= table.highs[limit] + 1e-14)
         return np.flatnonzero(is_close)
 
     def event_codes(self, latitude: Any, longitude: Any, code: Callable[[int, float], int]) -> npt.NDArray[np.uint32]:
@@ -202,9 +204,9 @@ class Centres:
         if not _is_place(lat, lon):
             return codes
         phi, lam = lat * _RADIAN, lon * _RADIAN
-        x, y, z = math.cos(phi) * math.cos(lam), math.cos(phi) * math.sin(lam), math.sin(phi)
+        point = math.cos(phi) * math.cos(lam), math.cos(phi) * math.sin(lam), math.sin(phi)
         near = np.empty(len(codes), np.int64)
-        count = kernels.codes_of_centres(x, y, z, self._points, self._starts, self._lows, self._highs, codes, near)
+        count = kernels.codes_of_centres(point, self._table, codes, near)
         for centre in near[:count].tolist():
             codes[centre] = code(centre, measured(lat, lon, *self._centres[centre][:2]))
         return codes

@@ -24,4 +24,4 @@ def row_by_row(function: Callable[..., Any], arguments: Sequence[Series]) -> lis
     """
     lists = [argument.tolist() for argument in arguments]
     count = max(map(len, lists), default=1) if all(lists) else 0
-    return list(map(function, *(found if len(found) == count else found * count for found in lists)))
+    return list(map(function, *(values if len(values) == count else values * count for values in lists)))

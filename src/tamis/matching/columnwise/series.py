@@ -113,8 +113,8 @@ class Series:
     def doubles(self) -> npt.NDArray[np.float64]:
         """Return numbers as doubles, each as `float` would make it."""
         if self.kind == "double":
-            found: npt.NDArray[np.float64] = self.values
-            return found
+            numbers: npt.NDArray[np.float64] = self.values
+            return numbers
         if len(self.values) == 1:
             return np.array([float(Decimal(int(self.values[0])).scaleb(-self.scale, EXACT))])
         return as_doubles(Column(self.kind, self.values, self.valid, scale=self.scale))
@@ -132,17 +132,17 @@ class Series:
             case "array":
                 ends = self.values.tolist()
                 flat = [None] * (ends or [0])[-1] if self.elements.kind == "null" else self.elements.tolist()
-                found: list[Any] = [flat[begin:end] for begin, end in zip([0, *ends][:-1], ends, strict=True)]
+                arrays: list[Any] = [flat[begin:end] for begin, end in zip([0, *ends][:-1], ends, strict=True)]
             case "decimal":
-                found = [Decimal(units).scaleb(-self.scale, EXACT) for units in self.values.tolist()]
+                arrays = [Decimal(units).scaleb(-self.scale, EXACT) for units in self.values.tolist()]
             case "time":
                 sane = self.values if self.valid is None else np.where(self.valid, self.values, 0)
-                found = [EPOCH + dt.timedelta(microseconds=value) for value in sane.tolist()]
+                arrays = [EPOCH + dt.timedelta(microseconds=value) for value in sane.tolist()]
             case _:
-                found = self.values.tolist()
+                arrays = self.values.tolist()
         if self.valid is None:
-            return found
-        return [value if is_valid else None for value, is_valid in zip(found, self.valid.tolist(), strict=True)]
+            return arrays
+        return [value if is_valid else None for value, is_valid in zip(arrays, self.valid.tolist(), strict=True)]
 
     def column(self, count: int) -> Column:
         """Return the series as a column of so many events."""

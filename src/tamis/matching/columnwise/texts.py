@@ -38,10 +38,10 @@ def of_text(name: str, text: Series) -> Series | None:
     """Return `lower`, `upper`, `trim` or `length` of texts."""
     if text.kind != "string":
         return None if text.kind == "object" else NULL
-    found = [FUNCTIONS[name].meaning(each) for each in text.words.strings]
+    results = [FUNCTIONS[name].meaning(each) for each in text.words.strings]
     if name == "length":
-        return exact("int", by_text(np.array(found, np.int64), text), text.values >= 0)
-    return Series("string", text.values, words=Words.of(found))
+        return exact("int", by_text(np.array(results, np.int64), text), text.values >= 0)
+    return Series("string", text.values, words=Words.of(results))
 
 
 def test(name: str, text: Series, part: Series) -> Series | None:

@@ -99,8 +99,8 @@ def alternatives(tree: Expression, disjoint: Callable[[Expression], Set[T]]) -> 
         clauses = []
     if not clauses or len(clauses) > MOST_ALTERNATIVES:
         return [fold_monotone(tree, lambda node, below: _as_one(node, below, disjoint))]
-    found = {frozenset[T]().union(*(disjoint(each) for each in clause)) for clause in clauses}
-    return [each for each in found if not any(other < each for other in found)]
+    unions = {frozenset[T]().union(*(disjoint(each) for each in clause)) for clause in clauses}
+    return [each for each in unions if not any(other < each for other in unions)]
 
 
 def _as_one(node: Expression, below: list[frozenset[T]], disjoint: Callable[[Expression], Set[T]]) -> frozenset[T]:

@@ -26,7 +26,7 @@ from tamis.language.parser import parse
 from tamis.relations import quick
 from tamis.relations.advertisements.disjoint import overlaps_by_predicates
 from tamis.relations.advertisements.proofs import Proofs
-from tamis.relations.advertisements.segments import Segment, laid_out_form
+from tamis.relations.advertisements.segments import FilterSegment, laid_out_form
 from tamis.relations.errors import DuplicateKeyError, NotAFilterError, UnknownKeyError
 from tamis.relations.forms import Context, Form
 from tamis.relations.relations import overlaps_forms
@@ -65,8 +65,8 @@ class OverlapIndex:
         self._context = context or Context(schema)
         self._filters: dict[Hashable, Expression] = {}
         self._waiting: dict[Hashable, None] = {}
-        self._segments: list[Segment] = []
-        self._places: dict[Hashable, Segment] = {}
+        self._segments: list[FilterSegment] = []
+        self._places: dict[Hashable, FilterSegment] = {}
         self._proofs = Proofs()
         self._large_count = 0
         """How many nodes of large pairs were compared for the present query."""
@@ -122,22 +122,22 @@ class OverlapIndex:
 
         With `only`, just those keys for which it says so; about the others nothing needs to be proven.
         """
-        query = self._asked(given)
+        query = self._begin_query(given)
         tree = laid_out_form(query)
-        found: list[Any] = []
+        keys: list[Any] = []
         for segment in self._segments:
-            found += segment.overlapping(tree)
+            keys += segment.overlapping(tree)
             self._count(segment)
         if self._is_exact:
-            found += self._waiting
+            keys += self._waiting
         else:
-            found += [key for key in self._waiting if overlaps_by_predicates(query, self._filters[key], self._schema)]
+            keys += [key for key in self._waiting if overlaps_by_predicates(query, self._filters[key], self._schema)]
         if only is not None:
-            found = [key for key in found if only(key)]
+            keys = [key for key in keys if only(key)]
         if self._is_exact:
             form = self._context.form(query)
-            found = [key for key in found if self._overlaps(key, form)]
-        return found
+            keys = [key for key in keys if self._overlaps(key, form)]
+        return keys
 
     def overlaps_any(self, given: Filter) -> bool:
         """Does a filter overlap any of those that are here?"""
@@ -154,7 +154,7 @@ class OverlapIndex:
         return next(iter(self._one_of(given)), None)
 
     def _one_of(self, given: Filter) -> list[Any]:
-        query = self._asked(given)
+        query = self._begin_query(given)
         if self._is_exact:
             return self._proven(query)
         for portion in self._portions(query, first=1):
@@ -216,11 +216,12 @@ class OverlapIndex:
     def _form(self, key: Hashable) -> Form:
         return self._context.form(self._filters[key])
 
-    def _count(self, segment: Segment) -> None:
+    def _count(self, segment: FilterSegment) -> None:
         self.candidate_count += segment.candidate_count
         self.evaluated_count += segment.evaluated_count
 
-    def _asked(self, given: Filter) -> Expression:
+    def _begin_query(self, given: Filter) -> Expression:
+        """Return what is asked; every query may compare large filters for as long as any other."""
         self._large_count = 0
         if len(self._waiting) > _MOST_WAITING:
             self._lay_out()
@@ -231,7 +232,7 @@ class OverlapIndex:
         keys = list(self._waiting)
         while self._segments and len(self._segments[-1]) <= len(keys):
             keys = self._segments.pop().keys + keys
-        segment = Segment(keys, [self._filters[key] for key in keys], self._context)
+        segment = FilterSegment(keys, [self._filters[key] for key in keys], self._context)
         self._segments.append(segment)
         self._places.update(dict.fromkeys(keys, segment))
         self._waiting.clear()

@@ -20,7 +20,7 @@ PARENT, NEED, PREDICATE = range(3)
 """The columns of a tree's rows."""
 
 
-class Forest(NamedTuple):
+class FilterForest(NamedTuple):
     """Filters as trees. Made by `segments.laid_out`, and never changed.
 
     rows         Ragged of int32[:, 3]  the rows of each tree, from the root down and from left to right: the PARENT's
@@ -48,7 +48,7 @@ class Falsehoods(NamedTuple):
     is_false: npt.NDArray[np.bool_]
 
 
-class Scratch(NamedTuple):
+class OverlapScratch(NamedTuple):
     """Room to work in.
 
     hits   int32[:]  by tree: how many of its leaves are false; zeros before and after
@@ -61,10 +61,10 @@ class Scratch(NamedTuple):
 
 @kernel
 def find_overlaps(
-    forest: Forest,
+    forest: FilterForest,
     false: Falsehoods,
     is_there: npt.NDArray[np.bool_],
-    scratch: Scratch,
+    scratch: OverlapScratch,
     is_found: npt.NDArray[np.bool_],
     order: npt.NDArray[np.int32],
 ) -> tuple[int, int, int]:
@@ -90,6 +90,7 @@ def find_overlaps(
                 break
             if is_found[tree] or not is_there[tree] or (hits[tree] != 0) != is_touched:
                 continue
+            # Counted by occurrence on both sides: a predicate that a tree has twice is two of its leaves.
             if forest.least_hits[tree] + hits[tree] > forest.leaf_counts[tree]:
                 continue  # too few leaves are left
             candidate_count += 1

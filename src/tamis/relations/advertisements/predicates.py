@@ -16,7 +16,7 @@ from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.ranges.value_sets import Values
-    from tamis.relations.domains import Axis
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Context
 
 _MOST_REMEMBERED = 1 << 18
@@ -32,7 +32,7 @@ class Predicates:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._numbers: dict[Expression, int] = {}
-        self._lines: dict[Axis, _Line] = {}
+        self._lines: dict[TermAxis, _Line] = {}
         self._facts: dict[Expression, list[tuple[int, Fact]]] = {}
         self._known: dict[Formula, frozenset[int]] = {}
         self._known_count = 0
@@ -73,16 +73,16 @@ class Predicates:
         if effort.left <= 0:
             return frozenset()
         formula = predicate_formula(predicate, self._context)
-        found = self._known.get(formula)
-        if found is None:
-            found = self._disjoint(formula, effort)
-            self._known_count += len(found) + 1
+        numbers = self._known.get(formula)
+        if numbers is None:
+            numbers = self._disjoint(formula, effort)
+            self._known_count += len(numbers) + 1
             if self._known_count > _MOST_REMEMBERED:
                 self._known.clear()
-                self._known_count = len(found) + 1
-            self._known[formula] = found
-        effort.left -= len(found) + 1
-        return found
+                self._known_count = len(numbers) + 1
+            self._known[formula] = numbers
+        effort.left -= len(numbers) + 1
+        return numbers
 
     def _disjoint(self, formula: Formula, effort: Effort) -> frozenset[int]:
         if formula is NEVER:
@@ -117,9 +117,9 @@ class _Line:
         """Return the numbers of the sets that have no value in common with another."""
         beyond = bisect_left(self._by_start, values[-1], key=lambda each: each[0][0])
         before = bisect_right(self._by_end, values[0], key=lambda each: each[0][-1])
-        found = {number for _, number in self._by_start[beyond:]}
-        found.update(number for _, number in self._by_end[:before])
+        numbers = {number for _, number in self._by_start[beyond:]}
+        numbers.update(number for _, number in self._by_end[:before])
         suspects = self.members if len(values) > 2 else self._gappy
         effort.left -= len(suspects)
-        found.update(number for other, number in suspects if number not in found and is_disjoint(other, values))
-        return frozenset(found)
+        numbers.update(number for other, number in suspects if number not in numbers and is_disjoint(other, values))
+        return frozenset(numbers)

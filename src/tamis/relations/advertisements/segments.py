@@ -17,7 +17,7 @@ from tamis.language.rewrites.monotone import leaf_count, leaves_of, monotone
 from tamis.ragged import Ragged
 from tamis.relations.advertisements import kernels
 from tamis.relations.advertisements.disjoint import MOST_LEAVES, Effort, alternatives
-from tamis.relations.advertisements.kernels import Falsehoods, Forest, Scratch
+from tamis.relations.advertisements.kernels import Falsehoods, FilterForest, OverlapScratch
 from tamis.relations.advertisements.predicates import Predicates
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def laid_out_form(expression: Expression) -> Expression:
     return tree if leaf_count(tree) <= MOST_LEAVES else TRUE
 
 
-def laid_out(filters: list[Expression], predicates: Predicates) -> Forest:
+def laid_out(filters: list[Expression], predicates: Predicates) -> FilterForest:
     """Lay filters out as trees, whose predicates are given numbers."""
     row_counts: list[int] = []
     rows: list[tuple[int, int, int]] = []
@@ -79,7 +79,7 @@ def laid_out(filters: list[Expression], predicates: Predicates) -> Forest:
         # A filter that is never true would pass for one that needs no hits.
         needed.append(least_hits(tree) if tree != FALSE else len(rows) + 1)
         leaf_counts.append(0 if isinstance(tree, Literal) else len(leaves_of(tree)))
-    return Forest(
+    return FilterForest(
         rows=Ragged.of_counts(np.array(row_counts, np.int64), np.array(rows, np.int32).reshape(-1, 3)),
         owners=Ragged.grouped(np.array(used, np.int64), np.array(owners, np.int32), len(predicates)),
         least_hits=np.array(needed, np.int32),
@@ -87,7 +87,7 @@ def laid_out(filters: list[Expression], predicates: Predicates) -> Forest:
     )
 
 
-class Segment:
+class FilterSegment:
     """Filters laid out for the compiled loop, in the order in which they were added."""
 
     def __init__(self, keys: list[Any], filters: list[Expression], context: Context) -> None:
@@ -99,7 +99,7 @@ class Segment:
         self._forest = laid_out(filters, self._predicates)
         self._is_there = np.ones(len(keys), np.bool_)
         largest = int(self._forest.rows.counts.max(initial=1))
-        self._scratch = Scratch(np.zeros(len(keys), np.int32), np.zeros(largest, np.int32))
+        self._scratch = OverlapScratch(np.zeros(len(keys), np.int32), np.zeros(largest, np.int32))
         self._predicates.sort()
 
     def __len__(self) -> int:
@@ -131,11 +131,11 @@ class Segment:
             everybody = np.zeros(len(self._keys), np.bool_)
             if not self._found(frozenset.intersection(*false_sets), everybody, 1):
                 return
-        found = np.zeros(len(self._keys), np.bool_)
+        is_found = np.zeros(len(self._keys), np.bool_)
         most = first
         for disjoint in false_sets:
             while True:
-                numbers = self._found(disjoint, found, most)
+                numbers = self._found(disjoint, is_found, most)
                 if numbers:
                     yield [self._keys[number] for number in numbers]
                 if len(numbers) < most:

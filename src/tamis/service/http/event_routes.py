@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from typing import TYPE_CHECKING
 
 from tamis.service.content_modes import Request, events_of, source_of
-from tamis.service.errors import BadRequestError, ServiceError, TooManyError
+from tamis.service.errors import BadRequestError
 from tamis.service.history import Range, conjoined, read_events
 from tamis.service.http.answers import answer
 from tamis.service.http.consuming import Mailbox
@@ -33,30 +32,24 @@ MOST_READ = 1_000
 
 async def publish(request: web.Request) -> web.Response:
     """Take the events of a request; answer when they are on disk."""
-    front, principal = request.app[FRONT], request[PRINCIPAL]
-    figures, epoch = front.core.figures, front.core.epoch
-    try:
+    front, principal, epoch = request.app[FRONT], request[PRINCIPAL], request.app[FRONT].core.epoch
+    asks_wanted = flag(request, "wanted")
+    with front.counted_refusals():
         sent = Request(
             request.headers.get("Content-Type", ""),
             request.headers,
             await front.body(request),
-            request.headers.get("Idempotency-Key", "")[:200] or secrets.token_hex(12),
+            request.headers.get("Idempotency-Key", "")[:200] or front.new_id(),
             source_of(principal.name),
         )
         events = events_of(sent, front.settings.limits)
-        if not events:
-            at = Position.of(front.core.head).text(epoch)
-            return answer({"position": at, "positions": [], "events": 0, "known": 0, "durable": True})
         size_bytes = sum(len(event.body) for event in events)
         front.quotas.take(principal, events=len(events), size_bytes=size_bytes, now=time.monotonic())
-        asks_wanted = flag(request, "wanted")
-        published = await front.core.ask(principal, Publish(1, events, asks_wanted))
-    except ServiceError as error:
-        figures.events_refused["quota" if isinstance(error, TooManyError) else type(error).__name__] += 1
-        raise
+    if not events:
+        at = Position.of(front.core.head).text(epoch)
+        return answer({"position": at, "positions": [], "events": 0, "known": 0, "durable": True})
+    published = await front.core.ask(principal, Publish(1, events, asks_wanted))
     assert isinstance(published, Published)
-    figures.events_taken["http"] += len(published.positions) - published.known_count
-    figures.events_known += published.known_count
     content = {
         "position": Position.of(published.last).text(epoch),
         "positions": [Position.of(position).text(epoch) for position in published.positions],
@@ -99,8 +92,12 @@ async def read(request: web.Request) -> web.StreamResponse:
             ]
             await response.write(b"".join(lines))
             left -= len(lines)
-            if not left or front.closing.is_set():
+            if not left:
                 break
+            if front.closing.is_set():  # cut off, so that nobody takes a part for the whole
+                assert request.transport is not None
+                request.transport.abort()
+                return response
         await response.write_eof()
     return response
 

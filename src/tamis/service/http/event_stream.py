@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
+from tamis.service.errors import ServiceError
 from tamis.service.http.answers import delivery_json
 from tamis.service.messages import CaughtUp, Deliveries, Ended, Lost
 from tamis.service.positions import Position
@@ -124,5 +125,7 @@ async def stream(
                 if isinstance(item, Deliveries):
                     await mailbox.wrote(item)
             items = await mailbox.take(ALIVE_S)
+    except ServiceError:
+        return  # the core has failed or is stopping: there is nothing more to come, and the answer has begun already
     finally:
         closing.cancel()

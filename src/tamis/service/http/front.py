@@ -8,6 +8,7 @@ where somebody has a connection of its own.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import secrets
 import time
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import msgspec
 from aiohttp import web
 
 from tamis.language.limits import Limits
-from tamis.service.errors import BadRequestError, GoneError, TooLargeError, TooManyError
+from tamis.service.errors import BadRequestError, GoneError, ServiceError, TooLargeError, TooManyError
 from tamis.service.filters import all_wanted
 from tamis.service.quotas import Connections
 from tamis.service.starting_points import Moment, starting_point
@@ -86,6 +87,7 @@ class Front:
         self.connections = Connections(settings.limits)
         self.closing = asyncio.Event()
         """Set when the broker stops: whoever holds a connection says goodbye and ends it."""
+        self._process, self._ids = secrets.token_hex(8), itertools.count(1)
         self.renew(settings, permissions)
 
     def renew(self, settings: Settings, permissions: Permissions) -> None:
@@ -123,6 +125,23 @@ class Front:
     def passing_name(self, principal: Principal) -> str:
         """Return a name for a subscriber that lasts as long as its connection."""
         return f"{principal.name}/passing-{secrets.token_hex(8)}"
+
+    @contextmanager
+    def counted_refusals(self) -> Iterator[None]:
+        """Count what is refused before the core has seen it, by the kind of error."""
+        try:
+            yield
+        except ServiceError as error:
+            self.core.figures.events_refused[type(error).__name__.removesuffix("Error")] += 1
+            raise
+
+    def new_id(self) -> str:
+        """Return an id that no other event has: of this process, and a number.
+
+        Not random bytes each time: asking the system for them lets go of the interpreter's lock, and a loop that is
+        in a hurry would wait milliseconds behind the core to get it back.
+        """
+        return f"{self._process}-{next(self._ids):x}"
 
     # -- What
 
@@ -194,6 +213,8 @@ class Front:
                 self.core.hear(session, request)
                 return
             except TooManyError as error:
+                if self.closing.is_set():
+                    raise
                 await asyncio.sleep(min(error.retry_s, 1.0))
 
     async def take(self, principal: Principal, events: int, size_bytes: int) -> None:

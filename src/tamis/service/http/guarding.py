@@ -84,7 +84,7 @@ async def _answered(request: web.Request, handler: Handler, front: Front) -> web
         response = refusal(NotAllowedError(f"{request.method:.20} is no method of this path", methods))
         response.headers["Allow"] = methods
         return response
-    except web.HTTPException:
+    except (web.HTTPException, ConnectionError):
         raise
     except TamisError as error:
         return refusal(error)
@@ -118,8 +118,7 @@ def check_origin(request: web.Request, front: Front) -> str:
 
 async def add_safe_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Add to every answer what keeps browsers from guessing, framing and keeping it."""
-    for name, value in _SAFE.items():
-        response.headers.setdefault(name, value)
+    response.headers.update(_SAFE)
     origin = request.headers.get("Origin")
     if origin is not None and response.status != 403:
         response.headers["Access-Control-Allow-Origin"] = origin

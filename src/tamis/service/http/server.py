@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from aiohttp import web
 
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 HEADER_BYTES = 16_384
 """The longest line of a request: an address with a filter in it, or a header."""
 BACKLOG = 1_024
+REFUSAL_S = 1.0
+"""So long may a client take to read that it is refused."""
 _BUSY = b'{"title":"The broker is busy","status":503,"detail":"there are too many connections"}'
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: %b\r\nRetry-After: 5\r\nConnection: close\r\n"
@@ -67,7 +68,8 @@ class HttpServer:
             shutdown_timeout=5.0,
         )
         self._servers: list[asyncio.Server] = []
-        self._have_asked: WeakSet[asyncio.Protocol] = WeakSet()
+        self._silent: dict[asyncio.BaseProtocol, asyncio.TimerHandle] = {}
+        """Connections that have not asked anything yet, and when they are cut off."""
         self.addresses: list[str] = []
 
     async def start(self, contexts: Sequence[ssl.SSLContext | None] = ()) -> None:
@@ -108,12 +110,14 @@ class HttpServer:
         if len(manager.connections) >= limits.connections:
             return _Refusal()
         protocol: asyncio.Protocol = manager()
-        asyncio.get_running_loop().call_later(limits.header, self._cut_off, protocol)
+        timer = asyncio.get_running_loop().call_later(limits.header, self._cut_off, protocol)
+        self._silent[protocol] = timer
         return protocol
 
     def _cut_off(self, protocol: asyncio.Protocol) -> None:
+        del self._silent[protocol]
         transport = getattr(protocol, "transport", None)
-        if protocol not in self._have_asked and transport is not None:
+        if transport is not None:
             transport.abort()
 
     @web.middleware
@@ -121,14 +125,21 @@ class HttpServer:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         """Remember that a connection has asked something."""
-        self._have_asked.add(request.protocol)
+        timer = self._silent.pop(request.protocol, None)
+        if timer is not None:
+            timer.cancel()
         return await handler(request)
 
 
 class _Refusal(asyncio.Protocol):
-    """Answers that there are too many connections, and closes."""
+    """Answers that there are too many connections, and closes.
+
+    What was sent meanwhile is read first: closing with bytes that nobody read resets a connection, answer and all.
+    """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
+        assert isinstance(transport, asyncio.Transport)
         transport.write(_FULL)
-        transport.close()
+        if transport.can_write_eof():
+            transport.write_eof()
+        asyncio.get_running_loop().call_later(REFUSAL_S, transport.abort)

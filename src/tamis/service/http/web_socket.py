@@ -11,7 +11,7 @@ A message that cannot be read is answered with `error`, and the connection goes 
 from __future__ import annotations
 
 import asyncio
-import secrets
+import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,7 +22,14 @@ from tamis.errors import TamisError
 from tamis.service import wire
 from tamis.service.cloud_events import read_json
 from tamis.service.content_modes import events_in, source_of
-from tamis.service.errors import BadRequestError, ConflictError, ForbiddenError, TooLargeError, UnauthenticatedError
+from tamis.service.errors import (
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    ServiceError,
+    TooLargeError,
+    UnauthenticatedError,
+)
 from tamis.service.http.answers import deliveries_json, problem_of
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.event_stream import noted
@@ -49,6 +56,8 @@ if TYPE_CHECKING:
 
     from tamis.service.http.front import Front
     from tamis.service.messages import Principal
+
+_logger = logging.getLogger("tamis.service.http")
 
 WAITING_MOST = 512
 """So many answers may wait to be written, and so many requests to be answered, before no more are read."""
@@ -98,7 +107,7 @@ class WebSocket:
         with self._front.connected(self._principal), Mailbox(self._front, self._principal) as self._mailbox:
             closing = asyncio.ensure_future(self._front.closing.wait())
             closing.add_done_callback(lambda _: self._mailbox.put(None))
-            writer = asyncio.ensure_future(self._write())
+            writer = asyncio.ensure_future(self._written())
             try:
                 await self._hear_all(messages)
                 await self._read()
@@ -213,10 +222,11 @@ class WebSocket:
     async def _publish(self, raw: list[msgspec.Raw], asks_wanted: bool, request_id: int | None) -> None:
         assert self._principal is not None
         limits = self._front.settings.limits
-        contents = [read_json(bytes(event), f"event {index}: ") for index, event in enumerate(raw)]
-        events = events_in(contents, limits, secrets.token_hex(12), source_of(self._principal.name))
-        if not events:
-            raise BadRequestError("there are no events", "at least one")
+        with self._front.counted_refusals():
+            contents = [read_json(bytes(event), f"event {index}: ") for index, event in enumerate(raw)]
+            events = events_in(contents, limits, self._front.new_id(), source_of(self._principal.name))
+            if not events:
+                raise BadRequestError("there are no events", "at least one")
         await self._front.take(self._principal, len(events), sum(len(event.body) for event in events))
         await self._mailbox.hear(Publish(self._number(request_id), events, asks_wanted))
 
@@ -251,6 +261,16 @@ class WebSocket:
 
     def _refuse(self, error: TamisError, request_id: int | None) -> None:
         self._mailbox.put(_refusal(error, request_id))
+
+    async def _written(self) -> None:
+        """Write until it is over; if that fails, nobody is left in the dark with an open connection."""
+        try:
+            await self._write()
+        except (ConnectionError, ServiceError):
+            await self.response.close()
+        except Exception:
+            _logger.exception("a connection of %s failed", self._principal)
+            await self.response.close(code=WSCloseCode.INTERNAL_ERROR)
 
     async def _write(self) -> None:
         """Send everything that waits, again and again, as few frames as possible."""
@@ -295,8 +315,6 @@ class WebSocket:
                 self._ids.pop(number, None)
                 return self._welcome(at) if self._is_greeted else None
             case Published(number, last, positions, known, is_durable, wanted):
-                self._front.core.figures.events_taken["web_socket"] += len(positions) - known
-                self._front.core.figures.events_known += known
                 content = {"position": Position.of(last).text(epoch), "known": known, "durable": is_durable}
                 content["positions"] = [Position.of(position).text(epoch) for position in positions]
                 if wanted is not None:
@@ -316,7 +334,8 @@ class WebSocket:
     def _welcome(self, at: int) -> bytes:
         limits, core = self._front.settings.limits, self._front.core
         told = {
-            name: getattr(limits, name) for name in ("event_bytes", "batch_events", "batch_bytes", "credit", "texts")
+            name: int(getattr(limits, name))
+            for name in ("event_bytes", "batch_events", "batch_bytes", "credit", "texts")
         }
         welcome = wire.Welcome(self._front.settings.name, core.epoch, Position.of(at).text(core.epoch), told)
         return wire.encode({"welcome": welcome})

@@ -48,6 +48,10 @@ CREATE TABLE gaps (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, crc32 INTEG
 CREATE TABLE seals (last INTEGER PRIMARY KEY);
 """
 INSERT = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)"
+_SEAL_ALL = (
+    "INSERT INTO seals SELECT max(last) FROM "
+    "(SELECT first + count - 1 AS last FROM blocks UNION ALL SELECT last FROM gaps) HAVING max(last) IS NOT NULL"
+)
 _COLUMNS = "first, time_us, count, crc32, ends, flags, events"
 _FROM_BLOCK_OF = (
     f"SELECT {_COLUMNS} FROM blocks WHERE first >= "
@@ -107,6 +111,7 @@ def create(path: Path, facts: Facts, blocks: Iterable[tuple[object, ...]] = (), 
             connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?)", (FORMAT, *facts, facts.crc32))
             connection.executemany(INSERT, blocks)
             connection.executemany("INSERT INTO gaps VALUES (?, ?, ?)", [(*gap, gap_checksum(gap)) for gap in gaps])
+            connection.execute(_SEAL_ALL)
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode = WAL")
         _force(draft)
@@ -161,11 +166,29 @@ def writing(path: Path, is_forced: bool) -> sqlite3.Connection:
     Without force a commit does not wait for the disk. Folding the write-ahead log in waits in any case, so a power
     failure may cost the newest blocks, and never the others.
     """
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=0.1, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     return connection
+
+
+def reserve(path: Path, size: int) -> None:
+    """Make the write-ahead log of a segment as long as it will be, before SQLite writes to it.
+
+    Then a commit writes over what is there, and the file system has nothing of its own to force: half of what a small
+    commit takes. Zeros are no frames, so a file of them is an empty log to SQLite. Without room it stays as it is.
+    """
+    descriptor = os.open(side_files(path)[0], os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if os.fstat(descriptor).st_size == 0:
+            try:
+                os.pwrite(descriptor, bytes(size), 0)
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
 
 
 def fold(connection: sqlite3.Connection, last: int) -> None:
@@ -196,7 +219,8 @@ class malformed:  # noqa: N801 - reads as an adjective
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.DatabaseError) and not is_full(error):
+        # An error whose text is not even text quotes what is in the file.
+        if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError) and not is_full(error):
             raise DamagedLogError(str(self._path), self.first, max(self.first, self.last), str(error)) from None
 
 
@@ -212,7 +236,7 @@ def facts_of(path: Path) -> Facts:
     """Return what a closed segment says of itself; raise `DamagedLogError` if that is not what was written."""
     first = int(path.stem)
     with malformed(path, first), closing(reading(path)) as connection:
-        rows = connection.execute("SELECT * FROM segment").fetchall()
+        rows = connection.execute("SELECT format, epoch, first, is_forced, after_us, crc32 FROM segment").fetchall()
     if len(rows) == 1 and rows[0][0] == FORMAT and isinstance(rows[0][1], bytes):
         _, epoch, begin, is_forced, after_us, found = rows[0]
         facts = Facts(epoch.decode("utf-8", "replace"), begin, bool(is_forced), after_us)
@@ -243,8 +267,8 @@ def content_of(path: Path, next_first: int | None, is_thorough: bool) -> Content
                 trouble.first = last + 1
         else:
             last, time_us = _newest(connection, path, first)
-        last = max([last, *(gap.last for gap in gaps)])
-    expected = max(end, seal)
+        last = behind(gaps, last + 1) - 1
+    expected = max(end, seal, *(gap.last for gap in gaps), 0)
     if last < expected or (end and last != end):
         wrong = (last + 1, expected) if last < expected else (end + 1, last)
         raise DamagedLogError(str(path), *wrong, "it does not end where it should")
@@ -272,20 +296,31 @@ def _newest(connection: sqlite3.Connection, path: Path, first: int) -> tuple[int
     return block.last, block.time_us
 
 
-def rows_of(connection: sqlite3.Connection, first: int, last: int) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of the blocks with an event from `first` to `last`."""
-    yield from connection.execute(_FROM_BLOCK_OF, (first, last))
+def rows_of(connection: sqlite3.Connection, first: int, last: int) -> sqlite3.Cursor:
+    """Return the rows of the blocks with an event from `first` to `last`."""
+    return connection.execute(_FROM_BLOCK_OF, (first, last))
+
+
+def behind(gaps: tuple[Gap, ...], position: int) -> int:
+    """Return a position, or the one behind the gaps that begin there.
+
+    >>> behind((Gap(3, 4), Gap(5, 5), Gap(8, 9)), 3)
+    6
+    """
+    for gap in gaps:
+        if gap.first == position:
+            position = gap.last + 1
+    return position
 
 
 def checked(
     rows: Iterable[tuple[object, ...]], path: Path, gaps: tuple[Gap, ...], expected: int | None = None
 ) -> Iterator[Block]:
     """Yield the blocks of rows; raise `DamagedLogError` where one is not what was written, or where one is missing."""
-    after_gap = {gap.first: gap.last + 1 for gap in gaps}
     remaining = iter(rows)
     for row in remaining:
         block = block_of(row)
-        expected = after_gap.get(expected, expected) if expected is not None else None
+        expected = None if expected is None else behind(gaps, expected)
         if block is None or (expected is not None and block.first != expected):
             good = block or next(filter(None, map(block_of, remaining)), None)
             begin = expected if expected is not None else row[0] if isinstance(row[0], int) else int(path.stem)
@@ -340,16 +375,20 @@ class Segment:
         while self._idle:
             self._idle.pop().close()
 
-    def finish(self, connection: sqlite3.Connection) -> None:
-        """Fold everything into the database and close it for writing, while nobody reads."""
+    def finish(self, connection: sqlite3.Connection) -> bool:
+        """Fold everything into the database and close it for writing; return whether that was possible.
+
+        It is not while another program reads the file. Then the segment stays as it is.
+        """
         with self._lock:
             self.close_readers()
             connection.execute("INSERT OR IGNORE INTO seals VALUES (?)", (self.last,))
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
-                raise sqlite3.OperationalError("another program reads the segment, so it cannot be closed")
+                return False
             connection.close()
             self.is_closed = True
+            return True
 
     def _fetched(self, first: int, last: int) -> list[Block]:
         blocks: list[Block] = []

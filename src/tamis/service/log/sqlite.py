@@ -21,6 +21,7 @@ import os
 import re
 import secrets
 import sqlite3
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from threading import Event, RLock, Thread
@@ -45,6 +46,7 @@ from tamis.service.log.segments import (
     is_full,
     path_of,
     recover,
+    reserve,
     side_files,
     writing,
 )  # fmt: skip
@@ -236,9 +238,10 @@ class SqliteLog:
         with self._guard:
             self._is_closing.set()
             if self._writer is not None and self._failure is None:
-                try:
-                    self._segments[-1].finish(self._writer)
-                except (sqlite3.Error, OSError):  # no room for a seal: the write-ahead log has everything
+                is_finished = False
+                with suppress(sqlite3.Error, OSError):  # no room for a seal: the write-ahead log has everything
+                    is_finished = self._segments[-1].finish(self._writer)
+                if not is_finished:
                     self._writer.close()
             for segment in self._segments:
                 segment.close_readers()
@@ -282,7 +285,7 @@ class SqliteLog:
         """Return the segments of the folder, all whole; make the first one if there is none."""
         for path in self._folder.glob("*.db.repaired"):
             raise LogError(f"a repair of {path.stem} was interrupted", "'tamis repair' to finish it")
-        for path in self._folder.glob("*.db.new"):
+        for path in self._folder.glob("*.new"):
             discard(path)
         firsts = firsts_in(self._folder)
         if not firsts:
@@ -318,8 +321,10 @@ class SqliteLog:
     def _write_to(self, segment: Segment) -> None:
         segment.is_closed = False
         segment.close_readers()
-        self._writer = writing(segment.path, self._is_forced)
         self._open_bytes = segment.size_bytes if segment.last >= segment.first else 0
+        self._writer = writing(segment.path, self._is_forced)
+        if self._is_forced:
+            reserve(segment.path, min(_FOLDED_BYTES + (1 << 20), self._segment_bytes))
         self._unfolded_bytes = 0
         self._is_unforced = False
         begin = next(iter(segment.fetch(segment.first, segment.first)), None)
@@ -332,15 +337,19 @@ class SqliteLog:
         return Segment(path, Content(first - 1, 0, ()), is_closed=True)
 
     def _rotate(self) -> None:
-        """Close the last segment, and begin another one behind it."""
+        """Close the last segment, and begin another one behind it; not now, if another program reads the last one."""
         segment = self._created()
+        is_finished = False
         try:
-            self._segments[-1].finish(self._writer)
-        except BaseException:
-            discard(segment.path)
-            raise
-        self._segments = [*self._segments, segment]
-        self._write_to(segment)
+            is_finished = self._segments[-1].finish(self._writer)
+        finally:
+            if not is_finished:
+                discard(segment.path)
+        if is_finished:
+            self._segments = [*self._segments, segment]
+            self._write_to(segment)
+        else:
+            self._open_bytes, self._open_since_us = 0, self._last_time_us  # tried again when it has grown once more
 
     def _force_regularly(self) -> None:
         while not self._is_closing.wait(self._sync_s):

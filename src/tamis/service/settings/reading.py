@@ -21,7 +21,7 @@ from tamis.service.settings.layers import Given, Table, Tree, laid_over, of_envi
 from tamis.service.settings.quantities import Duration, Keep, Size
 from tamis.service.settings.shapes import Settings
 
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_settings(

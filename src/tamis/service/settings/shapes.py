@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from tamis.language.limits import Limits
 from tamis.language.schema import Schema
 from tamis.service.settings.quantities import Duration, Keep, Size, Sync
 
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
-Rate: TypeAlias = Annotated[float, Meta(ge=0)]
+Rate: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Names: TypeAlias = tuple[str, ...]
 
 
@@ -139,6 +140,10 @@ class LimitSettings(_Table, frozen=True, kw_only=True):
     header: Annotated[Duration, Meta(description="how long a client may take for a request, and for a greeting")] = (
         Duration(10)
     )
+
+    def of_filters(self) -> Limits:
+        """Return the limits of a filter from outside, as `tamis.parse` takes them."""
+        return Limits(text_length=self.text_length)
 
 
 class Publishing(_Table, frozen=True, kw_only=True):

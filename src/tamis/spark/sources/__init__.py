@@ -7,8 +7,9 @@ streams. `register` makes them known to a session.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tamis.sources.schemes import table
 from tamis.spark.sources.nats import NatsDataSource
 from tamis.spark.sources.parquet_folder import ParquetFolderDataSource
 from tamis.spark.sources.webhook import WebhookDataSource
@@ -16,12 +17,12 @@ from tamis.spark.sources.webhook import WebhookDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SOURCES = (NatsDataSource, ParquetFolderDataSource, WebhookDataSource)
-
-__all__ = ["SOURCES", "NatsDataSource", "ParquetFolderDataSource", "WebhookDataSource", "register"]
+__all__ = ["NatsDataSource", "ParquetFolderDataSource", "WebhookDataSource", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make the formats known to a session; once is enough, and more often does no harm."""
-    for source in SOURCES:
-        spark.dataSource.register(source)
+    """Make the formats of all schemes known to a session; once is enough, and more often does no harm."""
+    for scheme in table.SCHEMES:
+        for source in scheme.formats:
+            kind: Any = source.resolved()
+            spark.dataSource.register(kind)

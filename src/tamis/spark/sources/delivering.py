@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from tamis.sources.places import is_url, require_place, writing_to
+from tamis.sources.places import require_place, takes_messages, writing_to
 from tamis.spark.folders import folder_at
 from tamis.spark.sink import ParquetSink, identity
 from tamis.spark.sources.tasks import this_place
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from tamis.sources.nats_sink import NatsWriting
-    from tamis.sources.webhook import WebhookWriting
+    from tamis.sources.places import Writing
     from tamis.spark.folders import Folder, Place
 
 
@@ -46,7 +45,7 @@ class Sink(Protocol):
 def sink_at(out: Place, checkpoint: Folder, options: Mapping[str, str], spark: Any = None) -> Sink:
     """Return the sink that lies at a path or an address."""
     require_place(out, options)
-    if is_url(out):
+    if takes_messages(out):
         return UrlSink(str(out), checkpoint, options)
     return ParquetSink(folder_at(out, spark), identity(checkpoint))
 
@@ -91,7 +90,7 @@ def delivered(frame: DataFrame, url: str, options: Mapping[str, str] | None = No
 class _Delivery:
     """What a task does; a class, so that it can be sent to workers."""
 
-    def __init__(self, writing: NatsWriting | WebhookWriting) -> None:
+    def __init__(self, writing: Writing) -> None:
         self._writing = writing
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,6 @@ Spark's own is told in our words, because nobody understands it in Spark's: even
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,9 +19,15 @@ if TYPE_CHECKING:
 
     from tamis.errors import TamisError
 
-_OURS = re.compile(r"tamis\.(?:spark|sources)\.errors\.(\w+): ([^\n]*)")
-_MOVED = re.compile(r"Wrong basePath (.*?) for the root path: (.*?)(?: SQLSTATE|\n|$)")
-_ANSWER = re.compile(r"(.*?) (?:answered (\d+)|does not answer): (.*)")
+_MOVED = "Wrong basePath ", " for the root path: "
+"""What Spark says of a checkpoint that knows another folder: now the one, before the other."""
+
+
+def _kinds(kind: type[errors.PlaceError] = errors.PlaceError) -> Iterator[tuple[str, type[errors.PlaceError]]]:
+    """Yield the errors of ours, each by the name that a traceback begins its line with."""
+    for below in kind.__subclasses__():
+        yield f"{below.__module__}.{below.__qualname__}: ", below
+        yield from _kinds(below)
 
 
 @contextmanager
@@ -44,23 +49,23 @@ def understood(error: BaseException) -> TamisError | None:
     """
     if not isinstance(error, PySparkException) and type(error).__name__ != "Py4JJavaError":
         return None
-    moved = _MOVED.search(str(error))
-    if moved:
-        now, before = moved.groups()
-        return errors.OptionError(
-            f"this checkpoint belongs to a stream whose events came from another folder: it knows {before}, and now "
-            f"they come from {now}. Let new files arrive in the folder of the old ones, or begin anew, with another "
-            f"checkpoint and another folder for the matches"
-        )
-    matches = list(_OURS.finditer(str(error)))
-    if not matches:
-        return None
-    name, told = matches[-1].groups()
-    kind = getattr(errors, name, None)
-    if kind is errors.WebhookError:
-        parts = _ANSWER.fullmatch(told)
-        if parts:
-            return errors.WebhookError(parts[1], int(parts[2]) if parts[2] else None, parts[3])
-    if isinstance(kind, type) and issubclass(kind, errors.ConnectorError | errors.OptionError | errors.ColumnError):
-        return kind(told)
+    text = str(error)
+    if _MOVED[0] in text and _MOVED[1] in text:
+        return _moved(text)
+    kinds = dict(_kinds())
+    for line in reversed(text.split("\n")):
+        for name, kind in kinds.items():
+            if name in line:
+                return kind.recovered(line.partition(name)[2])
     return None
+
+
+def _moved(text: str) -> errors.OptionError:
+    """Return the error that says why events of another folder cannot be read."""
+    now, _, before = text.partition(_MOVED[0])[2].partition(_MOVED[1])
+    before = before.partition("\n")[0].partition(" SQLSTATE")[0]
+    return errors.OptionError(
+        f"this checkpoint belongs to a stream whose events came from another folder: it knows {before}, and now "
+        f"they come from {now}. Let new files arrive in the folder of the old ones, or begin anew, with another "
+        f"checkpoint and another folder for the matches"
+    )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from tamis.sources.nats_reading import COLUMNS, SCHEMA, SOURCE_OPTIONS, NatsReading
-from tamis.sources.nats_sink import SINK_OPTIONS, NatsWriting
-from tamis.sources.options import Options
+from tamis.sources.nats_reading import COLUMNS, SCHEMA, NatsReading
+from tamis.sources.nats_sink import NatsWriting
+from tamis.sources.schemes import NATS
 from tamis.spark.errors import OptionError
 from tamis.spark.sources.nats_sink import NatsStreamWriter, NatsWriter
 from tamis.spark.sources.nats_source import NatsReader, NatsStreamReader
@@ -50,7 +50,7 @@ class NatsDataSource(DataSource):
                 "the columns of a NATS stream are subject, sequence, published, headers and body; "
                 "for those of its events there is tamis.spark.json_events"
             )
-        return NatsReading.asked(Options("nats", self.options, SOURCE_OPTIONS))
+        return NatsReading.asked(NATS.source_options(self.options))
 
     def _writing(self, schema: StructType) -> NatsWriting:
-        return NatsWriting.asked(Options("nats", self.options, SINK_OPTIONS), schema.names)
+        return NatsWriting.asked(NATS.sink_options(self.options), schema.names)

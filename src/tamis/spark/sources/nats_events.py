@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tamis.sources.jetstream import JetStream
-from tamis.sources.nats_reading import COLUMNS
-from tamis.sources.places import require_source
+from tamis.sources.nats_reading import COLUMNS, require_source
 from tamis.spark.sources import register
 from tamis.spark.sources.event_columns import LOOKED_AT, event_columns, events_in, nothing_seen
 

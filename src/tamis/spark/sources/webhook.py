@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 )
 
 from tamis.sources.errors import OptionError
-from tamis.sources.webhook import WebhookWriting, webhook_writing
+from tamis.sources.webhook import WebhookWriting, asked_writing
 from tamis.spark.sources.tasks import Told, this_place
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class WebhookDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> WebhookWriter:
         if overwrite:
             raise OptionError("what a webhook has taken cannot be replaced: mode('append')")
-        return WebhookWriter(webhook_writing(self.options))
+        return WebhookWriter(asked_writing(self.options))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> WebhookStreamWriter:  # noqa: N802 - Spark's name
-        return WebhookStreamWriter(webhook_writing(self.options))
+        return WebhookStreamWriter(asked_writing(self.options))

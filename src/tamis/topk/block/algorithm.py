@@ -18,8 +18,8 @@ import numpy as np
 
 from tamis.language.expressions import TRUE
 from tamis.ragged import Ragged
-from tamis.topk.base import Algorithm
-from tamis.topk.block.rankings import Found, Log, Rankings
+from tamis.topk.base import RankingAlgorithm
+from tamis.topk.block.rankings import Entrants, Log, Rankings
 from tamis.topk.families import Family, recognised
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _FEW_ARRIVALS = 4
 """So few arrivals are taken one by one."""
 
 
-class Block(Algorithm):
+class BlockRankings(RankingAlgorithm):
     """All rankings in arrays, a group for each family of scores, with and without filters."""
 
     def __init__(self, schema: Schema | None = None, log_length: int = LOG_LENGTH, index: str = "auto") -> None:
@@ -77,22 +77,22 @@ class Block(Algorithm):
     # -- Events
 
     def arrive(self, arrivals: Sequence[Arrival]) -> list[Report]:
-        found: list[Found] = []
+        entrants: list[Entrants] = []
         if len(arrivals) <= _FEW_ARRIVALS:
             for step, arrival in enumerate(arrivals):
-                found += self._take(arrival, step)
-            return _reports(found)
+                entrants += self._take(arrival, step)
+            return _reports(entrants)
         most = max(1, 3 * len(self._times) // 4)
         for start in range(0, len(arrivals), most):
             for each in self._take_many(arrivals[start : start + most]):
-                found.append(each._replace(steps=each.steps + start))
-        return _reports(found)
+                entrants.append(each._replace(steps=each.steps + start))
+        return _reports(entrants)
 
-    def _take(self, arrival: Arrival, step: int) -> list[Found]:
+    def _take(self, arrival: Arrival, step: int) -> list[Entrants]:
         """Take one event."""
         place = self._note(arrival)
         log = self._log()
-        found = []
+        entrants = []
         is_given = False
         passing = self._passing(arrival.guarded, np.full(len(arrival.guarded), place))
         for group in self._groups.values():
@@ -100,7 +100,7 @@ class Block(Algorithm):
                 is_given |= group.group.read(arrival.event, group.coordinates, place)
                 slots = group.interested(place, arrival.at, arrival.number)
                 if len(slots):
-                    found.append(group.run_open(slots, log, arrival.at))
+                    entrants.append(group.run_open(slots, log, arrival.at))
                 continue
             slots = group.due(arrival.at)
             if id(group) in passing:
@@ -108,15 +108,15 @@ class Block(Algorithm):
                 interested, full = group.note(passing[id(group)][0], place)
                 slots = np.setdiff1d(np.union1d(slots, interested), full)
                 if len(full):
-                    found.append(group.run_waiting(full, log, arrival.at, settle_to=self._count))
+                    entrants.append(group.run_waiting(full, log, arrival.at, settle_to=self._count))
             if len(slots):
-                found.append(group.run_waiting(slots, log, arrival.at))
+                entrants.append(group.run_waiting(slots, log, arrival.at))
         self._settle_some()
         if is_given:  # keys that are given are there for one event only
             self._catch_up()
-        return [each._replace(steps=np.full(len(each.steps), step)) for each in found]
+        return [each._replace(steps=np.full(len(each.steps), step)) for each in entrants]
 
-    def _take_many(self, arrivals: Sequence[Arrival]) -> list[Found]:
+    def _take_many(self, arrivals: Sequence[Arrival]) -> list[Entrants]:
         """Take as many events as there is room for in the log once it has been shortened to a quarter."""
         self._shorten()
         base = self._count
@@ -134,17 +134,17 @@ class Block(Algorithm):
             np.concatenate([arrival.guarded for arrival in arrivals]),
             base + np.repeat(np.arange(len(arrivals)), counts),
         )
-        found = []
+        entrants = []
         for group in self._groups.values():
             if group.is_open:
-                found.append(group.run_open(group.in_use(), log, last, settle_to=max(0, self._count - kept)))
+                entrants.append(group.run_open(group.in_use(), log, last, settle_to=max(0, self._count - kept)))
                 continue
             if id(group) in passing:
-                found.append(group.run_passing(*passing[id(group)], log, last))
+                entrants.append(group.run_passing(*passing[id(group)], log, last))
             if len(others := group.due(last)):
-                found.append(group.run_waiting(others, log, last))
+                entrants.append(group.run_waiting(others, log, last))
         self._slide(max(0, self._count - kept))
-        return [each._replace(steps=each.steps - base) for each in found]
+        return [each._replace(steps=each.steps - base) for each in entrants]
 
     def _note(self, arrival: Arrival) -> int:
         place = self._count
@@ -157,14 +157,14 @@ class Block(Algorithm):
 
     def _passing(self, handles: Integers, places: Integers) -> dict[int, tuple[Integers, Ragged[np.int64]]]:
         """Return, by group, the slots of handles, and the places of each slot's events."""
-        found = {}
+        by_group = {}
         owners, slots = self._owners[handles], self._slots[handles]
         for owner in np.unique(owners).tolist():
             is_here = owners == owner
             order = np.argsort(slots[is_here], kind="stable")
             distinct, counts = np.unique(slots[is_here], return_counts=True)
-            found[owner] = distinct, Ragged.of_counts(counts, places[is_here][order])
-        return found
+            by_group[owner] = distinct, Ragged.of_counts(counts, places[is_here][order])
+        return by_group
 
     def _settle_some(self) -> None:
         """Let some subscriptions settle the first half of the log; when it is full, drop that half.
@@ -206,19 +206,19 @@ class Block(Algorithm):
         log = self._log()
         for group in self._groups.values():
             run, slots = (group.run_open, group.in_use()) if group.is_open else (group.run_waiting, group.waiting())
-            found = run(slots, log, settle_to=self._count)
-            assert not len(found.steps), "what enters the best k enters on arrival, or when something leaves"
+            entrants = run(slots, log, settle_to=self._count)
+            assert not len(entrants.steps), "what enters the best k enters on arrival, or when something leaves"
         self._slide(self._count)
 
     def advance(self, now: float, *, inclusive: bool) -> list[Report]:
         log = self._log()
-        found = []
+        entrants = []
         for group in self._groups.values():
             slots = group.due(math.nextafter(now, math.inf) if inclusive else now)
             if len(slots):
                 run = group.run_open if group.is_open else group.run_waiting
-                found.append(run(slots, log, now, inclusive=inclusive))
-        return _reports([each._replace(steps=np.zeros(len(each.steps), np.int64)) for each in found])
+                entrants.append(run(slots, log, now, inclusive=inclusive))
+        return _reports([each._replace(steps=np.zeros(len(each.steps), np.int64)) for each in entrants])
 
     # -- Looking inside
 
@@ -244,7 +244,7 @@ class Block(Algorithm):
         }  # fmt: skip
 
 
-def _reports(found: list[Found]) -> list[Report]:
+def _reports(found: list[Entrants]) -> list[Report]:
     """Join what was found, in order of the step, the time and the handle."""
     if not found:
         return []

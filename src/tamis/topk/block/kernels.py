@@ -102,7 +102,7 @@ class Candidates(NamedTuple):
     entered: Flags
 
 
-class Events(NamedTuple):
+class ArrivalLog(NamedTuple):
     """The log: the events that came since all rankings were last brought up to date, in order of arrival.
 
     numbers      int64[:]       which event it is; they rise
@@ -115,7 +115,7 @@ class Events(NamedTuple):
     coordinates: Floats
 
 
-class Goal(NamedTuple):
+class UpdateGoal(NamedTuple):
     """How far rankings are brought up to date, beyond the end of the log.
 
     until         float  let leave what leaves before this time,
@@ -128,7 +128,7 @@ class Goal(NamedTuple):
     settle_to: int
 
 
-class Task(NamedTuple):
+class RankingTask(NamedTuple):
     """Which rankings are brought up to date, with what, and how far.
 
     slots    int64[:]  whose
@@ -140,10 +140,10 @@ class Task(NamedTuple):
     slots: Integers
     passing: Ragged[np.int64]
     is_open: bool
-    goal: Goal
+    goal: UpdateGoal
 
 
-class Workspace(NamedTuple):
+class RankingWorkspace(NamedTuple):
     """Room to work in, for one ranking at a time. Made by `block.tables.workspace`.
 
     ranking      Candidates  the ranking at hand; room for the largest slice of the pool and the whole log
@@ -266,13 +266,13 @@ def forget_waiting(slots: Integers, table: SlotTable) -> None:
 
 @inlined
 def run(
-    task: Task,
+    task: RankingTask,
     begin: int,
     scores: ScoreTable,
-    events: Events,
+    events: ArrivalLog,
     table: SlotTable,
     pool: Candidates,
-    work: Workspace,
+    work: RankingWorkspace,
     reports: Reports,
 ) -> int:
     """Bring rankings up to date: take the events that each has not seen yet, and let leave what leaves meanwhile.
@@ -309,13 +309,13 @@ def run(
 
 
 def run_tables(
-    task: Task,
+    task: RankingTask,
     begin: int,
     scores: ScoreTable,
-    events: Events,
+    events: ArrivalLog,
     table: SlotTable,
     pool: Candidates,
-    work: Workspace,
+    work: RankingWorkspace,
     reports: Reports,
 ) -> int:
     """Do what `run` does; called from Python, this is faster.
@@ -345,19 +345,19 @@ def _run_columns(
     )  # fmt: skip
     own = Candidates(own_keys, own_numbers, own_leaves, own_entered)
     return run(
-        borrowed(Task(slots, Ragged(starts, places), is_open, Goal(until, is_inclusive, settle_to))),
+        borrowed(RankingTask(slots, Ragged(starts, places), is_open, UpdateGoal(until, is_inclusive, settle_to))),
         begin,
         borrowed(ScoreTable(kind, sign, width, two, numbers, given)),
-        borrowed(Events(event_numbers, times, coordinates)),
+        borrowed(ArrivalLog(event_numbers, times, coordinates)),
         borrowed(slot_table),
         borrowed(Candidates(pool_keys, pool_numbers, pool_leaves, pool_entered)),
-        borrowed(Workspace(own, measures, best, youngest, kept_keys, kept_places)),
+        borrowed(RankingWorkspace(own, measures, best, youngest, kept_keys, kept_places)),
         borrowed(Reports(steps, ats, owners, reported, state)),
     )
 
 
 @kernel
-def _is_plain(scores: ScoreTable, events: Events):
+def _is_plain(scores: ScoreTable, events: ArrivalLog):
     """Are the scores of all events added up in doubles, so that no mode has to be looked at?"""
     is_plain = True
     if scores.kind == LINEAR:
@@ -368,7 +368,7 @@ def _is_plain(scores: ScoreTable, events: Events):
 
 
 @inlined
-def _seen_by(j, task: Task, events: Events, table: SlotTable, is_plain):
+def _seen_by(j, task: RankingTask, events: ArrivalLog, table: SlotTable, is_plain):
     """Return what the j-th slot of a task sees of the log."""
     s = task.slots[j]
     if task.is_open:
@@ -388,7 +388,7 @@ def _seen_by(j, task: Task, events: Events, table: SlotTable, is_plain):
 
 @inlined
 def _caught_up(
-    view: View, goal: Goal, scores: ScoreTable, events: Events, work: Workspace, reports: Reports
+    view: View, goal: UpdateGoal, scores: ScoreTable, events: ArrivalLog, work: RankingWorkspace, reports: Reports
 ) -> tuple[int, int, int, float, float]:
     """Let one ranking, which is in the workspace, see its events up to the end of the log, departures included.
 
@@ -397,6 +397,7 @@ def _caught_up(
     s, k = view.s, view.k
     ranking, measures = work.ranking, work.measures
     size, bound, due, seen = view.size, view.bound, view.due, view.seen
+    # With fewer than k candidates everything enters.
     worst = ranking.keys[k - 1] if size >= k else _INFINITY
     written = reports.state[WRITTEN]
     _measure(view, scores, events, seen, view.count, measures)
@@ -467,7 +468,7 @@ def _place(view: View, e):
 
 
 @inlined
-def _leaving(view: View, events: Events, e):
+def _leaving(view: View, events: ArrivalLog, e):
     """Return when its event `e` leaves the window: a time, or the position of the arrival that makes it leave."""
     return events.times[_place(view, e)] + view.span if view.is_timed else view.position + e + view.span
 
@@ -515,7 +516,7 @@ def _too_many(view: View):
 
 
 @inlined
-def _first_after_departure(view: View, events: Events, e, due):
+def _first_after_departure(view: View, events: ArrivalLog, e, due):
     """Return the first of its events from `e` on that comes after the next departure."""
     if not due < _INFINITY:
         return view.count
@@ -547,6 +548,7 @@ def _first_after(times, time):
 @inlined
 def _next_within(measures, bound, e, stop):
     """Return the first event from `e` to `stop` whose measure is within the bound; `stop` if there is none."""
+    # Many at a time and without a branch, so that the compiler uses vector instructions: hardly any block has a hit.
     while e + _TOGETHER <= stop:
         is_any = False
         for w in range(e, e + _TOGETHER):
@@ -554,13 +556,14 @@ def _next_within(measures, bound, e, stop):
         if is_any:
             break
         e += _TOGETHER
+    # Not `measures[e] > bound`: a NaN is an event that waits no more, and must not stop the search.
     while e < stop and not measures[e] <= bound:
         e += 1
     return e
 
 
 @inlined
-def _departure(view: View, goal: Goal, events: Events, e, due):
+def _departure(view: View, goal: UpdateGoal, events: ArrivalLog, e, due):
     """Return whether something leaves before event `e`; by which clock, at which time, and at which place of the log.
 
     The clock is a time or a position, as the window is. With a window of events they leave with the arrival of one.
@@ -580,7 +583,7 @@ def _departure(view: View, goal: Goal, events: Events, e, due):
 
 
 @inlined
-def _first_staying(view: View, events: Events, merged, e, clock):
+def _first_staying(view: View, events: ArrivalLog, merged, e, clock):
     """Return the first of what waits that is still in the window: what has left it does not wait any more."""
     while merged < e and not _leaving(view, events, merged) > clock:
         merged += 1
@@ -592,12 +595,14 @@ def _soonest(ranking: Candidates, count):
     """Return when the first of the best leaves."""
     due = _INFINITY
     for r in range(count):
+        # Ranked by key, not by age: the soonest may stand anywhere. Only the best k matter, whoever else leaves is not
+        # missed.
         due = min(due, ranking.leaves[r])
     return due
 
 
 @inlined
-def _measure(view: View, scores: ScoreTable, events: Events, low, high, measures):
+def _measure(view: View, scores: ScoreTable, events: ArrivalLog, low, high, measures):
     """Write the measures of its events from `low` to `high`, each into its own place."""
     if view.is_open:
         measures_of_events(
@@ -611,7 +616,7 @@ def _measure(view: View, scores: ScoreTable, events: Events, low, high, measures
 
 
 @kernel
-def _strike_out(view: View, events: Events, ranking: Candidates, size, measures):
+def _strike_out(view: View, events: ArrivalLog, ranking: Candidates, size, measures):
     """Let what is in the ranking already not wait: its measure becomes NaN."""
     oldest = events.numbers[_place(view, 0)]
     for r in range(size):
@@ -640,6 +645,7 @@ def _without_departed(ranking: Candidates, size, clock):
     """Remove what leaves by now. Return the new size."""
     p = 0
     for r in range(size):
+        # In place, and in order: what stays moves up, so the ranking need not be sorted again.
         if ranking.leaves[r] > clock:
             _move(ranking, r, p)
             p += 1
@@ -647,9 +653,11 @@ def _without_departed(ranking: Candidates, size, clock):
 
 
 @inlined
-def _with_promoted(view: View, scores: ScoreTable, events: Events, work: Workspace, merged, e, size):
+def _with_promoted(view: View, scores: ScoreTable, events: ArrivalLog, work: RankingWorkspace, merged, e, size):
     """Insert the waiting events that beat the one that is the k-th best now. Return the new size."""
     k, ranking, measures = view.k, work.ranking, work.measures
+    # Each that enters moves the k-th best up, and the bound with it: fewer and fewer of those that follow have a
+    # chance.
     worst = ranking.keys[k - 1]
     bound = measure_bound(scores, worst)
     for w in range(merged, e):
@@ -665,7 +673,7 @@ def _with_promoted(view: View, scores: ScoreTable, events: Events, work: Workspa
 
 
 @inlined
-def _with_settled(view: View, scores: ScoreTable, events: Events, work: Workspace, merged, settled, e, size):
+def _with_settled(view: View, scores: ScoreTable, events: ArrivalLog, work: RankingWorkspace, merged, settled, e, size):
     """Let what waits from `merged` to `settled` take its place in the ranking. Return the new size.
 
     Only those enter that fewer than k younger ones beat, of all that wait up to `e`: the others leave before they could
@@ -680,7 +688,7 @@ def _with_settled(view: View, scores: ScoreTable, events: Events, work: Workspac
 
 
 @kernel
-def _undominated(scores: ScoreTable, k, work: Workspace, low, settled, high):
+def _undominated(scores: ScoreTable, k, work: RankingWorkspace, low, settled, high):
     """Find who of the waiting events from `low` to `settled` is not beaten by k younger ones, up to `high`.
 
     From the youngest back; `work.best` has the k smallest measures so far. Returns how many, and writes their places
@@ -726,10 +734,11 @@ def _undominated(scores: ScoreTable, k, work: Workspace, low, settled, high):
 
 
 @inlined
-def _joined(view: View, events: Events, work: Workspace, kept, size):
+def _joined(view: View, events: ArrivalLog, work: RankingWorkspace, kept, size):
     """Merge what was kept, sorted by rank, into the ranking, from behind. Return the new size."""
     ranking, kept_keys, kept_places = work.ranking, work.kept_keys, work.kept_places
     r, q = size - 1, kept - 1
+    # From behind, so that nothing is written over before it is read, and no second table is needed.
     p = size + kept - 1
     while q >= 0:
         number = events.numbers[_place(view, kept_places[q])]

@@ -22,7 +22,7 @@ from tamis.topk.block import kernels, tables
 from tamis.topk.block.kernels import LACKING, WRITTEN
 from tamis.topk.index import kernels as searching
 from tamis.topk.index.choice import FEW_SLOTS, INDEXES, fastest
-from tamis.topk.index.columns import Columns
+from tamis.topk.index.columns import SlotColumns
 from tamis.topk.kernels import LINEAR, PLAIN, Floats, Integers
 from tamis.topk.scoring import Group
 from tamis.topk.windows import TimeWindow
@@ -42,7 +42,7 @@ _CHOSEN_FIRST, _CHOSEN_EVERY = 256, 8192
 _SAMPLE = 512
 
 
-class Found(NamedTuple):
+class Entrants(NamedTuple):
     """Who entered the best k, a row each.
 
     steps    int64[:]    the place of the log with whose arrival it happened
@@ -146,7 +146,7 @@ class Rankings:
     def interested(self, place: int, time: float, number: int) -> Integers:
         """Return the slots that the event at this place of the log may interest, or that something leaves by now."""
         index = self._chosen(place)
-        if index is None or isinstance(index, Columns) or not self._is_plain(place):
+        if index is None or isinstance(index, SlotColumns) or not self._is_plain(place):
             return self._interesting(place, time, float(number))
         concerned = self._concerned(index, place)
         due = self.due(time, float(number))
@@ -171,11 +171,11 @@ class Rankings:
         if len(self._stamps) < self.group.slots:
             self._stamps = np.zeros(len(bounds), np.int64)
         near = index.near(self.coordinates, place, bounds)
-        found = np.empty(len(near), np.int64)
+        numbers = np.empty(len(near), np.int64)
         count = searching.concerned_slots(
-            near, self.group.scores, self.coordinates, place, bounds, self._stamps, self._stamp, found
+            near, self.group.scores, self.coordinates, place, bounds, self._stamps, self._stamp, numbers
         )
-        return np.sort(found[:count])
+        return np.sort(numbers[:count])
 
     def _chosen(self, place: int) -> Index | None:
         """Return the index in use. It is chosen anew from time to time; None stands for columns."""
@@ -196,7 +196,7 @@ class Rankings:
         return self._index
 
     def _asked_by_index(self, index: Index, place: int) -> None:
-        if isinstance(index, Columns):
+        if isinstance(index, SlotColumns):
             self._interesting(place, -math.inf, -math.inf)
         else:
             self._concerned(index, place)
@@ -208,10 +208,10 @@ class Rankings:
         Apart from them come those for which no more events can wait.
         """
         table = self._slots
-        found = np.empty(len(slots), np.int64)
-        count = kernels.note_arrival(slots, place, self.group.scores, self.coordinates, table, found)
-        is_full = table.counts[found[:count]] == WAITING
-        return found[:count][~is_full], found[:count][is_full]
+        numbers = np.empty(len(slots), np.int64)
+        count = kernels.note_arrival(slots, place, self.group.scores, self.coordinates, table, numbers)
+        is_full = table.counts[numbers[:count]] == WAITING
+        return numbers[:count][~is_full], numbers[:count][is_full]
 
     def due(self, time: float, position: float = -math.inf) -> Integers:
         """Return the slots that something leaves before a time, or by a position."""
@@ -237,16 +237,18 @@ class Rankings:
 
     def run_open(
         self, slots: Integers, log: Log, until: float = -math.inf, *, inclusive: bool = False, settle_to: int = -1
-    ) -> Found:
+    ) -> Entrants:
         """Bring rankings without filters up to date with the log, and with the time `until`.
 
         What waits before the place `settle_to` of the log takes its place in the rankings.
         """
-        return self._run(kernels.Task(slots, _NO_EVENTS, True, kernels.Goal(until, inclusive, settle_to)), log)
+        return self._run(
+            kernels.RankingTask(slots, _NO_EVENTS, True, kernels.UpdateGoal(until, inclusive, settle_to)), log
+        )
 
     def run_waiting(
         self, slots: Integers, log: Log, until: float = -math.inf, *, inclusive: bool = False, settle_to: int = -1
-    ) -> Found:
+    ) -> Entrants:
         """Bring rankings with filters up to date with what waits for them, and with the time `until`.
 
         With any `settle_to` but -1, nothing waits afterwards.
@@ -255,18 +257,20 @@ class Rankings:
         starts = starts_of(counts)
         rows = np.repeat(slots, counts)
         places = self._slots.waiting[rows, places_of(np.zeros(len(slots), np.int64), counts)].astype(np.int64)
-        goal = kernels.Goal(until, inclusive, settle_to)
-        found = self._run(kernels.Task(slots, Ragged(starts, places), False, goal), log)
+        goal = kernels.UpdateGoal(until, inclusive, settle_to)
+        entrants = self._run(kernels.RankingTask(slots, Ragged(starts, places), False, goal), log)
         kernels.forget_waiting(slots, self._slots)
-        return found
+        return entrants
 
-    def run_passing(self, slots: Integers, passing: Ragged[np.int64], log: Log, until: float) -> Found:
+    def run_passing(self, slots: Integers, passing: Ragged[np.int64], log: Log, until: float) -> Entrants:
         """Bring rankings with filters up to date with the events that pass them: places in the log, a list a slot.
 
         Nothing waits before, and nothing afterwards.
         """
         self._slots.positions[slots] += passing.counts
-        return self._run(kernels.Task(slots, passing, False, kernels.Goal(until, is_inclusive=False, settle_to=0)), log)
+        return self._run(
+            kernels.RankingTask(slots, passing, False, kernels.UpdateGoal(until, is_inclusive=False, settle_to=0)), log
+        )
 
     def settle(self, share: float, log: Log, settle_to: int) -> None:
         """Let what waits before a place of the log take its place in the first `share` of the rankings.
@@ -279,8 +283,8 @@ class Rankings:
         self._settled = max(last, self._settled)
         run = self.run_open if self.is_open else self.run_waiting
         if len(slots):
-            found = run(slots, log, settle_to=settle_to)
-            assert not len(found.steps), "what enters the best k enters on arrival, or when something leaves"
+            entrants = run(slots, log, settle_to=settle_to)
+            assert not len(entrants.steps), "what enters the best k enters on arrival, or when something leaves"
 
     def slide(self, count: int) -> None:
         """Follow the log as it drops its first events, for which nobody waits any more."""
@@ -290,9 +294,9 @@ class Rankings:
             self._slots.cursors[:] -= count
         self._slots.waiting[:] -= count
 
-    def _run(self, task: kernels.Task, log: Log) -> Found:
+    def _run(self, task: kernels.RankingTask, log: Log) -> Entrants:
         slots, scores = task.slots, self.group.scores
-        events = kernels.Events(log.numbers, log.times, self.coordinates)
+        events = kernels.ArrivalLog(log.numbers, log.times, self.coordinates)
         self._reports.state[WRITTEN] = 0
         done = 0
         while done < len(slots):
@@ -311,14 +315,14 @@ class Rankings:
             self.next_due = min(self.next_due, float(dues.min()))
         reports = self._reports
         count = int(reports.state[WRITTEN])
-        return Found(
+        return Entrants(
             reports.steps[:count].copy(),
             reports.ats[:count].copy(),
             self._slots.handles[reports.owners[:count]],
             reports.numbers[:count].copy(),
         )
 
-    def _workspace(self) -> kernels.Workspace:
+    def _workspace(self) -> kernels.RankingWorkspace:
         """Room to work in, used again and again, as long as it is large enough for every ranking."""
         room = self._most_room + self._log_length + 1
         if len(self._work.ranking.keys) < room or len(self._work.best) < self._most_k:

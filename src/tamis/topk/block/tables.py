@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.ragged import places_of, starts_of
-from tamis.topk.block.kernels import Candidates, Reports, SlotTable, Workspace
+from tamis.topk.block.kernels import Candidates, RankingWorkspace, Reports, SlotTable
 from tamis.topk.kernels import Edges, Integers
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def held_places(table: SlotTable) -> Integers:
     return places_of(table.offsets, table.sizes)
 
 
-def workspace(log_length: int, room: int, most_k: int) -> Workspace:
+def workspace(log_length: int, room: int, most_k: int) -> RankingWorkspace:
     """Return a workspace for rankings with a room of so many candidates at most, and a k of `most_k`."""
-    return Workspace(
+    return RankingWorkspace(
         ranking=candidates(room + log_length + 1),
         measures=np.zeros(log_length),
         best=np.zeros(most_k),

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.topk.index.columns import Columns
+from tamis.topk.index.columns import SlotColumns
 from tamis.topk.index.grid import Grid
-from tamis.topk.index.tree import Tree
+from tamis.topk.index.tree import MedianTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.topk.kernels import Floats
     from tamis.topk.scoring import Group
 
-INDEXES: dict[str, type[Index]] = {index.name: index for index in (Columns, Grid, Tree)}
+INDEXES: dict[str, type[Index]] = {index.name: index for index in (SlotColumns, Grid, MedianTree)}
 FEW_SLOTS = 4096
 """Below so many subscriptions columns are taken without asking."""
 _ASKED = 16

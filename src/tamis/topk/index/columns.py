@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tamis.topk.scoring import Group
 
 
-class Columns(Index):
+class SlotColumns(Index):
     """All slots."""
 
     name: ClassVar[str] = "columns"

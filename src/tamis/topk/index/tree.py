@@ -27,7 +27,7 @@ _LEAF = 16
 _GATHERED_EVERY = 256
 
 
-class Tree(Index):
+class MedianTree(Index):
     """A complete binary tree over the slots, split at the median of the widest dimension."""
 
     name: ClassVar[str] = "tree"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tamis.workloads import Auction
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.auction_memory import MIXES
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.statements import Judge
@@ -31,7 +31,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     for name in CLASSES:
         mine = [row for row in rows if row["class"] == name]
         counts = tuple(row["subscriptions"] for row in mine)
-        lines = tuple(Line(each, counts, tuple(row[each] for row in mine)) for each in (BOOLEAN, COUNTING))
+        lines = tuple(Curve(each, counts, tuple(row[each] for row in mine)) for each in (BOOLEAN, COUNTING))
         plots.append(Plot(f"Time to match an event, {name}", "subscriptions", "ms", lines))
     setup = "Book auctions, one class at a time; milliseconds of processor time an event, the predicate phase included."
     return Result(setup, tuple(_claims(rows)), tuple(plots), tuple(rows))

@@ -7,7 +7,7 @@ from its formulas and its table of characteristics.
 from __future__ import annotations
 
 from tamis.workloads import Auction
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import A_TREES, BOOLEAN, CLUSTER, COUNTING, GRYPHON, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -38,7 +38,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         claims.append(judged("bytes", row[BOOLEAN] / row[COUNTING], name=name))
     places = tuple(range(1, len(rows) + 1))
     names = (BOOLEAN, COUNTING, CLUSTER, PATHS)
-    lines = tuple(Line(name, places, tuple(row[name] for row in rows)) for name in names)
+    lines = tuple(Curve(name, places, tuple(row[name] for row in rows)) for name in names)
     setup = (
         f"{2 * scale.memory_count:,} subscriptions. Bytes of the structures that the formulas count; of the A-Tree "
         "those of nodes, edges, subscriptions and working memory."

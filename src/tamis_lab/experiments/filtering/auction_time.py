@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tamis.workloads import Auction
 from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import (
     BOOLEAN,
     BOOLEAN_ORDERED,
@@ -30,7 +30,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     rows = _sweep(scale, seed, tell)
     by_distribution = [_distribution(name, scale, seed, tell) for name in OPERAND_DISTRIBUTIONS]
     counts = tuple(row["subscriptions"] for row in rows)
-    lines = tuple(Line(name, counts, tuple(row[name] for row in rows)) for name in ALL)
+    lines = tuple(Curve(name, counts, tuple(row[name] for row in rows)) for name in ALL)
     setup = (
         "Book auctions, all three classes in equal shares, operands uniform unless said otherwise; milliseconds of "
         "processor time an event, the predicate phase included."

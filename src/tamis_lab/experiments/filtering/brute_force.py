@@ -7,7 +7,7 @@ is the reference evaluator, in Python: the constant is another, the law is the s
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -39,8 +39,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     )
     counts = tuple(row["subscriptions"] for row in rows)
     lines = (
-        Line("naive", counts, tuple(row["events"] for row in rows)),
-        Line(
+        Curve("naive", counts, tuple(row["events"] for row in rows)),
+        Curve(
             "a constant by subscriptions", counts, tuple(rows[0]["asked"] / count for count in counts), is_dashed=True
         ),
     )

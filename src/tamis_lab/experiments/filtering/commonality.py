@@ -10,12 +10,12 @@ import numpy as np
 
 from tamis.language import parse
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.filtering.turning_points import alternatives
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.matching.formulas import characteristics
-from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.predicates import PredicateRegistry
 from tamis_lab.matching.shapes import shaped
 
 judged = Judge("filtering", "commonality")
@@ -49,7 +49,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         for count in ALTERNATIVES:
             mine = [row for row in rows if row["alternatives"] == count]
             x, y = tuple(row["commonality"] for row in mine), tuple(row[name] for row in mine)
-            lines.append(Line(f"{name}, {count} alternatives", x, y, is_dashed=count == ALTERNATIVES[0], kin=name))
+            lines.append(Curve(f"{name}, {count} alternatives", x, y, is_dashed=count == ALTERNATIVES[0], kin=name))
     setup = (
         f"{scale.memory_count:,} subscriptions of {_FIXED} predicates and alternatives of {_EACH}. Bytes of everything "
         "but the index of predicates."
@@ -64,7 +64,7 @@ def _row(count: int, commonality: float, scale: Scale, seed: int, tell: Tell) ->
     field = field_of(*_NAMES)
     field.register(texts, tell)
     expressions = [parse(text) for text in texts]
-    predicates = Predicates()
+    predicates = PredicateRegistry()
     for expression in expressions:
         predicates.add_all(shaped(expression, "lab").predicates)
     predicates.view()

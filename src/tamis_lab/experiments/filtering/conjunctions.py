@@ -7,7 +7,7 @@ What remains is one look at where the tree stands.
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -30,7 +30,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     more = rows[-1][BOOLEAN] - rows[-1][COUNTING]
     claim = judged("fraction-of-a-millisecond", more, at=f"at {rows[-1]['subscriptions']:,}")
     counts = tuple(row["subscriptions"] for row in rows)
-    lines = tuple(Line(name, counts, tuple(row[name] for row in rows)) for name in _NAMES)
+    lines = tuple(Curve(name, counts, tuple(row[name] for row in rows)) for name in _NAMES)
     plot = Plot("Time to match an event, pure conjunctions", "subscriptions", "ms", lines)
     return Result("Conjunctions of six equalities; 0.2 % of them match an event.", (claim,), (plot,), tuple(rows))
 

@@ -7,7 +7,7 @@ of several lengths. All competitors were written by its author, and so are ours.
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import A_TREES, COUNTING, GENERAL, GRYPHON, PATHS, ZERO, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -37,7 +37,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             f"{what.capitalize()}, expressions of {length} predicates",
             "subscriptions",
             label,
-            tuple(Line(name, counts, tuple(row[f"{what} {name}"] for row in mine)) for name in NAMES),
+            tuple(Curve(name, counts, tuple(row[f"{what} {name}"] for row in mine)) for name in NAMES),
             is_log_x=True,
             is_log_y=is_log,
         )

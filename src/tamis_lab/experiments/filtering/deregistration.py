@@ -7,7 +7,7 @@ of popular predicates are as long as there are subscriptions, so whoever searche
 from __future__ import annotations
 
 from tamis.workloads import Auction
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -35,7 +35,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         judged("does-not-grow", rows[-1][name] / rows[0][name], name=name, at=f"from {few:,} to {many:,}")
         for name in (BOOLEAN, COUNTING)
     ]
-    lines = tuple(Line(name, (few, many), tuple(row[name] for row in rows)) for name in _NAMES)
+    lines = tuple(Curve(name, (few, many), tuple(row[name] for row in rows)) for name in _NAMES)
     setup = "Book auctions; 1 % of the subscriptions are removed, and everything is ready to match afterwards."
     plot = Plot("Time to remove a subscription", "subscriptions", "µs", lines, is_log_x=True)
     return Result(setup, tuple(claims), (plot,), tuple(rows))

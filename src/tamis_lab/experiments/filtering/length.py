@@ -7,7 +7,7 @@ and few matches, the thesis finds, only Gryphon suffers, whose tree becomes deep
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING, GENERAL, GRYPHON, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -48,7 +48,7 @@ def _row(
 
 
 def _plot(title: str, lengths: tuple[int, ...], rows: list[Row], names: tuple[str, ...]) -> Plot:
-    lines = tuple(Line(name, lengths, tuple(row[name] for row in rows)) for name in names)
+    lines = tuple(Curve(name, lengths, tuple(row[name] for row in rows)) for name in names)
     return Plot(title, "predicates in an expression (L)", "events a second", lines, is_log_y=True)
 
 

@@ -6,7 +6,7 @@ More matches are more predicates that hold, and more subscriptions to be reporte
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -27,7 +27,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         achieved = workload.achieved(min(2_000, scale.setting_count), 50, seed)
         rows.append({"asked": share, "match share": achieved.match_share} | {name: 1 / times[name] for name in _NAMES})
     claims = tuple(judged("fewer-events", SHARES, [row[name] for row in rows], name=name) for name in _NAMES)
-    lines = tuple(Line(name, SHARES, tuple(row[name] for row in rows)) for name in _NAMES)
+    lines = tuple(Curve(name, SHARES, tuple(row[name] for row in rows)) for name in _NAMES)
     return Result(
         f"AND of {scale.lengths[-1]} ranges, {scale.setting_count:,} subscriptions.",
         claims,

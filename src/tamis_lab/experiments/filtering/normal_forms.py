@@ -6,7 +6,7 @@ subscription for each; a graph of the expression has one more node for each fact
 
 from __future__ import annotations
 
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -27,7 +27,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             [row["conjunctions"] == 2 ** row["factors"] and row["inner nodes"] <= row["factors"] + 1 for row in rows],
         ),
     )
-    lines = tuple(Line(name, FACTORS, tuple(row[f"bytes {name}"] for row in rows)) for name in _NAMES)
+    lines = tuple(Curve(name, FACTORS, tuple(row[f"bytes {name}"] for row in rows)) for name in _NAMES)
     plot = Plot("Memory by factors of two", "factors", "bytes a subscription", lines, is_log_y=True)
     return Result("Subscriptions of k factors with two alternatives each.", claims, (plot,), tuple(rows))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tamis.workloads import AND_ONLY, AND_OR, AND_OR_XOR, Expressions
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import A_TREES, GENERAL, PATHS, ZERO, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -27,7 +27,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     for name in A_TREES:
         for length in lengths:
             rates = tuple(row[name] for row in rows if row["length"] == length)
-            lines.append(Line(f"{name}, L = {length}", (1, 2, 3), rates, is_dashed=length == lengths[0], kin=name))
+            lines.append(Curve(f"{name}, L = {length}", (1, 2, 3), rates, is_dashed=length == lengths[0], kin=name))
     setup = (
         f"{scale.setting_count:,} expressions, `>` over 20 attributes, half of the nodes shared, 13 % of them match an "
         "event."

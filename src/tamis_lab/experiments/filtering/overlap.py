@@ -6,7 +6,7 @@ The more they share, the fewer nodes there are to be made, kept and told.
 from __future__ import annotations
 
 from tamis.workloads import Expressions
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -31,7 +31,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             unit.capitalize(),
             "share of nodes in common (SNPS)",
             unit,
-            (Line(PATHS, SHARED, tuple(row[what] for row in rows)),),
+            (Curve(PATHS, SHARED, tuple(row[what] for row in rows)),),
         )
         for what, unit in _MEASURED.items()
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tamis.matching.algorithms import ALGORITHMS
 from tamis_lab.experiments.measuring import Field
 from tamis_lab.matching.boolean.algorithm import Boolean
-from tamis_lab.matching.boolean.grove import Options
+from tamis_lab.matching.boolean.grove import GroveOptions
 from tamis_lab.matching.counting import Counting
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ BOOLEAN_ORDERED, BOOLEAN_SHUFFLED = "boolean, children ordered", "boolean, lists
 COUNTING_SHUFFLED = "counting, lists shuffled"
 
 _OTHERS: dict[str, Callable[[Schema | None], Algorithm]] = {
-    BOOLEAN: lambda schema: Boolean(schema, Options(child_order="written")),
+    BOOLEAN: lambda schema: Boolean(schema, GroveOptions(child_order="written")),
     BOOLEAN_ORDERED: Boolean,
-    BOOLEAN_SHUFFLED: lambda schema: Boolean(schema, Options(child_order="written", is_shuffled=True)),
+    BOOLEAN_SHUFFLED: lambda schema: Boolean(schema, GroveOptions(child_order="written", is_shuffled=True)),
     COUNTING_SHUFFLED: partial(Counting, is_shuffled=True),
 }
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.language import parse
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, CLUSTER, COUNTING, field_of
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.matching.formulas import (
-    Characteristics,
+    SubscriptionCharacteristics,
     boolean_bytes,
     characteristics,
     cluster_bytes,
@@ -89,8 +89,8 @@ def _rows(scale: Scale, seed: int, tell: Tell) -> list[Row]:
     return rows
 
 
-def _shares(predicates: float, operator_share: float, conjunction_share: float) -> Characteristics:
-    return Characteristics(predicates, operator_share * predicates, 1, conjunction_share)
+def _shares(predicates: float, operator_share: float, conjunction_share: float) -> SubscriptionCharacteristics:
+    return SubscriptionCharacteristics(predicates, operator_share * predicates, 1, conjunction_share)
 
 
 def _theory() -> Plot:
@@ -100,7 +100,7 @@ def _theory() -> Plot:
         for against in (COUNTING, CLUSTER):
             points = tuple(turning_point(_shares(size, 0.8, share), against=against) for size in sizes)
             label = f"a predicate in {share:.0%} of them" if against == COUNTING else ""
-            lines.append(Line(label, sizes, points, is_dashed=against == CLUSTER))
+            lines.append(Curve(label, sizes, points, is_dashed=against == CLUSTER))
     return Plot(
         "Turning points by formula (dashed: cluster)",
         "predicates in a subscription",
@@ -114,9 +114,11 @@ def _practice(rows: list[Row]) -> Plot:
     for fixed, each in FAMILIES:
         mine = [row for row in rows if (row["fixed"], row["in each"]) == (fixed, each)]
         counts = tuple(row["alternatives"] for row in mine)
-        lines.append(Line(f"{fixed} and alternatives of {each}", counts, tuple(r[BOOLEAN] / r[COUNTING] for r in mine)))
+        lines.append(
+            Curve(f"{fixed} and alternatives of {each}", counts, tuple(r[BOOLEAN] / r[COUNTING] for r in mine))
+        )
         by_formula = tuple(row[f"{BOOLEAN} by formula"] / row[f"{COUNTING} by formula"] for row in mine)
-        lines.append(Line("", counts, by_formula, is_dashed=True))
+        lines.append(Curve("", counts, by_formula, is_dashed=True))
     return Plot("Measured, and by formula (dashed)", "alternatives", "bytes, Boolean / counting", tuple(lines))
 
 

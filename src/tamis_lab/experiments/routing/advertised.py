@@ -16,10 +16,10 @@ from tamis.language import parse
 from tamis.language.rewrites.disjunctive import disjuncts
 from tamis.pruning.characteristics import Characteristics
 from tamis.workloads import Auction
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.overlap import Advertised, agreed, asked_s
 from tamis_lab.experiments.routing.prunings import Pruning
-from tamis_lab.experiments.routing.sizes import Sizes, sizes_of
+from tamis_lab.experiments.routing.sizes import RoutingSizes, sizes_of
 from tamis_lab.experiments.routing.traffic import Traffic, auctions
 from tamis_lab.experiments.statements import Judge
 
@@ -39,7 +39,7 @@ OVERHEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskingCosts:
     """What asking with some advertisements came to."""
 
     overlapping: float
@@ -52,14 +52,14 @@ class Asked:
     any_ms: float
 
 
-def asked(known: Advertised, queries: Sequence[Expression], passes: int) -> Asked:
+def asked(known: Advertised, queries: Sequence[Expression], passes: int) -> AskingCosts:
     """Ask which of some subscriptions some advertisements overlap, and whether any."""
     asking = [known.asked(each) for each in queries]
     before = known.index.candidate_count
     found = [known.overlapping(each) for each in asking]
     candidates = known.index.candidate_count - before
     agreed("whether any", [known.overlaps_any(each) for each in asking], [bool(each) for each in found])
-    return Asked(
+    return AskingCosts(
         sum(map(len, found)) / len(found) / len(known.index),
         candidates / len(found),
         sum(len(disjuncts(each)) for each in queries) / len(queries),
@@ -68,7 +68,7 @@ def asked(known: Advertised, queries: Sequence[Expression], passes: int) -> Aske
     )
 
 
-def advertisements(traffic: Traffic, subscriptions: Sequence[Expression], sizes: Sizes, seed: int) -> Pruning:
+def advertisements(traffic: Traffic, subscriptions: Sequence[Expression], sizes: RoutingSizes, seed: int) -> Pruning:
     """Return advertisements that meet these subscriptions, to be pruned by what they keep out."""
     texts = Auction().advertisements(sizes.advertisements[0], seed + 3)["condition"].to_pylist()
     worth = Characteristics(subscriptions, lambda each: traffic.share(each) * sizes.sample, traffic.schema)
@@ -130,8 +130,8 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
     gone = tuple(row["table gone"] for row in rows)
     x = "share of advertisements' predicates gone"
 
-    def line(label: str, what: str, of: float = 1.0) -> Line:
-        return Line(label, gone, tuple(row[what] / of for row in rows))
+    def line(label: str, what: str, of: float = 1.0) -> Curve:
+        return Curve(label, gone, tuple(row[what] / of for row in rows))
 
     overlapping = line("overlapping", "overlapping")
     candidates = line("candidates", "candidates", max(rows[0]["candidates"], 1e-9))

@@ -7,7 +7,7 @@ left are pruned.
 from __future__ import annotations
 
 from tamis.workloads import Auction
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE
 from tamis_lab.experiments.routing.covering import table_bytes
@@ -98,10 +98,10 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
     shares = tuple(row["covered"] for row in rows)
     x = "share of conjunctions that are covered"
 
-    def lines(unit: str) -> tuple[Line, ...]:
-        return tuple(Line(name, shares, tuple(row[f"{name}, {unit}"] for row in rows)) for name in (ALONE, BOTH))
+    def lines(unit: str) -> tuple[Curve, ...]:
+        return tuple(Curve(name, shares, tuple(row[f"{name}, {unit}"] for row in rows)) for name in (ALONE, BOTH))
 
-    gone = Line("gone", shares, tuple(row["gone of what covering leaves"] for row in rows))
+    gone = Curve("gone", shares, tuple(row["gone of what covering leaves"] for row in rows))
     return (
         Plot("Time for an event", x, "ms", lines("ms")),
         Plot("Bytes of an entry", x, "bytes a subscription", lines("bytes")),

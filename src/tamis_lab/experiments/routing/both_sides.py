@@ -6,7 +6,7 @@ grow. Subscriptions are pruned first here, by accuracy, and then advertisements,
 
 from __future__ import annotations
 
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.advertised import ASKED, OVERHEAD, advertisements, asked
 from tamis_lab.experiments.routing.overlap import Advertised
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
@@ -128,7 +128,7 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
             "share of advertisements' predicates gone",
             unit,
             tuple(
-                Line(
+                Curve(
                     f"subscriptions: {gone:.0%} gone",
                     tuple(row["advertisements gone"] for row in rows if row["subscriptions gone"] == gone),
                     tuple(row[what] for row in rows if row["subscriptions gone"] == gone),

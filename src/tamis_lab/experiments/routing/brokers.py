@@ -7,7 +7,7 @@ it, in a star only the centre. There are as many subscriptions in all, so the mo
 from __future__ import annotations
 
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN
 from tamis_lab.experiments.routing.filter_times import network_s, spent_told
 from tamis_lab.experiments.routing.overlays import Overlay
@@ -168,9 +168,9 @@ def _plots(rows: list[Row], loads: Loads, gone: list[float]) -> tuple[Plot, ...]
     for topology in TOPOLOGIES:
         counts = [count for kind, count in loads if kind == topology]
         some = counts[:: max(1, len(counts) // 3)]
-        lines = tuple(Line(f"{count} brokers", tuple(gone), tuple(loads[topology, count])) for count in some)
+        lines = tuple(Curve(f"{count} brokers", tuple(gone), tuple(loads[topology, count])) for count in some)
         places = tuple(dict.fromkeys(row["table gone"] for row in rows))
-        times = tuple(Line(f"{count} brokers", places, tuple(_ratios(rows, topology, count))) for count in some)
+        times = tuple(Curve(f"{count} brokers", places, tuple(_ratios(rows, topology, count))) for count in some)
         x = "share of predicates gone"
         plots += [
             Plot(f"Network load, {topology}", x, "share of other brokers", lines),

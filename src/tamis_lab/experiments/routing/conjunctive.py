@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.filter_times import network_s, spent_told
 from tamis_lab.experiments.routing.overlays import Overlay
@@ -131,14 +131,14 @@ def _widest_told(boolean: list[Row], counting: list[Row]) -> str:
 
 
 def _plots(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tuple[Plot, ...]:
-    def lines(x: str, what: str) -> tuple[Line, ...]:
+    def lines(x: str, what: str) -> tuple[Curve, ...]:
         mine = {name: [row for row in rows if row["filtering"] == name] for name in prunings}
         return tuple(
-            Line(name, tuple(row[x] for row in some), tuple(row[what] for row in some)) for name, some in mine.items()
+            Curve(name, tuple(row[x] for row in some), tuple(row[what] for row in some)) for name, some in mine.items()
         )
 
     loads = [
-        Line(name, tuple(pruning.reduction(share) for share in FINE), tuple(pruning.loads(line)))
+        Curve(name, tuple(pruning.reduction(share) for share in FINE), tuple(pruning.loads(line)))
         for name, pruning in prunings.items()
     ]
     gone = "share of predicates gone"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tamis.language.rewrites.monotone import leaves_of, monotone
 from tamis.workloads import Auction
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE, entry_bytes
 from tamis_lab.experiments.routing.coverings import Covered
@@ -169,7 +169,7 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
     shares = tuple(row["covered"] for row in rows)
     x = "share of conjunctions that are covered"
     memory, times = (
-        tuple(Line(name, shares, tuple(row[name + unit] for row in rows)) for name in SYSTEMS)
+        tuple(Curve(name, shares, tuple(row[name + unit] for row in rows)) for name in SYSTEMS)
         for unit in (" bytes", "")
     )
     return Plot("Bytes of an entry", x, "bytes a subscription", memory), Plot("Time for an event", x, "ms", times)

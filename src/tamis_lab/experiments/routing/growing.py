@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import log
 
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import COUNTERS
 from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_told
@@ -153,11 +153,11 @@ def _plots(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple[
     counts = tuple(row["subscriptions"] for row in rows)
     x = "subscriptions"
 
-    def lines(*names: str) -> tuple[Line, ...]:
-        return tuple(Line(name, counts, tuple(row[name] for row in rows)) for name in names)
+    def lines(*names: str) -> tuple[Curve, ...]:
+        return tuple(Curve(name, counts, tuple(row[name] for row in rows)) for name in names)
 
     gone = {count: tuple(pruning.reduction(share) for share in FINE) for count, pruning in curves.items()}
-    loads = [Line(f"{count:,}", gone[count], tuple(pruning.loads(line))) for count, pruning in curves.items()]
+    loads = [Curve(f"{count:,}", gone[count], tuple(pruning.loads(line))) for count, pruning in curves.items()]
     return (
         Plot("Time for an event, all brokers", x, "ms", lines(BOOLEAN, WITHOUT, COUNTING)),
         Plot("Time for an event, pruned by occurrence", x, "ms", lines(BOOLEAN, "best, pruned", "all pruned")),

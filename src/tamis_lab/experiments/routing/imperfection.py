@@ -10,7 +10,7 @@ from functools import partial
 
 from tamis.routing import Broker, ImperfectMerging, Merging, Strategy
 from tamis.simulation.topologies import names
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.simulated import built, played
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
@@ -60,9 +60,9 @@ def _strategy(budget: float) -> Strategy:
     return ImperfectMerging(budget=budget) if budget else Merging()
 
 
-def _lines(rows: list[Row], what: str) -> tuple[Line, ...]:
+def _lines(rows: list[Row], what: str) -> tuple[Curve, ...]:
     return tuple(
-        Line(f"{length} brokers", BUDGETS, tuple(row[what] for row in rows if row["brokers"] == length))
+        Curve(f"{length} brokers", BUDGETS, tuple(row[what] for row in rows if row["brokers"] == length))
         for length in LENGTHS
     )
 

@@ -14,7 +14,7 @@ from tamis.language import parse
 from tamis.routing import Broker
 from tamis.simulation import Counters, measured
 from tamis.simulation.topologies import names
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.simulated import built, client_of, published, wanted_by
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
@@ -78,13 +78,13 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             "Event messages",
             "brokers whose clients want the event",
             "share of those of flooding",
-            (Line("filtering", INTERESTED, tuple(row["filtering"] for row in interest)),),
+            (Curve("filtering", INTERESTED, tuple(row["filtering"] for row in interest)),),
         ),
         Plot(
             "Entries with advertisements",
             "publishers",
             "share of those without",
-            tuple(Line(kind, PUBLISHING, tuple(each)) for kind, each in saved.items()),
+            tuple(Curve(kind, PUBLISHING, tuple(each)) for kind, each in saved.items()),
         ),
     )
     return Result(setup, claims, plots, tuple(interest + rows))

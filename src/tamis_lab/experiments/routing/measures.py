@@ -14,7 +14,7 @@ from tamis.pruning.measures import Measure
 from tamis.workloads import Auction
 from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN
 from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_told
 from tamis_lab.experiments.routing.overlays import Overlay
@@ -38,7 +38,7 @@ TIMED = (*NAMES, HITS_ALONE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PruningCourse:
     """What one order of prunings came to."""
 
     loads: list[float]
@@ -66,7 +66,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     prunings[HITS_ALONE] = Pruning(traffic, EFFICIENCY, is_lexicographic=False)
     lowest = Measure(MEMORY, ("memory", "accuracy", "efficiency"), "lowest")
     prunings[LOWEST] = Pruning(traffic, lowest, is_lexicographic=False)
-    found: dict[str, Found] = {}
+    found: dict[str, PruningCourse] = {}
     for name, pruning in prunings.items():
         tell(f"loads by {name}")
         found[name] = _found(pruning, line)
@@ -93,9 +93,9 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     return Result(setup, claims, _plots(found, rows, sizes.shares), tuple(rows + _loads(found)))
 
 
-def _found(pruning: Pruning, overlay: Overlay) -> Found:
+def _found(pruning: Pruning, overlay: Overlay) -> PruningCourse:
     loads = pruning.loads(overlay)
-    return Found(loads, [pruning.reduction(share) for share in FINE], bend(FINE, loads))
+    return PruningCourse(loads, [pruning.reduction(share) for share in FINE], bend(FINE, loads))
 
 
 def _halved(name: str, scale: Scale, seed: int) -> Pruning:
@@ -125,7 +125,7 @@ def _row(name: str, pruning: Pruning, share: float, line: Overlay, scale: Scale)
     }
 
 
-def _loads(found: dict[str, Found]) -> list[Row]:
+def _loads(found: dict[str, PruningCourse]) -> list[Row]:
     return [
         {"measure": name, "share of prunings": share, "table gone": reduction, "load": load}
         for name, each in found.items()
@@ -137,7 +137,7 @@ def _loads(found: dict[str, Found]) -> list[Row]:
 
 
 def _thesis(
-    found: dict[str, Found], rows: list[Row], bends: dict[str, float], halves: dict[str, Found]
+    found: dict[str, PruningCourse], rows: list[Row], bends: dict[str, float], halves: dict[str, PruningCourse]
 ) -> tuple[Claim, ...]:
     ends = {name: _ratios(rows, name)[-1] for name in NAMES}
     bests = {name: min(_ratios(rows, name)) for name in NAMES}
@@ -206,7 +206,7 @@ def _thesis(
     )
 
 
-def _bends(name: str, found: dict[str, Found]) -> tuple[Claim, Claim]:
+def _bends(name: str, found: dict[str, PruningCourse]) -> tuple[Claim, Claim]:
     mine, other = found[name], found[OTHERS.get(name, name)]
     readings = f"it is after {other.bend:.2f} of the prunings", f"it is {other.at_bend(other.reductions):.2f}"
     ties = [TIES.format(told) if name in OTHERS else "" for told in readings]
@@ -219,7 +219,7 @@ def _bends(name: str, found: dict[str, Found]) -> tuple[Claim, Claim]:
 # -- What the paper says
 
 
-def _paper(found: dict[str, Found], rows: list[Row], halves: dict[str, Found]) -> tuple[Claim, ...]:
+def _paper(found: dict[str, PruningCourse], rows: list[Row], halves: dict[str, PruningCourse]) -> tuple[Claim, ...]:
     network, throughput = found[ACCURACY], found[HITS_ALONE]
     alone = {name: {row["share of prunings"]: row["ms, one broker"] for row in _of(rows, name)} for name in TIMED}
     early = min(alone[ACCURACY], key=lambda share: abs(share - 0.35))
@@ -279,7 +279,7 @@ def _paper(found: dict[str, Found], rows: list[Row], halves: dict[str, Found]) -
     )
 
 
-def _added_told(found: Found, half: Found, share: float) -> str:
+def _added_told(found: PruningCourse, half: PruningCourse, share: float) -> str:
     """Say when events are added, and whether it is because there are fewer subscriptions than published."""
     is_so = half.added(share) > found.added(share)
     return (
@@ -325,13 +325,16 @@ def _best_share(rows: list[Row], name: str) -> float:
     return float(min(_of(rows, name), key=lambda row: row["ms"])["share of prunings"])
 
 
-def _plots(found: dict[str, Found], rows: list[Row], shares: tuple[float, ...]) -> tuple[Plot, ...]:
+def _plots(found: dict[str, PruningCourse], rows: list[Row], shares: tuple[float, ...]) -> tuple[Plot, ...]:
     x = "share of all prunings"
-    loads = [Line(name, FINE, tuple(each.loads), is_dashed=name not in NAMES) for name, each in found.items()]
-    tables = [Line(name, FINE, tuple(found[name].reductions)) for name in NAMES]
-    over = [Line(name, tuple(found[name].reductions), tuple(found[name].loads)) for name in NAMES]
+    loads = [Curve(name, FINE, tuple(each.loads), is_dashed=name not in NAMES) for name, each in found.items()]
+    tables = [Curve(name, FINE, tuple(found[name].reductions)) for name in NAMES]
+    over = [Curve(name, tuple(found[name].reductions), tuple(found[name].loads)) for name in NAMES]
     times, alone, matched = (
-        [Line(name, shares, tuple(row[what] for row in _of(rows, name)), is_dashed=name not in NAMES) for name in TIMED]
+        [
+            Curve(name, shares, tuple(row[what] for row in _of(rows, name)), is_dashed=name not in NAMES)
+            for name in TIMED
+        ]
         for what in ("ms", "ms, one broker", "matched, one broker")
     )
     return (

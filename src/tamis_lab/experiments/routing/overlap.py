@@ -16,7 +16,7 @@ from tamis.relations import overlaps
 from tamis.relations.advertisements import OverlapIndex
 from tamis.workloads import Auction
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.errors import DisagreementError
 from tamis_lab.experiments.measuring import cpu_s, undisturbed
 from tamis_lab.experiments.routing.filter_times import TURNS
@@ -35,7 +35,7 @@ BOOLEAN, CONJUNCTIVE = SYSTEMS = ("boolean", "conjunctive")
 ALL, ANY = ", all", ", any"
 _COMPARED, _WITH = 12, 60
 """So many subscriptions are compared with so many advertisements by the exact relation."""
-FEW = 32
+FEW_ADVERTISEMENTS = 32
 """With so few advertisements, what a query takes is what it takes by itself."""
 ALONE = ", by itself"
 
@@ -94,7 +94,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     advertisements = [parse(text) for text in texts]
     fixed: Row = {}
     for name in SYSTEMS:
-        few = Advertised(advertisements[:FEW], workload.schema, is_conjunctive=name == CONJUNCTIVE)
+        few = Advertised(advertisements[:FEW_ADVERTISEMENTS], workload.schema, is_conjunctive=name == CONJUNCTIVE)
         asked = [few.asked(each) for each in queries]
         fixed[name + ALL + ALONE] = 1e3 * asked_s(few.answers, asked, scale.passes)
         fixed[name + ANY + ALONE] = 1e3 * asked_s(few.overlaps_any, asked, scale.passes)
@@ -144,8 +144,8 @@ def _claims(rows: list[Row], exact: list[tuple[bool, bool]]) -> tuple[Claim, ...
     counts = [row["advertisements"] for row in rows]
     at = f"at {counts[-1]:,}"
     parts = (
-        f"Of the {{}} ms, {{}} are spent on the query itself: so long it takes with {FEW} advertisements. A Boolean "
-        "query has all its alternatives, a conjunction is one."
+        f"Of the {{}} ms, {{}} are spent on the query itself: so long it takes with {FEW_ADVERTISEMENTS} "
+        "advertisements. A Boolean query has all its alternatives, a conjunction is one."
     )
 
     def by_itself(name: str) -> str:
@@ -213,7 +213,7 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
             "advertisements",
             "ms a subscription",
             tuple(
-                Line(name, counts, tuple(row[name + problem] for row in rows), kin=kin) for name, kin in _KIN.items()
+                Curve(name, counts, tuple(row[name + problem] for row in rows), kin=kin) for name, kin in _KIN.items()
             ),
         )
         for told, problem in (("all overlaps", ALL), ("whether any overlaps", ANY))

@@ -12,7 +12,7 @@ from random import Random
 
 from tamis.routing import STRATEGIES, Broker
 from tamis.simulation.topologies import names
-from tamis_lab.experiments.base import Claim, Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.simulated import built, played
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
@@ -178,7 +178,7 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
             "shares that subscriptions are about",
             "",
             tuple(
-                Line(name, places, tuple(row[what] for row in rows if row["strategy"] == name)) for name in STRATEGIES
+                Curve(name, places, tuple(row[what] for row in rows if row["strategy"] == name)) for name in STRATEGIES
             ),
             x_names=tuple(map(str, SHARE_COUNTS)),
         )

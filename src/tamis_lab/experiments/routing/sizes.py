@@ -17,7 +17,7 @@ BROKERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class RoutingSizes:
     """Counts for one scale."""
 
     subscriptions: int
@@ -45,7 +45,7 @@ class Sizes:
 
 _SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.75, 0.85, 1.0)
 SIZES = {
-    "tiny": Sizes(
+    "tiny": RoutingSizes(
         subscriptions=150,
         events=60,
         sample=100,
@@ -59,7 +59,7 @@ SIZES = {
         advertisements=(40, 80),
         asked=12,
     ),
-    "quick": Sizes(
+    "quick": RoutingSizes(
         subscriptions=400,
         events=150,
         sample=300,
@@ -73,7 +73,7 @@ SIZES = {
         advertisements=(100, 200),
         asked=24,
     ),
-    "default": Sizes(
+    "default": RoutingSizes(
         subscriptions=12_500,
         events=1_500,
         sample=5_000,
@@ -87,7 +87,7 @@ SIZES = {
         advertisements=(2_500, 5_000, 10_000, 20_000),
         asked=80,
     ),
-    "full": Sizes(
+    "full": RoutingSizes(
         subscriptions=200_000,
         events=2_000,
         sample=20_000,
@@ -104,7 +104,7 @@ SIZES = {
 }
 
 
-def sizes_of(scale: Scale) -> Sizes:
+def sizes_of(scale: Scale) -> RoutingSizes:
     """Return the sizes of a scale; what has another name is a toy.
 
     >>> from tamis_lab.experiments.base import SCALES

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tamis.language import Schema
     from tamis.language.expressions import Expression
     from tamis.selectivity.estimates import Share
-    from tamis_lab.experiments.routing.sizes import Sizes
+    from tamis_lab.experiments.routing.sizes import RoutingSizes
 
 SEATS = 100
 
@@ -55,7 +55,7 @@ class Traffic:
         return self.seats * broker_count // SEATS
 
 
-def auctions(sizes: Sizes, seed: int, workload: Auction | None = None, count: int | None = None) -> Traffic:
+def auctions(sizes: RoutingSizes, seed: int, workload: Auction | None = None, count: int | None = None) -> Traffic:
     """Return auctions, and bidders at random seats.
 
     >>> from tamis_lab.experiments.routing.sizes import SIZES

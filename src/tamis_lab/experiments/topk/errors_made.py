@@ -12,10 +12,10 @@ import numpy as np
 
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import exact, play
-from tamis_lab.experiments.topk.sizes import SIGMA, Sizes, sizes_of
+from tamis_lab.experiments.topk.sizes import SIGMA, TopkSizes, sizes_of
 
 if TYPE_CHECKING:
     from tamis_lab.experiments.topk.points import Points
@@ -69,14 +69,14 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         "Errors of PA with fewer candidates than the limit",
         "share of the limit",
         "errors for each event told",
-        (Line("mean of all k", SHARES[::-1], tuple(max(rates[share], 1e-6) for share in SHARES[::-1])),),
+        (Curve("mean of all k", SHARES[::-1], tuple(max(rates[share], 1e-6) for share in SHARES[::-1])),),
         is_log_y=True,
     )
     setup = f"{sizes.count:,} events, windows of {sizes.n:,}, k = {', '.join(map(str, sizes.ks))}, an error of {SIGMA}."
     return Result(setup, claims, (plot,), tuple(rows))
 
 
-def _error(ranking: Probabilistic, keys: Points, k: int, sizes: Sizes) -> float:
+def _error(ranking: Probabilistic, keys: Points, k: int, sizes: TopkSizes) -> float:
     found, expected = play(ranking, keys, sizes.n).entered, exact(keys, k, sizes.n)
     wrong = [place for place in found.keys() | expected.keys() if found.get(place) != expected.get(place)]
     return len(wrong) / len(expected)

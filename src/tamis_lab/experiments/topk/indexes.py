@@ -7,7 +7,7 @@ from typing import Any
 from tamis.topk.index.choice import INDEXES
 from tamis.topk.processor import TopK
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.errors import DisagreementError
 from tamis_lab.experiments.measuring import cpu_s, undisturbed
 from tamis_lab.experiments.statements import Judge
@@ -57,7 +57,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         judged("uniform-gains-more", gains["uniform"] / elsewhere),
     )
     places = tuple(range(1, len(gains) + 1))
-    lines = tuple(Line(index, places, tuple(times[dataset, index] for dataset in gains)) for index in INDEXES)
+    lines = tuple(Curve(index, places, tuple(times[dataset, index] for dataset in gains)) for index in INDEXES)
     plot = Plot("Time for an event", "points", "microseconds", lines, x_names=tuple(gains))
     setup = f"{sizes.indexed:,} subscriptions to the {K} nearest of {n:,} points in four dimensions; single events."
     return Result(setup, claims, (plot,), tuple(rows))

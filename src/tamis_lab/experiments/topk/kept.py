@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import VARIANTS, checked, exact, play, ranking_of
 from tamis_lab.experiments.topk.sizes import sizes_of
@@ -47,8 +47,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             ],
         ),
     )
-    lines = tuple(Line(name, sizes.ks, tuple(kept[name])) for name in ("SA", "RA", "PA", "SAPF", "RAPF"))
-    lines += (Line("k (1 + Hn - Hk)", sizes.ks, tuple(law), is_dashed=True),)
+    lines = tuple(Curve(name, sizes.ks, tuple(kept[name])) for name in ("SA", "RA", "PA", "SAPF", "RAPF"))
+    lines += (Curve("k (1 + Hn - Hk)", sizes.ks, tuple(law), is_dashed=True),)
     plot = Plot("Events kept for a subscription", "k", "events", lines, is_log_x=True, is_log_y=True)
     setup = f"{sizes.count:,} events in random order, windows of {sizes.n:,}, a recent buffer of {sizes.buffer:,}."
     return Result(setup, claims, (plot,), tuple(rows))

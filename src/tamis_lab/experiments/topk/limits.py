@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.topk.candidate_limits import candidate_limit
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Scale, Tell
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.sizes import SIGMA
 
@@ -33,7 +33,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     ]
     claims = (judged("table", [row["limit"] == row["published"] for row in rows]),)
     lines = tuple(
-        Line(f"k = {k}", tuple(PUBLISHED), tuple(row["limit"] for row in rows if row["k"] == k)) for k in KS[::2]
+        Curve(f"k = {k}", tuple(PUBLISHED), tuple(row["limit"] for row in rows if row["k"] == k)) for k in KS[::2]
     )
     plot = Plot("Candidates kept behind the best k", "events in the window (n)", "candidates", lines, is_log_x=True)
     return Result(f"An error of {SIGMA} for an event.", claims, (plot,), tuple(rows))

@@ -17,7 +17,7 @@ DIMENSIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class TopkSizes:
     """Counts for one scale."""
 
     n: int
@@ -40,18 +40,18 @@ class Sizes:
 
 
 SIZES = {
-    "tiny": Sizes(n=200, count=1_000, ks=(1, 3, 9), queries=6, indexed=40, clients=4, publications=80),
-    "quick": Sizes(n=200, count=1_200, ks=(1, 3, 9), queries=10, indexed=300, clients=6, publications=300),
-    "default": Sizes(
+    "tiny": TopkSizes(n=200, count=1_000, ks=(1, 3, 9), queries=6, indexed=40, clients=4, publications=80),
+    "quick": TopkSizes(n=200, count=1_200, ks=(1, 3, 9), queries=10, indexed=300, clients=6, publications=300),
+    "default": TopkSizes(
         n=4_000, count=24_000, ks=(1, 3, 9, 27, 81), queries=100, indexed=30_000, clients=30, publications=4_000
     ),
-    "full": Sizes(
+    "full": TopkSizes(
         n=40_000, count=1_000_000, ks=(1, 3, 9, 27, 81), queries=400, indexed=100_000, clients=100, publications=40_000
     ),
 }
 
 
-def sizes_of(scale: Scale) -> Sizes:
+def sizes_of(scale: Scale) -> TopkSizes:
     """Return the sizes of a scale; what has another name is a toy.
 
     >>> from tamis_lab.experiments.base import SCALES

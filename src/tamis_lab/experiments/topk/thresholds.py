@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import checked, exact, play, ranking_of
 from tamis_lab.experiments.topk.points import distances, uniform
-from tamis_lab.experiments.topk.sizes import DIMENSIONS, Sizes, sizes_of
+from tamis_lab.experiments.topk.sizes import DIMENSIONS, TopkSizes, sizes_of
 
 judged = Judge("topk", "thresholds")
 
@@ -43,13 +43,13 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             at=f"with {sizes.n:,} points, for which the published value is scaled",
         ),
     )
-    lines = tuple(Line(what, sizes.ks, tuple(over_k[what])) for what in ("PA", "RAPF", "score"))
+    lines = tuple(Curve(what, sizes.ks, tuple(over_k[what])) for what in ("PA", "RAPF", "score"))
     plot = Plot("How far the interest reaches", "k", "distance", lines, is_log_x=True)
     setup = f"{_CENTRES} centres, uniform points in four dimensions, a recent buffer of {sizes.buffer:,}."
     return Result(setup, claims, (plot,), tuple(rows))
 
 
-def _row(k: int, n: int, sizes: Sizes, seed: int, tell: Tell) -> Row:
+def _row(k: int, n: int, sizes: TopkSizes, seed: int, tell: Tell) -> Row:
     tell(f"k = {k}, n = {n:,}")
     points = uniform(min(sizes.count, 6 * n), seed)
     found: dict[str, list[float]] = {"PA": [], "RAPF": [], "score": []}

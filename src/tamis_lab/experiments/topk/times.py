@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis_lab.experiments import verdicts
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.measuring import undisturbed
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import VARIANTS, checked, exact, play, ranking_of
@@ -50,7 +50,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         ),
         judged("alike-for-every-k", {f"k = {k}": time for k, time in zip(sizes.ks, times["PA"], strict=True)}),
     )
-    lines = tuple(Line(name, sizes.ks, tuple(times[name])) for name in VARIANTS)
+    lines = tuple(Curve(name, sizes.ks, tuple(times[name])) for name in VARIANTS)
     plot = Plot("Time for an event and a subscription", "k", "microseconds", lines, is_log_x=True, is_log_y=True)
     setup = f"{sizes.count:,} events in random order, windows of {sizes.n:,}; one subscription, scores given."
     return Result(setup, claims, (plot,), tuple(rows))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.topk.closed_form import entering_times
 from tamis.topk.windows import TimeWindow
-from tamis_lab.experiments.base import Experiment, Line, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.playing import exact
 from tamis_lab.experiments.topk.points import datasets, distances, uniform
@@ -53,8 +53,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         judged("records", float(len(endless)), published=math.log(sizes.count) + 0.58),
     )
     lines = (
-        Line("ranked", RATES, tuple(ranked for ranked, _ in by_rate)),
-        Line("Boolean", RATES, tuple(told for _, told in by_rate)),
+        Curve("ranked", RATES, tuple(ranked for ranked, _ in by_rate)),
+        Curve("Boolean", RATES, tuple(told for _, told in by_rate)),
     )
     plot = Plot("What a subscriber is told", "events a second, relative", "events told", lines)
     setup = (

@@ -19,12 +19,13 @@ from weakref import WeakSet
 import numpy as np
 
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
-from tamis_lab.matching.atree.filters import Filter, General, Paths, Zero
+from tamis.ragged import Ragged
+from tamis_lab.matching.atree.filters import General, Paths, TruthFilter, Zero
 from tamis_lab.matching.atree.gate import Gate
 from tamis_lab.matching.atree.graph import Programs, SharedGraph, kernels
-from tamis_lab.matching.atree.translation import Translated, Translator
+from tamis_lab.matching.atree.translation import NodeTranslator, Translated
 from tamis_lab.matching.atree.unknowns import broken_by, is_kept, true_roots
-from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.predicates import PredicateRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,14 +54,14 @@ class ATree(Algorithm):
     """One shared graph of sub-expressions, and the true-value path filter, which is the fastest of the three."""
 
     name: ClassVar[str] = "atree"
-    filter_type: ClassVar[type[Filter]] = Paths
+    filter_type: ClassVar[type[TruthFilter]] = Paths
 
     def __init__(self, schema: Schema | None = None) -> None:
         super().__init__(schema)
-        self._predicates = Predicates(schema)
+        self._predicates = PredicateRegistry(schema)
         self._graph = SharedGraph(len(BAND_BOUNDS) + 1)
         self._gate = Gate()
-        self._idle: list[Filter] = []
+        self._idle: list[TruthFilter] = []
         self._limit = 0
         self.highest = 0
         """All handles in the graph are below this, those of an insertion that is going on included."""
@@ -76,7 +77,7 @@ class ATree(Algorithm):
     # -- Registration
 
     def prepare(self, expressions: Iterable[Expression]) -> Translated:
-        return Translator(self.name, self.schema, has_not=self.filter_type.has_not).translated(expressions)
+        return NodeTranslator(self.name, self.schema, has_not=self.filter_type.has_not).translated(expressions)
 
     def add(self, handles: Sequence[int], prepared: Translated) -> None:
         self._snapshot = None
@@ -142,7 +143,7 @@ class ATree(Algorithm):
         return self._snapshot
 
     @contextmanager
-    def filtering(self) -> Iterator[Filter]:
+    def filtering(self) -> Iterator[TruthFilter]:
         """Lend a filter."""
         try:
             lent = self._idle.pop()
@@ -182,14 +183,14 @@ class ATreeZero(ATree):
     """The graph, with the filter that suppresses zeros; NOT and XOR are nodes where a schema allows it."""
 
     name: ClassVar[str] = "atree-zero"
-    filter_type: ClassVar[type[Filter]] = Zero
+    filter_type: ClassVar[type[TruthFilter]] = Zero
 
 
 class ATreeGeneral(ATree):
     """The graph, with the general filter; NOT and XOR are nodes where a schema allows it."""
 
     name: ClassVar[str] = "atree-general"
-    filter_type: ClassVar[type[Filter]] = General
+    filter_type: ClassVar[type[TruthFilter]] = General
 
 
 class ATreeSnapshot(Snapshot):
@@ -206,10 +207,10 @@ class ATreeSnapshot(Snapshot):
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
         numbers = self._view.fulfilled_by(event)
-        starts = np.array([0, len(numbers)], np.int64)
+        fulfilled = Ragged(np.array([0, len(numbers)], np.int64), numbers)
         owner = self._owner
         with owner.filtering() as one, owner._gate.reading():
-            _, found = one.matched(owner._graph, starts, numbers, 0, 1)
+            _, found = one.matched(owner._graph, fulfilled, 0, 1)
             handles = found.copy()
         if self._promises and not is_kept(self._promises, event):
             handles = self._corrected(handles, event)
@@ -257,7 +258,7 @@ class ATreeSnapshot(Snapshot):
                 while begin < part.event_count:
                     with owner._gate.reading():
                         ends, handles = one.matched(
-                            owner._graph, part.starts, part.numbers, begin, min(part.event_count, begin + _EVENTS)
+                            owner._graph, part.lists, begin, min(part.event_count, begin + _EVENTS)
                         )
                         found.append(handles.copy())
                     counts.append(np.diff(ends, prepend=0))

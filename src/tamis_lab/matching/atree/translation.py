@@ -18,6 +18,7 @@ import numpy as np
 
 from tamis.errors import BudgetError
 from tamis.language.expressions import (
+    COMPLEMENTS,
     And,
     AtLeast,
     Compare,
@@ -27,7 +28,7 @@ from tamis.language.expressions import (
     Or,
     Xor,
 )
-from tamis.language.rewrites.negation import COMPLEMENTS, nnf
+from tamis.language.rewrites.negation import nnf
 from tamis.matching.errors import UnsupportedExpressionError
 from tamis_lab.matching.atree.certainty import Promises, promises
 from tamis_lab.matching.atree.filters.kernels import PATH_BITS
@@ -74,11 +75,11 @@ class _Frame:
         """Operands of the same kind whose operands stand here instead."""
 
 
-class Translator:
+class NodeTranslator:
     """Translates for one algorithm.
 
     >>> from tamis.language import parse
-    >>> translated = Translator("atree").translated([parse("price < 20 AND NOT (sold OR bids > 3)")])
+    >>> translated = NodeTranslator("atree").translated([parse("price < 20 AND NOT (sold OR bids > 3)")])
     >>> [str(predicate) for predicate in translated.predicates]
     ['price < 20', 'NOT sold', 'bids <= 3']
     >>> translated.programs.code.tolist()  # one AND of the leaves 0, 1 and 2

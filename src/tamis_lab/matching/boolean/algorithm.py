@@ -26,7 +26,7 @@ from tamis.language.expressions import And, Attribute, Compare, Expression, IsA,
 from tamis.language.meaning import attribute_value
 from tamis.language.rewrites.junctions import conjunction
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
-from tamis_lab.matching.boolean.grove import Grove, GroveSnapshot, Options, Prepared, prepared
+from tamis_lab.matching.boolean.grove import Grove, GroveOptions, GroveSnapshot, Prepared, prepared
 from tamis_lab.matching.roll import Scratch
 from tamis_lab.matching.shapes import shaped
 from tamis_lab.matching.snapshots import joined
@@ -52,9 +52,9 @@ class Boolean(Algorithm):
 
     name: ClassVar[str] = "boolean"
 
-    def __init__(self, schema: Schema | None = None, options: Options | None = None) -> None:
+    def __init__(self, schema: Schema | None = None, options: GroveOptions | None = None) -> None:
         super().__init__(schema)
-        self.options = options or Options()
+        self.options = options or GroveOptions()
         self._type_path = ("type" if schema is None else schema.type_attribute,)
         self._groves: dict[EventType | None, Grove] = {None: Grove(schema, self.options)}
         self._typed: dict[int, EventType] = {}
@@ -146,12 +146,15 @@ class Boolean(Algorithm):
         if self._sample is None and events.count >= _ENOUGH:
             self.learn(events)
 
-    def compile(self) -> None:
-        """Lay everything out anew, with nothing left to be evaluated unasked."""
+    def compile(self) -> bool:
+        """Lay groves out anew in which something is left to be evaluated unasked; return whether there were any."""
         with self._lock:
-            self._snapshot = None
-            for grove in self._groves.values():
+            groves = [grove for grove in self._groves.values() if grove.is_open]
+            for grove in groves:
                 grove.compile()
+            if groves:
+                self._snapshot = None
+            return bool(groves)
 
     def snapshot(self) -> BooleanSnapshot:
         with self._lock:

@@ -33,7 +33,8 @@ from tamis_lab.matching.boolean import kernels as writing
 from tamis_lab.matching.boolean.encoding import LARGEST_WITH_WIDTHS, LEAF_BYTES, WIDTH_BYTES, Bytes, plan
 from tamis_lab.matching.boolean.semantics import semantic_least_hits
 from tamis_lab.matching.counting import associations, counters
-from tamis_lab.matching.predicates import Predicates
+from tamis_lab.matching.kernels import Outlet
+from tamis_lab.matching.predicates import PredicateRegistry
 from tamis_lab.matching.roll import Growing, Roll, Scratch, is_due
 from tamis_lab.matching.snapshots import BLOCK, ROOM, PhasedSnapshot
 
@@ -46,13 +47,12 @@ if TYPE_CHECKING:
     from tamis.matching.destinations import Destinations
     from tamis_lab.matching.predicates import Fulfilled, PredicateView, Shares
     from tamis_lab.matching.shapes import Shaped
-    from tamis_lab.matching.snapshots import Out
 
 _CHILD_ORDERS = {"selective": 1, "written": 0, "adverse": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GroveOptions:
     """How the algorithm may differ from what is best, so that somebody can measure what that is worth."""
 
     child_order: str = "selective"
@@ -84,7 +84,7 @@ class Prepared(NamedTuple):
     least_hits: int
 
 
-def prepared(shaped: Shaped, options: Options, algorithm: str) -> Prepared:
+def prepared(shaped: Shaped, options: GroveOptions, algorithm: str) -> Prepared:
     """Find out how a tree will be written."""
     coded, least, leaf_count, _ = plan(shaped.shape)
     if options.with_widths and len(coded) + (LEAF_BYTES - 1 + WIDTH_BYTES) * leaf_count > LARGEST_WITH_WIDTHS:
@@ -112,9 +112,9 @@ class Trees(NamedTuple):
 class Grove:
     """The subscriptions of one event type."""
 
-    def __init__(self, schema: Schema | None, options: Options) -> None:
+    def __init__(self, schema: Schema | None, options: GroveOptions) -> None:
         self._options = options
-        self.predicates = Predicates(schema)
+        self.predicates = PredicateRegistry(schema)
         self.roll = Roll()
         self._data, self._locations = Growing(np.uint8), Growing(np.uint32)
         self._least = Growing(np.uint16)
@@ -174,6 +174,12 @@ class Grove:
         self._sample = events
         self.compile()
 
+    @property
+    def is_open(self) -> bool:
+        """Is there a tree that is not laid out, or one that is laid out and was removed?"""
+        known = 0 if self._index is None else self._index.known
+        return known != len(self.roll) or self.roll.version > 0
+
     def compile(self) -> None:
         """Lay everything out anew."""
         self._snapshot = None
@@ -199,11 +205,10 @@ class Grove:
         trees = self.trees
         ordered = np.empty_like(trees.data)
         most_nodes = int(trees.sizes.max()) // 2 + 2
-        nodes, waiting = np.empty((most_nodes, 4), np.int64), np.empty(most_nodes, np.int64)
-        node_shares = np.empty(most_nodes, np.float32)
-        writing.order_children(
-            trees.data, trees.locations, trees.sizes, shares, direction, nodes, node_shares, waiting, ordered
+        room = writing.NodeRoom(
+            np.empty((most_nodes, 4), np.int64), np.empty(most_nodes, np.float32), np.empty(most_nodes, np.int64)
         )
+        writing.order_children(trees.data, trees.locations, trees.sizes, shares, direction, room, ordered)
         return ordered
 
     def snapshot(self, scratch: Scratch) -> GroveSnapshot:
@@ -232,7 +237,7 @@ class Grove:
             "fulfilled predicates": (self.predicates.number_count + 7) // 8,
             "trees": self._data.nbytes,
             "locations": self._locations.nbytes,
-            "predicate-subscription associations": 0 if index is None else index.lists.nbytes,
+            "predicate-subscription associations": 0 if index is None else index.associations.values.nbytes,
             "hits": known * width,
             "least hits": known * width,
         }
@@ -241,28 +246,25 @@ class Grove:
 class GroveIndex:
     """The lists of the predicates, and the least hits; immutable."""
 
-    def __init__(self, trees: Trees, most_leaves: int, number_count: int, options: Options) -> None:
+    def __init__(self, trees: Trees, most_leaves: int, number_count: int, options: GroveOptions) -> None:
         self.known = len(trees.locations)
         numbers = np.empty(len(trees.data) // LEAF_BYTES, np.uint32)
         ends = np.empty(self.known, np.uint32)
         count = writing.list_numbers(trees.data, trees.locations, trees.sizes, numbers, ends)
-        self.starts, self.lists = associations(numbers[:count], ends, number_count, options.is_shuffled)
+        self.associations = associations(numbers[:count], ends, number_count, options.is_shuffled)
         self.least = counters(trees.least, most_leaves)
-        self.mode = options.mode
-        self.data, self.locations = trees.data, trees.locations
+        self.trees = kernels.TreeBytes(trees.data, trees.locations, options.mode)
         if options.with_widths:
-            data, self.locations = (
-                np.empty(2 * len(trees.data) + 2 * self.known, np.uint8),
-                np.empty_like(self.locations),
-            )
+            data = np.empty(2 * len(trees.data) + 2 * self.known, np.uint8)
+            locations = np.empty_like(trees.locations)
             stack = np.empty((int(trees.sizes.max(initial=0)) + 1, 2), np.int64)
-            self.data = data[
-                : writing.write_all_widths(trees.data, trees.locations, data, self.locations, stack)
-            ].copy()
+            end = writing.write_all_widths(trees.data, trees.locations, data, locations, stack)
+            self.trees = kernels.TreeBytes(data[:end].copy(), locations, options.mode)
 
     def memory(self) -> int:
-        widths = self.data.nbytes + self.locations.nbytes if self.mode == kernels.WITH_WIDTHS else 0
-        return self.starts.nbytes + self.lists.nbytes + self.least.nbytes + widths
+        has_own_trees = self.trees.mode == kernels.WITH_WIDTHS
+        widths = self.trees.data.nbytes + self.trees.locations.nbytes if has_own_trees else 0
+        return sum(array.nbytes for array in (*self.associations, self.least)) + int(widths)
 
 
 class GroveSnapshot(PhasedSnapshot):
@@ -275,12 +277,18 @@ class GroveSnapshot(PhasedSnapshot):
         self.index = index
         self.trees = trees
         self._deepest = deepest
-        self._newest = np.arange(index.known, len(trees.locations), dtype=np.uint32)
+        self._grove = kernels.GroveTable(
+            index.associations,
+            index.least,
+            index.trees,
+            kernels.TreeBytes(trees.data, trees.locations, kernels.SHORT_CIRCUIT),
+            np.arange(index.known, len(trees.locations), dtype=np.uint32),
+        )
         self.counts = np.zeros(3, np.int64)
         """How many candidates there were, how many trees were evaluated, and how many predicates were looked at."""
         self._directed: tuple[Destinations, npt.NDArray[np.int32]] | None = None
 
-    def write(self, part: Fulfilled, begin: int, out: Out) -> tuple[int, int]:
+    def write(self, part: Fulfilled, begin: int, out: Outlet) -> tuple[int, int]:
         return self._write(part, begin, out, _NOWHERE, np.zeros((1, 1), np.uint8), is_shortcut=False)
 
     def _directions(self, destinations: Destinations) -> npt.NDArray[np.int32]:
@@ -296,16 +304,16 @@ class GroveSnapshot(PhasedSnapshot):
         directions = self._directions(destinations)
         part = self.view.fulfilled_by_one(event)
         room = len(self._handles) + 1
-        out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
+        out = Outlet(self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32))
         _, written = self._write(part, 0, out, directions, reached[None], is_shortcut=True)
-        slots = out[1][:written]
+        slots: npt.NDArray[np.uint32] = out.slots[:written]
         return self._handles[slots[directions[slots] < 0]]
 
     def reach_many(self, events: Events, destinations: Destinations, reached: npt.NDArray[np.uint8]) -> list[Pairs]:
         """Match a batch likewise; `reached` has a row for each event."""
         directions = self._directions(destinations)
         room = len(self._handles) + ROOM
-        out = self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32)
+        out = Outlet(self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32))
         found: list[Pairs] = []
         for start in range(0, events.count, BLOCK):
             for part in self.view.fulfilled(events if events.count <= BLOCK else events.slice(start, BLOCK)):
@@ -313,9 +321,9 @@ class GroveSnapshot(PhasedSnapshot):
                 while at < part.event_count:
                     rows = reached[begin : begin + part.event_count]
                     at, written = self._write(part, at, out, directions, rows, is_shortcut=True)
-                    slots = out[1][:written]
+                    slots = out.slots[:written]
                     is_told = directions[slots] < 0
-                    numbers = out[0][:written][is_told].astype(np.int64) + begin
+                    numbers = out.events[:written][is_told].astype(np.int64) + begin
                     found.append((numbers, self._handles[slots[is_told]]))
         return found
 
@@ -323,19 +331,20 @@ class GroveSnapshot(PhasedSnapshot):
         self,
         part: Fulfilled,
         begin: int,
-        out: Out,
+        out: Outlet,
         directions: npt.NDArray[np.int32],
         reached: npt.NDArray[np.uint8],
         *,
         is_shortcut: bool,
     ) -> tuple[int, int]:
-        index, trees, scratch = self.index, self.trees, self._scratch
-        at, written = kernels.match_trees(
-            part.starts, part.numbers, begin, index.starts, index.lists, index.least, index.data, index.locations,
-            index.mode, trees.data, trees.locations, self._deaths, self._version,
-            directions, reached, is_shortcut, scratch.zeros("hits", len(index.least), index.least.dtype),
-            scratch.empty("candidates", len(index.least) + 64, np.uint32), self._newest,
+        least, scratch = self.index.least, self._scratch
+        room = kernels.GroveRoom(
+            scratch.zeros("hits", len(least), least.dtype),
+            scratch.empty("candidates", len(least) + 64, np.uint32),
             scratch.zeros("bits", part.word_count, np.uint32),
-            scratch.empty("stack", 4 * (self._deepest + 2), np.int64).reshape(-1, 4), self.counts, *out,
-        )  # fmt: skip
+            scratch.empty("stack", 4 * (self._deepest + 2), np.int64).reshape(-1, 4),
+            self.counts,
+        )
+        marks = kernels.Marks(self._deaths, self._version, directions, is_shortcut)
+        at, written = kernels.match_trees(part.lists, begin, self._grove, marks, reached, room, out)
         return at, written

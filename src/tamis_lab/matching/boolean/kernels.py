@@ -6,6 +6,8 @@ root of a pure conjunction) by the number of children and the children; ALWAYS a
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -67,14 +69,27 @@ def list_numbers(trees, locations, sizes, numbers, ends):
 # -- Layout
 
 
+class NodeRoom(NamedTuple):
+    """Memory to take one tree apart in: room for its nodes.
+
+    nodes    int64[:, 4]  where each is written, its first child, its parent's next child, its last child so far
+    shares   float32[:]   how often each holds; while it is read, how many of its children are to come
+    waiting  int64[:]     a stack of nodes
+    """
+
+    nodes: Any
+    shares: Any
+    waiting: Any
+
+
 @njit(nogil=True, cache=True)
-def order_children(trees, locations, sizes, shares, sign, nodes, node_shares, waiting, out):
+def order_children(trees, locations, sizes, shares, sign, room, out):
     """Write trees with the children in the order in which they decide soonest, judging by how often predicates hold.
 
     Under AND the child comes first that holds least often, under OR the one that holds most often; `sign` -1 turns
-    that round. Sizes and places stay the same. `nodes` (of four columns), `node_shares` and `waiting` are scratch with
-    room for the nodes of a tree.
+    that round. Sizes and places stay the same.
     """
+    nodes, node_shares, waiting = room
     for tree in range(locations.size):
         begin = np.int64(locations[tree])
         end = begin + np.int64(sizes[tree])
@@ -83,7 +98,7 @@ def order_children(trees, locations, sizes, shares, sign, nodes, node_shares, wa
             for at in range(begin, end):
                 out[at] = trees[at]
             continue
-        # Read the nodes: where each is written, its first child, the next one of its parent, and how many are to come.
+        # Read the nodes into a list of children for each: bytes alone tell where a child ends only by walking over it.
         count = depth = 0
         at = begin
         while at < end:
@@ -117,6 +132,7 @@ def order_children(trees, locations, sizes, shares, sign, nodes, node_shares, wa
             code = trees[nodes[node, 0]]
             if code == LEAF:
                 continue
+            # As if the children were independent: AND multiplies how often they hold, OR how often they do not.
             share = np.float32(1)
             child = nodes[node, 1]
             while child >= 0:
@@ -193,6 +209,8 @@ def write_widths(trees, at, out, written, stack):
             out[written] = trees[at]
             written += 1
             at += 1
+        # A leaf takes five bytes; the width of a junction is known when its last child is written, and is filled in
+        # then.
         out[place], out[place + 1] = 5, 0
         while depth >= 0:
             stack[depth, 0] -= 1

@@ -18,12 +18,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.errors import BudgetError
-from tamis.language.rewrites.value_sets import ValueSet, as_set, intersection
+from tamis.language.ranges.rewording import Ranged, ranged
+from tamis.language.ranges.value_sets import intersection_of, is_subset
 from tamis_lab.matching.predicates import spelled
 from tamis_lab.matching.shapes import ALWAYS, NEVER, Shaped, conjunctions, least_hits
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
+    from tamis.language.ranges.value_sets import Values
 
 _MOST = 1_000
 """Conjunctions; beyond, the tree has to do."""
@@ -47,27 +49,27 @@ def semantic_least_hits(found: Shaped) -> int:
     if len(ways) > _MOST:
         return syntactic
     predicates = [spelled(predicate) for predicate in found.predicates]
-    sets = [as_set(predicate) for predicate in predicates]
+    sets = [ranged(predicate) for predicate in predicates]
     counts = (_true_in(set(way), predicates, sets) for way in ways)
     return min((count for count in counts if count is not None), default=syntactic)
 
 
-def _true_in(way: set[int], predicates: list[Expression], sets: list[tuple[Expression, ValueSet] | None]) -> int | None:
+def _true_in(way: set[int], predicates: list[Expression], sets: list[Ranged | None]) -> int | None:
     """Return how many predicates are true where all of some are; None where these contradict each other."""
-    asked: dict[Expression, list[ValueSet]] = {}
+    asked: dict[Expression, list[Values]] = {}
     for position in way:
-        found = sets[position]
-        if found is not None:
-            asked.setdefault(found[0], []).append(found[1])
-    left = {term: intersection(values) for term, values in asked.items()}
-    if any(values is not None and values.is_empty for values in left.values()):
+        predicate_range = sets[position]
+        if predicate_range is not None:
+            asked.setdefault(predicate_range.term, []).append(predicate_range.values)
+    left = {term: intersection_of(*values) for term, values in asked.items()}
+    if not all(left.values()):
         return None
     given = {predicates[position] for position in way}
     count = 0
     for position, predicate in enumerate(predicates):
-        found = sets[position]
+        predicate_range = sets[position]
         if predicate in given:
             count += 1
-        elif found is not None and (values := left.get(found[0])) is not None:
-            count += intersection([values, found[1]]) == values
+        elif predicate_range is not None and (values := left.get(predicate_range.term)) is not None:
+            count += is_subset(values, predicate_range.values)
     return count

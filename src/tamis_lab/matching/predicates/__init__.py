@@ -5,8 +5,8 @@ immutable index of the present predicates (`view`), made of levels with one inde
 """
 
 from tamis_lab.matching.predicates.levels import Numbers
-from tamis_lab.matching.predicates.registry import Predicates
+from tamis_lab.matching.predicates.registry import PredicateRegistry
 from tamis_lab.matching.predicates.spelling import spelled
 from tamis_lab.matching.predicates.view import Fulfilled, PredicateView, Shares
 
-__all__ = ["Fulfilled", "Numbers", "PredicateView", "Predicates", "Shares", "spelled"]
+__all__ = ["Fulfilled", "Numbers", "PredicateRegistry", "PredicateView", "Shares", "spelled"]

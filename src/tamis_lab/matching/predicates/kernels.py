@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -34,6 +36,7 @@ def count_fulfilled(codes, axes, rows, tree_starts, counts):
             count += np.int64(rows[row, BELOW_END]) - axes[axis, BELOW]
             count += np.int64(rows[row, ABOVE_END]) - axes[axis, ABOVE]
             if axes[axis, LEAVES] > 0:
+                # From the code's leaf up to the root: an interval is kept at the nodes that it covers whole.
                 node = axes[axis, LEAVES] + code
                 while node > 0:
                     at = axes[axis, TREE] + node
@@ -82,24 +85,47 @@ AS_POINT, AS_BELOW, AS_ABOVE, AS_INSIDE = range(4)
 """What a piece is: one code, all codes up to one, all from one on (in the order of POINTS, ...), or two ends inside."""
 
 
+class Recipes(NamedTuple):
+    """How each operation is taken apart.
+
+    ends  int64[operations, 2, 2]  the two ends of up to two pieces, -1 for none
+    sets  int64[operations]        0, or 1 if the codes of a set fulfil it, or 2 if all others do
+    """
+
+    ends: Any
+    sets: Any
+
+
+class Pieces(NamedTuple):
+    """Intervals of codes. Invariant: those of one leaf have no code in common.
+
+    intervals  int64[:, 3]  axis, first and last code of each
+    owners     int64[:]     the leaf of each
+    """
+
+    intervals: Any
+    owners: Any
+
+
 @njit(nogil=True, cache=True)
-def write_pieces(recipes, sets, tops, leaf_axes, operations, at_a, at_b, set_starts, set_codes, pieces, owners):
+def write_pieces(operation_recipes, tops, leaves, sets_of_codes, room):
     """Take predicates apart into intervals without a common code; return how many were written.
 
-    recipes     int64[:, 2, 2]  of each operation: the two ends of up to two pieces, -1 for none
-    sets        int64[:]        of each operation: 0, or 1 if the codes of a set fulfil it, or 2 if all others do
-    tops        int64[:]        the last code of each axis
-    at_a, at_b  int64[:]        the codes of the operands; at_a is the number of the set where the operation has one
-    set_codes   int64[:]        the codes of the members of sets, ascending
-    pieces      int64[:, 3]     axis, first and last code of each piece
-    owners      int64[:]        the leaf of each piece
+    tops           int64[:]  the last code of each axis
+    leaves                   `LeafColumns`, with codes for operands; `a` is the set's number where there is one
+    sets_of_codes  lists     of int64: the codes of the members of sets, ascending
+    room                     `Pieces` to be written
     """
+    recipes, sets = operation_recipes
+    leaf_axes, operations, at_a, at_b = leaves
+    set_starts, set_codes = sets_of_codes
+    pieces, owners = room
     written = 0
     for leaf in range(operations.size):
         axis, operation = np.int64(leaf_axes[leaf]), operations[leaf]
         top, a, b = tops[axis], at_a[leaf], at_b[leaf]
         if sets[operation]:
-            first = np.int64(1)
+            first = np.int64(1)  # code 0 is NULL, which is in no set and outside of none
             for index in range(set_starts[a], set_starts[a + 1]):
                 code = set_codes[index]
                 low, high = (code, code) if sets[operation] == 1 else (first, code - 1)
@@ -145,12 +171,14 @@ def write_pieces(recipes, sets, tops, leaf_axes, operations, at_a, at_b, set_sta
 
 
 @njit(nogil=True, cache=True)
-def lay_out_pieces(pieces, owners, numbers, tops, axes, rows, cursors, entries, kinds):
+def lay_out_pieces(all_pieces, numbers, tops, axes, rows, cursors, entries, kinds):
     """Sort pieces into the rows of the codes they hold at; return how many numbers were written to `entries`.
 
     `axes` and `rows` are filled in, but for the trees; `kinds` tells what each piece is; `cursors` is scratch, shaped
     like `rows`.
     """
+    pieces, owners = all_pieces
+    # A counting sort: how many lie at each code, where those of each code begin, and then one after the other.
     for index in range(owners.size):
         axis, low, high = pieces[index, 0], pieces[index, 1], pieces[index, 2]
         row = axes[axis, ROWS]
@@ -203,6 +231,7 @@ def count_tree_entries(bases, leaf_counts, firsts, lasts, counts):
     Interval i lies on the tree at `bases[i]` with `leaf_counts[i]` leaves and covers the leaves firsts[i] to lasts[i].
     """
     for index in range(firsts.size):
+        # Bottom up, with both ends at once: a node that is its parent's other half is taken, and the ends move inwards.
         low, high = firsts[index] + leaf_counts[index], lasts[index] + leaf_counts[index] + 1
         while low < high:
             if low & 1:

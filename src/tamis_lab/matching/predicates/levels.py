@@ -31,8 +31,9 @@ import numpy.typing as npt
 from tamis.matching import operations as op
 from tamis.matching.axes import TRUTH
 from tamis.matching.encoder import Encoder
-from tamis.matching.leaves import Ints, LeafArrays, Leaves
+from tamis.matching.leaves import Ints, LeafTables, Leaves
 from tamis.matching.shares import default_shares
+from tamis.ragged import Ragged
 from tamis_lab.matching.predicates import kernels
 
 if TYPE_CHECKING:
@@ -66,12 +67,12 @@ class Level:
 
     def __init__(self, predicates: Sequence[Expression], numbers: Sequence[int]) -> None:
         leaves = Leaves()
-        found = leaves.leaves(predicates)
-        assert -1 not in found, "a connective or a constant is no predicate"
-        self.leaves: LeafArrays = leaves.finished()
-        self.numbers: Numbers = np.empty(len(found), np.uint32)
+        places = leaves.leaves(predicates)
+        assert -1 not in places, "a connective or a constant is no predicate"
+        self.leaves: LeafTables = leaves.finished()
+        self.numbers: Numbers = np.empty(len(places), np.uint32)
         """The number of each leaf."""
-        self.numbers[found] = np.array(numbers, np.uint32)
+        self.numbers[places] = np.array(numbers, np.uint32)
         self.axes = self.leaves.axes
         self._encoder: Encoder | None = None
         self._lay_out()
@@ -82,32 +83,30 @@ class Level:
     # -- Building
 
     def _lay_out(self) -> None:
-        leaves = self.leaves
+        leaves, sets = self.leaves.leaves, self.leaves.sets
         tops = np.array([axis.code_count - 1 for axis in self.axes], np.int64)
-        at_a = np.where(_SETS[leaves.leaf_operations] > 0, leaves.leaf_a, 2 * leaves.leaf_a.astype(np.int64) + 2)
-        is_truth = np.array([axis.key.kind == TRUTH for axis in self.axes], np.bool_)[leaves.leaf_axes]
-        at_a[is_truth] = leaves.leaf_a[is_truth] + 1
-        most = 2 * len(self) + len(leaves.set_operands)
-        pieces, owners = np.empty((most, 3), np.int64), np.empty(most, np.int64)
-        count = kernels.write_pieces(
-            _RECIPES, _SETS, tops,
-            leaves.leaf_axes, leaves.leaf_operations, at_a, 2 * leaves.leaf_b.astype(np.int64) + 2,
-            leaves.set_starts, 2 * leaves.set_operands.astype(np.int64) + 2, pieces, owners,
-        )  # fmt: skip
-        pieces, owners = pieces[:count], owners[:count]
+        at_a = np.where(_SETS[leaves.operations] > 0, leaves.a, 2 * leaves.a.astype(np.int64) + 2)
+        is_truth = np.array([axis.key.kind == TRUTH for axis in self.axes], np.bool_)[leaves.axes]
+        at_a[is_truth] = leaves.a[is_truth] + 1
+        coded = (leaves.axes, leaves.operations, at_a, 2 * leaves.b.astype(np.int64) + 2)
+        most = 2 * len(self) + len(sets.values)
+        room = kernels.Pieces(np.empty((most, 3), np.int64), np.empty(most, np.int64))
+        set_codes = Ragged(sets.starts, 2 * sets.values.astype(np.int64) + 2)
+        count = kernels.write_pieces(kernels.Recipes(_RECIPES, _SETS), tops, coded, set_codes, room)
+        pieces = kernels.Pieces(room.intervals[:count], room.owners[:count])
         self._axes = np.zeros((len(tops), 5), np.int64)
         self._axes[1:, kernels.ROWS] = np.cumsum(tops[:-1] + 2)
         rows = np.zeros((int((tops + 2).sum()) + 1, 3), np.int64)
         entries, kinds = np.empty(count, np.uint32), np.empty(count, np.uint8)
         written = kernels.lay_out_pieces(
-            pieces, owners, self.numbers, tops, self._axes, rows, np.empty_like(rows), entries, kinds
+            pieces, self.numbers, tops, self._axes, rows, np.empty_like(rows), entries, kinds
         )
         self._rows = rows.astype(np.uint32)
         self._entries = entries
         self._tree_starts = np.zeros(1, np.uint32)
         if written < count:
             inside = kinds == kernels.AS_INSIDE
-            self._plant_trees(pieces[inside], self.numbers[owners[inside]], tops, written)
+            self._plant_trees(pieces.intervals[inside], self.numbers[pieces.owners[inside]], tops, written)
 
     def _plant_trees(self, pieces: Ints, numbers: Numbers, tops: Ints, written: int) -> None:
         """Write the intervals with two ends to segment trees, one for each axis that has any."""
@@ -158,6 +157,6 @@ class Level:
     def memory(self) -> int:
         """Return the bytes of its arrays, operands included."""
         arrays: list[npt.NDArray[Any]] = [self.numbers, self._axes, self._rows, self._tree_starts, self._entries]
-        arrays += [self.leaves.leaf_axes, self.leaves.leaf_operations, self.leaves.leaf_a, self.leaves.leaf_b]
+        arrays += self.leaves.leaves
         operands = sum(8 + sys.getsizeof(operand) for axis in self.axes for operand in axis.operands)
         return int(sum(array.nbytes for array in arrays)) + operands

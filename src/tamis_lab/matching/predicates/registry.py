@@ -1,8 +1,8 @@
 """Which predicates are there, and who uses them?
 
-Equal predicates of different subscriptions are one, known by a *number*;
-a number is given back when nobody uses it any more, and given out again. `Predicates` keeps the numbers and counts the
-users; its *view* is an immutable index that tells, for an event or a batch, the numbers that are fulfilled.
+Equal predicates of different subscriptions are one, known by a *number*; a number is given back when nobody uses it any
+more, and given out again. `PredicateRegistry` keeps the numbers and counts
+the users; its *view* is an immutable index that tells, for an event or a batch, the numbers that are fulfilled.
 
     predicates   a = 1  b < 5  c LIKE ...      add and release, one at a time
                    0      1      2
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 _RATIO = 4
 """Neighbouring levels are merged where the older is not so many times as large."""
-_SMALL = 64
+_LEVEL_KEPT = 64
 """Levels of so few are always merged, and so few dead predicates are left where they are."""
 _MOST_ALIASES = 1 << 14
 
 
-class Predicates:
+class PredicateRegistry:
     """Distinct predicates, by numbers, with how many use each.
 
     >>> from tamis.language import parse
-    >>> predicates = Predicates()
+    >>> predicates = PredicateRegistry()
     >>> [predicates.add(parse(text)) for text in ("price < 20", "bids = 0", "20 > price", "NOT price >= 20")]
     [0, 1, 0, 0]
     >>> predicates.view().fulfilled_by({"price": 12, "bids": 3}).tolist()
@@ -160,7 +160,7 @@ class Predicates:
     def view(self) -> PredicateView:
         """Return an index of the present predicates; it stays what it is, whatever is added and released later."""
         is_stale = self._view is None or bool(self._new)
-        if self._dead > max(_SMALL, len(self) // 3):
+        if self._dead > max(_LEVEL_KEPT, len(self) // 3):
             self._bury()
             is_stale = True
         if is_stale:
@@ -175,7 +175,7 @@ class Predicates:
             return
         size = len(self._new)
         first = len(self._levels)
-        while first > 0 and len(self._levels[first - 1]) < max(_RATIO * size, _SMALL):
+        while first > 0 and len(self._levels[first - 1]) < max(_RATIO * size, _LEVEL_KEPT):
             first -= 1
             size += len(self._levels[first])
         merged = [number for level in self._levels[first:] for number in level.numbers.tolist()]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.ragged import Ragged
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -33,19 +35,17 @@ Shares = npt.NDArray[np.float32]
 class Fulfilled:
     """The predicates that some consecutive events fulfil, each once, in no order.
 
-    Those of event `first + i` are `numbers[starts[i] : starts[i + 1]]`. The arrays are only good until the next ones
-    are asked for.
+    List i is that of event `first + i`. The arrays are only good until the next ones are asked for.
     """
 
     first: int
-    starts: Ints
-    numbers: Numbers
+    lists: Ragged[np.uint32]
     number_count: int
     """All numbers are less."""
 
     @property
     def event_count(self) -> int:
-        return len(self.starts) - 1
+        return self.lists.list_count
 
     @property
     def word_count(self) -> int:
@@ -67,7 +67,7 @@ class PredicateView:
     def fulfilled_by_one(self, event: Mapping[str, Any]) -> Fulfilled:
         """Return the predicates that an event fulfils, as those of a batch of one."""
         numbers = self.fulfilled_by(event)
-        return Fulfilled(0, np.array([0, len(numbers)], np.int64), numbers, self.number_count)
+        return Fulfilled(0, Ragged(np.array([0, len(numbers)], np.int64), numbers), self.number_count)
 
     def fulfilled_by(self, event: Mapping[str, Any]) -> Numbers:
         """Return the numbers of the predicates that an event fulfils, in no order."""
@@ -97,7 +97,7 @@ class PredicateView:
             cursors = own[:-1].copy()
             for level, its_codes in zip(self.levels, codes, strict=True):
                 level.write(its_codes, begin, cursors, numbers)
-            yield Fulfilled(begin, own, numbers[: own[-1]], self.number_count)
+            yield Fulfilled(begin, Ragged(own, numbers[: own[-1]]), self.number_count)
             begin = end
 
     # -- What is known of the predicates
@@ -106,7 +106,7 @@ class PredicateView:
         """Return what each predicate asks (see `matching.operations`), by number."""
         found = np.zeros(self.number_count, np.uint8)
         for level in self.levels:
-            found[level.numbers] = level.leaves.leaf_operations
+            found[level.numbers] = level.leaves.leaves.operations
         return found
 
     def axes(self) -> tuple[Ints, list[AxisKey]]:
@@ -118,7 +118,7 @@ class PredicateView:
         found = np.zeros(self.number_count, np.int64)
         for level in self.levels:
             here = np.array([places.setdefault(axis.key, len(places)) for axis in level.axes], np.int64)
-            found[level.numbers] = here[level.leaves.leaf_axes] if len(here) else 0
+            found[level.numbers] = here[level.leaves.leaves.axes] if len(here) else 0
         return found, list(places)
 
     def guessed_shares(self) -> Shares:
@@ -133,7 +133,7 @@ class PredicateView:
         sample = events.slice(0, _SAMPLED)
         counts = np.zeros(self.number_count, np.int64)
         for part in self.fulfilled(sample):
-            counts += np.bincount(part.numbers, minlength=self.number_count)
+            counts += np.bincount(part.lists.values, minlength=self.number_count)
         # Half an event for what the sample did not show, or less where the operands say so.
         unseen = 0.5 * np.minimum(self.guessed_shares(), 1.0)
         shares: Shares = np.clip((counts + unseen) / max(1, sample.count), 1e-7, 1.0).astype(np.float32)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.ragged import Ragged
 from tamis_lab.matching.atree.filters import General, Paths, Zero, kernels
 from tamis_lab.matching.atree.gate import Gate
 from tamis_lab.matching.atree.graph import SharedGraph
@@ -32,7 +33,7 @@ from tests.tamis_lab.matching.atree.test_graph import (
 
 def matches(one, graph, numbers) -> list[int]:
     numbers = np.array(numbers, np.uint32)
-    ends, found = one.matched(graph, np.array([0, len(numbers)]), numbers, 0, 1)
+    ends, found = one.matched(graph, Ragged(np.array([0, len(numbers)]), numbers), 0, 1)
     assert ends.tolist() == [len(found)]
     return sorted(found.tolist())
 
@@ -172,7 +173,7 @@ def compare(one, expressions, batch):
     nodes = nodes_of(graph)
     starts = np.cumsum([0, *map(len, batch)])
     numbers = np.array([number for event in batch for number in event], np.uint32)
-    ends, found = one.matched(graph, starts, numbers, 0, len(batch))
+    ends, found = one.matched(graph, Ragged(starts, numbers), 0, len(batch))
     assert len(ends) == len(batch)
     touches = visits = 0
     for event, begin, end in zip(batch, [0, *ends], ends, strict=False):
@@ -260,7 +261,7 @@ def test_a_batch_with_many_matches_comes_in_pieces(filter_type):
     numbers, starts = np.zeros(10, np.uint32), np.arange(11)
     begin, pieces = 0, 0
     while begin < 10:
-        ends, found = one.matched(graph, starts, numbers, begin, 10)
+        ends, found = one.matched(graph, Ragged(starts, numbers), begin, 10)
         assert ends.tolist() == [9000 * (1 + index) for index in range(len(ends))]
         assert sorted(found[:9000].tolist()) == list(range(9000))
         begin += len(ends)

@@ -12,7 +12,7 @@ from tamis.language.expressions import And, AtLeast, Attribute, Compare, Literal
 from tamis.matching import UnsupportedExpressionError
 from tamis_lab.matching.atree import certainty, unknowns
 from tamis_lab.matching.atree.graph import SharedGraph
-from tamis_lab.matching.atree.translation import Translator
+from tamis_lab.matching.atree.translation import NodeTranslator
 from tests.strategies import conditions, events
 from tests.tamis_lab.matching.atree.plain import expression_of, holds, nodes_of
 
@@ -24,7 +24,7 @@ SCHEMA = tamis.Schema(
 
 def translated(text, schema=None, *, has_not=False):
     """Return the expression that is built, over the texts of predicates, and what was promised."""
-    found = Translator("atree", schema, has_not=has_not).translated([tamis.parse(text)])
+    found = NodeTranslator("atree", schema, has_not=has_not).translated([tamis.parse(text)])
     graph = SharedGraph()
     graph.insert([0], found.programs, np.arange(len(found.predicates), dtype=np.uint32))
     root = int(graph.tables.subscriptions[0, 0])
@@ -43,7 +43,7 @@ def test_not_goes_down_to_the_predicates():
 
 
 def test_the_negation_of_at_least_is_at_least_of_the_negations():
-    found = Translator("atree").translated([tamis.parse("NOT at_least(2, a = 1, b = 1, c = 1, d = 1)")])
+    found = NodeTranslator("atree").translated([tamis.parse("NOT at_least(2, a = 1, b = 1, c = 1, d = 1)")])
     assert found.programs.code.tolist()[:3] == [4, 3, 4]
     assert [str(each) for each in found.predicates] == ["a <> 1", "b <> 1", "c <> 1", "d <> 1"]
 
@@ -71,7 +71,7 @@ def test_xor_and_not_are_nodes_where_no_operand_is_ever_unknown():
 def test_both_polarities_of_an_expression_share_it():
     texts = ["b > 1 OR c = 'x'", "NOT (b > 1 OR c = 'x')"]
     for has_not, nodes in ((True, 2), (False, 2)):
-        found = Translator("x", SCHEMA, has_not=has_not).translated(map(tamis.parse, texts))
+        found = NodeTranslator("x", SCHEMA, has_not=has_not).translated(map(tamis.parse, texts))
         graph = SharedGraph()
         graph.insert([0, 1], found.programs, np.arange(len(found.predicates), dtype=np.uint32))
         assert graph.inner_count == nodes
@@ -82,19 +82,19 @@ def test_a_shared_part_is_translated_once_however_large_its_tree_is():
     part = tamis.parse("a = 1 AND b = 2")
     for level in range(200):
         part = (And if level % 2 else Or)((part, part, Compare("=", Attribute(("c",)), Literal(level))))
-    found = Translator("atree").translated([part])
+    found = NodeTranslator("atree").translated([part])
     assert len(found.programs.code) < 2_000
     same = part
     for _ in range(200):
         same = And((same, same))
-    assert len(Translator("atree").translated([same]).programs.code) < 2_000
+    assert len(NodeTranslator("atree").translated([same]).programs.code) < 2_000
 
 
 def test_nested_xors_stay_small():
     part = tamis.parse("a = 1")
     for level in range(60):
         part = Xor((part, Compare("=", Attribute(("b",)), Literal(level))))
-    assert len(Translator("atree").translated([part]).programs.code) < 5_000
+    assert len(NodeTranslator("atree").translated([part]).programs.code) < 5_000
 
 
 def test_an_expression_of_any_depth_is_translated():
@@ -167,7 +167,7 @@ def test_a_condition_is_known_where_promises_are_kept(condition, event):
 
 @given(condition=conditions, event=events(), has_not=st.booleans())
 def test_the_instructions_mean_what_the_expression_means(condition, event, has_not):
-    found = Translator("atree", SCHEMA, has_not=has_not).translated([condition])
+    found = NodeTranslator("atree", SCHEMA, has_not=has_not).translated([condition])
     if found.promises and not unknowns.is_kept(found.promises, event):
         return
     graph = SharedGraph()

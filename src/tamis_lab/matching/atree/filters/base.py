@@ -24,6 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tamis.ragged import Ragged
+from tamis_lab.matching.atree.filters.kernels import Harvest, Rising, Waiting
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -37,7 +40,20 @@ Ints = npt.NDArray[np.int64]
 _LEAST_FOUND = 1 << 14
 
 
-class Filter(ABC):
+def rising(graph: SharedGraph, standing: Any = None) -> Rising:
+    """Return what the kernels read of a graph; the nodes that stand without any event may be those of a moment ago."""
+    tables = graph.tables
+    return Rising(
+        tables.leaves,
+        tables.rises,
+        tables.inner,
+        tables.parents,
+        tables.holders,
+        graph.standing if standing is None else standing,
+    )
+
+
+class TruthFilter(ABC):
     """A filter, and its working memory. What it found is good until it works again."""
 
     has_not: ClassVar[bool]
@@ -50,18 +66,19 @@ class Filter(ABC):
         self._stamp = 1
         self._states: Any = np.zeros(0, np.uint32)
 
-    def matched(self, graph: SharedGraph, starts: Ints, numbers: Numbers, begin: int, end: int) -> tuple[Ints, Handles]:
+    def matched(self, graph: SharedGraph, fulfilled: Ragged[np.uint32], begin: int, end: int) -> tuple[Ints, Handles]:
         """Match some events from `begin` up to `end`; return where the handles of each end, and the handles.
 
-        Event e fulfils the predicates `numbers[starts[e] : starts[e + 1]]`. There are fewer ends than events where the
-        matches of more would be too many at once: go on from there.
+        Each event has the list of the predicates that it fulfils. There are fewer ends than events where the matches of
+        more would be too many at once: go on from there.
         """
         most = graph.subscription_count
         if len(self._found) < most:
             self._found = np.empty(max(_LEAST_FOUND, 2 * most), np.int64)
         ends = np.empty(end, np.int64)
         self._reserve(graph, end - begin)
-        done = self._run(graph, starts, numbers, begin, end, most, ends)
+        harvest = Harvest(self._found, ends, self.counters)
+        done = self._run(graph, fulfilled, (begin, end), most, harvest)
         self._stamp += end - begin
         ends = ends[begin:done]
         return ends, self._found[: ends[-1]] if len(ends) else self._found[:0]
@@ -74,25 +91,25 @@ class Filter(ABC):
                 self._reserve(graph, 1)
                 standing, heads = graph.standing.copy(), self._no_heads(graph)
             else:
-                found = self.matched(graph, np.array([0, len(numbers)]), numbers, 0, 1)[1].copy()
+                found = self.matched(graph, Ragged(np.array([0, len(numbers)]), numbers), 0, 1)[1].copy()
         if not len(bands):
             yield found
             return
         stamp = self._stamp
         self._stamp += 1
-        following = np.empty(len(bands), np.int32)
+        waiting = Waiting(bands, heads, np.empty(len(bands), np.int32))
         numbers = numbers[numbers < len(leaf_bands)]
-        waiting = np.zeros(0, np.int64)
+        kept = np.zeros(0, np.int64)
         for band in range(graph.band_count - 1, -1, -1):
             mine = numbers[leaf_bands[numbers] == band]
             with gate.reading():
                 found = np.empty(graph.subscription_count, np.int64)
-                count = self._run_band(graph, band, mine, bands, standing, stamp, heads, following, found)
-                waiting = np.concatenate([waiting, found[:count]])
-                is_due = graph.tables.subscriptions[waiting, 2] >= band
+                count = self._run_band(rising(graph, standing), band, mine, waiting, stamp, found)
+                kept = np.concatenate([kept, found[:count]])
+                is_due = graph.tables.subscriptions[kept, 2] >= band
             if is_due.any():
-                yield waiting[is_due]
-            waiting = waiting[~is_due]
+                yield kept[is_due]
+            kept = kept[~is_due]
 
     def _reserve(self, graph: SharedGraph, event_count: int) -> None:
         """Make room for the states of all nodes, and begin again with the stamps before they are at their end."""
@@ -105,7 +122,7 @@ class Filter(ABC):
 
     @abstractmethod
     def _run(
-        self, graph: SharedGraph, starts: Ints, numbers: Numbers, begin: int, end: int, most: int, ends: Ints
+        self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
     ) -> int:
         """Call the kernel."""
 
@@ -114,10 +131,7 @@ class Filter(ABC):
         """Return empty lists of nodes that wait for their band."""
 
     @abstractmethod
-    def _run_band(
-        self, graph: SharedGraph, band: int, numbers: Numbers, bands: Any, standing: Any, stamp: int, heads: Any,
-        following: Any, found: Ints,
-    ) -> int:  # fmt: skip
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
         """Call the kernel for one band; return how many were found."""
 
     node_bytes: ClassVar[int]

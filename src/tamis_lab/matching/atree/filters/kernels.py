@@ -1,13 +1,14 @@
 """The compiled loops by which truth rises from predicates to subscriptions.
 
-They take the events from `begin` up to `end`, of which event e fulfils the predicates from numbers[starts[e]] up to
-numbers[starts[e + 1]]. They write handles to `found`, and to `ends[e]` where those of event e end, and return the
-first event that they have not done: they stop where `found` might not hold the matches of one more, which are `most`.
-The state of a node is one word of `states`: the event that touched it last, and how many of its operands are true. So
-nothing is ever put back. The tables of the graph are described in `graph/kernels.py`.
+They take a span of events, each of which has a list of the predicates that it fulfils. They write handles, and where
+those of each event end, and return the first event that they have not done: they stop where there might be no room for
+the matches of one more, which are `most`. The state of a node is one word of `states`: the event that touched it last,
+and how many of its operands are true. So nothing is ever put back.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -24,19 +25,79 @@ TOUCHES, VISITS = range(2)
 """What `counters` counts: how often a node was told of an operand, and how many nodes were told."""
 
 
+class Rising(NamedTuple):
+    """What is read of the graph (see `graph/kernels.py`, where its tables are described).
+
+    leaves    int32[leaves, 4]  PARENT_START to HOLDER_COUNT of each predicate's node
+    rises     int32[nodes, 4]   the same of inner nodes
+    inner     int32[nodes, :]   NEED, LEVEL, BASE and DEFAULT of each
+    parents   int32[:, 2]       a parent, and how many true operands it needs
+    holders   int32[:, :]       the handles of the subscriptions that a node is
+    standing  int[:]            the nodes that are true without any event, and have subscriptions
+    """
+
+    leaves: Any
+    rises: Any
+    inner: Any
+    parents: Any
+    holders: Any
+    standing: Any
+
+
+class PathRoom(NamedTuple):
+    """The memory that `match_paths` works in.
+
+    states  uint32[nodes]  the stamp, and in the lowest bits the number of true operands
+    stack   int32[nodes]   the nodes that became true, and have not told their parents yet
+    """
+
+    states: Any
+    stack: Any
+
+
+class LevelRoom(NamedTuple):
+    """The memory that `match_levels` works in.
+
+    states  uint64[nodes]  the stamp, a flag for a default that was turned over, the number of true operands
+    queue   int32[nodes]   the nodes that wait on level l are queue[starts[l]:ends[l]]
+    starts  int64[levels]
+    ends    int64[levels]
+    """
+
+    states: Any
+    queue: Any
+    starts: Any
+    ends: Any
+
+
+class Harvest(NamedTuple):
+    """Where matches are written.
+
+    handles   int64[:]     the handles of the matches, event after event
+    ends      int64[:]     where those of each event end
+    counters  int64[2]     TOUCHES and VISITS, added up
+    """
+
+    handles: Any
+    ends: Any
+    counters: Any
+
+
 @njit(nogil=True, cache=True)
-def match_paths(
-    begin, end, starts, numbers, leaves, rises, parents, holders, standing, most, stamp, states, stack, found, ends,
-    counters,
-):  # fmt: skip
+def match_paths(fulfilled, span, graph, most, stamp, room, harvest):
     """The true-value path filter: follow truth upwards from every true leaf. AND, OR and AT_LEAST only.
 
     A node is touched by each operand that is true. With the touch that makes it as many as it needs it is true itself,
     and touches its parents in turn; what comes later changes nothing.
 
-    stamp   what marks the states of event `begin`; event `begin + 1` has the next one, ...
-    states  uint32[:]  by node: the stamp, and in the lowest bits the number of true operands
+    span   the first event and the one behind the last
+    stamp  what marks the states of the first event; the next one has the next stamp, ...
     """
+    begin, end = span
+    starts, numbers = fulfilled
+    leaves, rises, _, parents, holders, standing = graph
+    states, stack = room
+    found, ends, counters = harvest
     low = np.uint32((1 << PATH_BITS) - 1)
     high = ~low
     one = np.uint32(1)
@@ -53,6 +114,7 @@ def match_paths(
             table, row = leaves, number
             top = np.int64(0)
             while True:
+                # A stack in place of recursion: what became true tells its parents, and they theirs.
                 holder_count = table[row, HOLDER_COUNT]
                 if holder_count:
                     first = np.uint64(table[row, HOLDER_START])
@@ -65,11 +127,11 @@ def match_paths(
                     parent = np.uint64(table[row, PARENT_START])
                     need = np.uint32(-parent_count)
                     state = states[parent]
-                    if state & high != mark:
+                    if state & high != mark:  # of an earlier event: its operands are as good as untouched
                         state = mark
                         visits += 1
                     reached = state & low
-                    if reached < need:
+                    if reached < need:  # counting ends there, so that the counter cannot run over
                         states[parent] = state + one
                         if reached + one == need:
                             stack[np.uint64(top)] = np.int32(parent)
@@ -108,10 +170,7 @@ def match_paths(
 
 
 @njit(nogil=True, cache=True)
-def match_levels(
-    begin, end, starts, numbers, leaves, rises, inner, parents, holders, standing, most, stamp, states, queue,
-    queue_starts, queue_ends, is_general, found, ends, counters,
-):  # fmt: skip
+def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest):
     """The general filter, and the one that suppresses what is as it would be without any event.
 
     Nodes that are told of an operand wait in a queue for each level, lowest first, so that all operands have spoken
@@ -119,10 +178,14 @@ def match_levels(
     of a result that differs from the node's default, which for nodes that are false without events is to suppress
     zeros.
 
-    stamp   what marks the states of event `begin`; event `begin + 1` has the next one, ...
-    states  uint64[:]  by node: the stamp, a flag for a default that was turned over, the number of true operands
-    queue   int32[:]   the nodes that wait on level l are queue[queue_starts[l]:queue_ends[l]]
+    span   the first event and the one behind the last
+    stamp  what marks the states of the first event; the next one has the next stamp, ...
     """
+    begin, end = span
+    starts, numbers = fulfilled
+    leaves, rises, inner, parents, holders, standing = graph
+    states, queue, queue_starts, queue_ends = room
+    found, ends, counters = harvest
     bits = np.uint64(LEVEL_BITS)
     turned = np.uint64(1 << (LEVEL_BITS - 1))
     low = np.uint64((1 << (LEVEL_BITS - 1)) - 1)
@@ -140,6 +203,7 @@ def match_levels(
         while True:
             change = np.uint64(1)
             if level == 1:  # true leaves need no queue
+                # All leaves have spoken: from now on the nodes of the lowest level that waits.
                 if leaf == starts[event + 1]:
                     level = 2
                     place = queue_starts[2] if queue_starts.size > 2 else np.int64(0)
@@ -172,6 +236,7 @@ def match_levels(
                     continue
                 if is_true < default:
                     states[row] |= turned
+                # A default that was true and is not any more takes one away: unsigned numbers wrap around for that.
                 change = np.uint64(is_true - default)
             if is_reported:
                 first = np.uint64(table[row, HOLDER_START])
@@ -196,6 +261,7 @@ def match_levels(
                 states[parent] = state + change
         for index in range(standing.size):
             row = np.uint64(standing[index])
+            # True without any event, and this event turned it over.
             if states[row] >> bits == mark and states[row] & turned:
                 continue
             first = np.uint64(rises[row, HOLDER_START])
@@ -217,17 +283,30 @@ def match_levels(
 # node. Nodes that came since the bands were written down are left out.
 
 
+class Waiting(NamedTuple):
+    """What belongs to lower bands: lists of nodes, linked.
+
+    bands      uint8[nodes]  the band of each inner node
+    heads      int32         by band, and by level where there are levels: the first node that waits, -1 for none
+    following  int32[nodes]  the node that waits behind each, -1 for none
+    """
+
+    bands: Any
+    heads: Any
+    following: Any
+
+
 @njit(nogil=True, cache=True)
-def match_band_by_paths(
-    band, numbers, bands, leaves, rises, parents, holders, standing, mark, states, stack, heads, following, found
-):
+def match_band_by_paths(band, numbers, graph, waiting, mark, room, found):
     """Follow truth upwards as `match_paths` does, from the leaves of one band and from what waits for it.
 
-    bands      uint8[:]   by inner node
-    numbers    uint32[:]  the predicates that are fulfilled, and whose leaves are in this band
-    mark       uint32     the stamp of the event, where it stands in a state
-    heads      int32[:]   by band: the first node that waits for it, -1 for none
+    numbers  uint32[:]  the predicates that are fulfilled, and whose leaves are in this band
+    mark     uint32     the stamp of the event, where it stands in a state
+    found    int64[:]   the handles, written
     """
+    leaves, rises, _, parents, holders, standing = graph
+    bands, heads, following = waiting
+    states, stack = room
     low = np.uint32((1 << PATH_BITS) - 1)
     count = np.int64(0)
     leaf = 0
@@ -254,6 +333,7 @@ def match_band_by_paths(
         for index in range(max(parent_count, 1 if parent_count < 0 else 0)):
             parent = first if parent_count < 0 else parents[first + index, 0]
             need = np.uint32(-parent_count) if parent_count < 0 else np.uint32(parents[first + index, 1])
+            # It came after the bands were written down, and is left out as if it had come after the event.
             if parent >= bands.size:
                 continue
             state = states[parent]
@@ -267,6 +347,7 @@ def match_band_by_paths(
                         stack[top] = parent
                         top += 1
                     else:
+                        # It became true before its band has its turn: it goes to the front of the band's list.
                         following[parent] = heads[bands[parent]]
                         heads[bands[parent]] = parent
     for node in standing:
@@ -279,17 +360,15 @@ def match_band_by_paths(
 
 
 @njit(nogil=True, cache=True)
-def match_band_by_levels(
-    band, numbers, bands, leaves, rises, inner, parents, holders, standing, mark, states, heads, following, is_general,
-    found,
-):  # fmt: skip
+def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general, found):
     """Evaluate the nodes of one band level by level, as `match_levels` does.
 
-    bands      uint8[:]    by inner node
-    numbers    uint32[:]   the predicates that are fulfilled, and whose leaves are in this band
-    mark       uint64      the stamp of the event
-    heads      int32[:, :] by band and level: the first node that waits, -1 for none
+    numbers  uint32[:]  the predicates that are fulfilled, and whose leaves are in this band
+    mark     uint64     the stamp of the event
+    found    int64[:]   the handles, written
     """
+    leaves, rises, inner, parents, holders, standing = graph
+    bands, heads, following = waiting
     bits = np.uint64(LEVEL_BITS)
     turned = np.uint64(1 << (LEVEL_BITS - 1))
     low = np.uint64((1 << (LEVEL_BITS - 1)) - 1)

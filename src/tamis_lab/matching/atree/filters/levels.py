@@ -13,20 +13,22 @@ Departs: defaults may be true, so that NOT and XOR are right. The source reads a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis_lab.matching.atree.filters import kernels
-from tamis_lab.matching.atree.filters.base import Filter, Ints
+from tamis_lab.matching.atree.filters.base import Ints, TruthFilter, rising
 
 if TYPE_CHECKING:
+    from tamis.ragged import Ragged
+    from tamis_lab.matching.atree.filters.kernels import Harvest, Rising, Waiting
     from tamis_lab.matching.atree.graph import SharedGraph
     from tamis_lab.matching.predicates import Numbers
 
 
-class Levels(Filter):
+class Levels(TruthFilter):
     """Level by level, with or without what is as it would be without any event."""
 
     has_not = True
@@ -45,29 +47,22 @@ class Levels(Filter):
             self._queue = np.empty(len(self._states), np.int32)
 
     def _run(
-        self, graph: SharedGraph, starts: Ints, numbers: Numbers, begin: int, end: int, most: int, ends: Ints
+        self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
     ) -> int:
-        tables = graph.tables
         queue_starts = np.concatenate([[0, 0, 0], np.cumsum(graph.level_counts[1:])])[: len(graph.level_counts) + 1]
+        room = kernels.LevelRoom(self._states, self._queue, queue_starts, queue_starts.copy())
         done: int = kernels.match_levels(
-            begin, end, starts, numbers, tables.leaves, tables.rises, tables.inner, tables.parents, tables.holders,
-            graph.standing, most, self._stamp, self._states, self._queue, queue_starts, queue_starts.copy(),
-            self.is_general, self._found, ends, self.counters,
-        )  # fmt: skip
+            fulfilled, span, rising(graph), most, self._stamp, room, self.is_general, harvest
+        )
         return done
 
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:
         return np.full((graph.band_count, len(graph.level_counts) + 1), -1, np.int32)
 
-    def _run_band(
-        self, graph: SharedGraph, band: int, numbers: Numbers, bands: Any, standing: Any, stamp: int, heads: Any,
-        following: Any, found: Ints,
-    ) -> int:  # fmt: skip
-        tables = graph.tables
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
         count: int = kernels.match_band_by_levels(
-            band, numbers, bands, tables.leaves, tables.rises, tables.inner, tables.parents, tables.holders, standing,
-            np.uint64(stamp), self._states, heads, following, self.is_general, found,
-        )  # fmt: skip
+            band, numbers, graph, waiting, np.uint64(stamp), self._states, self.is_general, found
+        )
         return count
 
     def memory(self) -> int:

@@ -9,20 +9,22 @@ Departs: an explicit stack instead of recursion, and a counter instead of "touch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis_lab.matching.atree.filters import kernels
-from tamis_lab.matching.atree.filters.base import Filter, Ints
+from tamis_lab.matching.atree.filters.base import Ints, TruthFilter, rising
 
 if TYPE_CHECKING:
+    from tamis.ragged import Ragged
+    from tamis_lab.matching.atree.filters.kernels import Harvest, Rising, Waiting
     from tamis_lab.matching.atree.graph import SharedGraph
     from tamis_lab.matching.predicates import Numbers
 
 
-class Paths(Filter):
+class Paths(TruthFilter):
     """The true-value path filter."""
 
     has_not = False
@@ -39,27 +41,20 @@ class Paths(Filter):
             self._stack = np.empty(len(self._states), np.int32)
 
     def _run(
-        self, graph: SharedGraph, starts: Ints, numbers: Numbers, begin: int, end: int, most: int, ends: Ints
+        self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
     ) -> int:
-        tables = graph.tables
-        done: int = kernels.match_paths(
-            begin, end, starts, numbers, tables.leaves, tables.rises, tables.parents, tables.holders, graph.standing,
-            most, self._stamp, self._states, self._stack, self._found, ends, self.counters,
-        )  # fmt: skip
+        room = kernels.PathRoom(self._states, self._stack)
+        done: int = kernels.match_paths(fulfilled, span, rising(graph), most, self._stamp, room, harvest)
         return done
 
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:
         return np.full(graph.band_count, -1, np.int32)
 
-    def _run_band(
-        self, graph: SharedGraph, band: int, numbers: Numbers, bands: Any, standing: Any, stamp: int, heads: Any,
-        following: Any, found: Ints,
-    ) -> int:  # fmt: skip
-        tables = graph.tables
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
+        room = kernels.PathRoom(self._states, self._stack)
         count: int = kernels.match_band_by_paths(
-            band, numbers, bands, tables.leaves, tables.rises, tables.parents, tables.holders, standing,
-            np.uint32(stamp << kernels.PATH_BITS), self._states, self._stack, heads, following, found,
-        )  # fmt: skip
+            band, numbers, graph, waiting, np.uint32(stamp << kernels.PATH_BITS), room, found
+        )
         return count
 
     def memory(self) -> int:

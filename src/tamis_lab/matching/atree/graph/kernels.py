@@ -132,6 +132,7 @@ def class_of(count):
 def taken_block(pool, which, size_class, heads, meta):
     """Take a free block of a class, or a new one; -1 if the pool is full."""
     start = heads[which, size_class]
+    # A free block holds the next free one of its class in its first place: the lists take no room of their own.
     if start >= 0:
         heads[which, size_class] = pool[start, 0]
         return start
@@ -211,6 +212,7 @@ def operands_of(node, inner, children, stack, found, begin):
             child = children[edge, 0]
             if count == found.size or top == stack.size:
                 return np.int64(found.size + 1 - begin)
+            # AND of AND is one AND: who looks for a node must find it however it was cut into parts.
             if kind <= XOR and child >= 0 and inner[child, KIND] == kind:
                 stack[top] = child
                 top += 1
@@ -228,6 +230,7 @@ def has_operands(node, operands, begin, end, g, w):
         return False
     for index in range(count):
         w.sorted[index] = operands[begin + index]
+    # Keys are sums, so they are equal in any order, and now and then by chance; operands are compared to be sure.
     sort_first(w.spare, count)
     sort_first(w.sorted, count)
     differences = 0
@@ -276,6 +279,8 @@ def leave(node, keys, table, meta):
     place = (hole + one) & mask
     while table[place] >= 0:
         home = keys[table[place]] & mask
+        # It may move up only if the hole lies between its home and its place: otherwise a search from its home would
+        # not pass there.
         if ((place - home) & mask) >= ((place - hole) & mask):
             table[hole] = table[place]
             hole = place
@@ -377,6 +382,7 @@ def remember(kind, operands, count, seen):
     """Note down every part of a sequence of operands: should one come again, it gets a node."""
     for begin in range(count - 1):
         key = key_base(kind, np.int64(0)) + mixed(operands[begin])
+        # The keys of all parts in one pass, because a key is a sum: the next part adds one operand.
         for end in range(begin + 2, count + 1):
             key += mixed(operands[end - 1])
             if end - begin < count:
@@ -401,6 +407,7 @@ def partitioned(kind, operands, count, begins, parts, g, w):
         w.costs[end] = w.costs[end - 1] + 1024
         begins[end] = end - 1
         parts[end] = last
+        # The whole search is quadratic; this cuts it down to operands that are part of something already.
         rises = g.rises[last] if last >= 0 else g.leaves[-1 - last]
         if rises[PARENT_COUNT] == 0:  # part of nothing so far, and so is what it is a part of
             earliest = np.int64(end)
@@ -411,6 +418,8 @@ def partitioned(kind, operands, count, begins, parts, g, w):
             key = base + (w.sums[end] - w.sums[begin])
             node = found_node(kind, np.int64(0), key, operands, begin, end, g, w)
             if node < 0:
+                # A node that is yet to be made costs a little more than one that exists, so of equal cuts the one is
+                # taken that reuses more.
                 price += 1
                 if price >= w.costs[end] or g.seen[seen_place(key, g.seen)] != key:
                     continue
@@ -434,6 +443,7 @@ def cut_well(kind, operands, count, g, w):
         if attempt == 0:
             least = price
             order, begins, parts = w.by_age, w.other_begins, w.other_parts
+            # Two parts are the least that there can be, short of a node that exists.
             if price <= 2 * 1024:
                 break
         elif price < least:

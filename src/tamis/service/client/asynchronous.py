@@ -1,0 +1,187 @@
+"""How does a program with a loop talk to a broker? The asynchronous client.
+
+    async with tamis.AsyncClient("wss://broker.example:7410", token=token) as client:
+        await client.publish({"price": 12}, type="auction", source="/shop")
+        async for event in client.subscribe("price < 20", name="ann", since="-1h"):
+            print(event.data)
+            await event.done()
+
+Publications go over one connection, every subscription has one of its own, and questions (`read`, `match`, `check`) are
+requests over HTTP. Connections are made when they are needed, and made again when they break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+from tamis.service.client import asking
+from tamis.service.client.dialling import Dialler
+from tamis.service.client.endpoints import DEFAULT_URL, Certificate
+from tamis.service.client.events import DEFAULT_SOURCE, Event, encoded
+from tamis.service.client.publishing import Publisher
+from tamis.service.client.subscribing import DEFAULT_KEY, Gap, Subscription, tell_of_gap
+from tamis.service.errors import ClosedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+Since = str | datetime | timedelta | None
+"""From where on: `-1h`, a position, a time, `first`; a time ago as a `timedelta`."""
+Wanted = str | Mapping[str, Any]
+"""A text of the language, or texts (or their JSON forms) by key."""
+
+
+class AsyncClient:
+    """A broker, seen from a program.
+
+    `token` or `certificate` (a PEM file with certificate and key, or two files) say who we are, and `ca` is a file of
+    certificates to trust. A broker that was never reached raises `UnreachableError` at once; one that has gone is
+    waited for, as long as it takes. With `patience_s` both are waited for so long.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        token: str | None = None,
+        ca: str | Path | None = None,
+        certificate: Certificate | None = None,
+        source: str = DEFAULT_SOURCE,
+        patience_s: float | None = None,
+    ) -> None:
+        self._dialler = Dialler(url, token, ca, certificate, patience_s)
+        self._source = source
+        self._publisher: Publisher | None = None
+        self._subscriptions: list[Subscription] = []
+        self._is_closed = False
+
+    @property
+    def url(self) -> str:
+        """The broker's address."""
+        return self._dialler.url
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all subscriptions and connections. Publications that somebody waits for raise `ClosedError`."""
+        self._is_closed = True
+        for subscription in self._subscriptions:
+            await subscription.close()
+        if self._publisher is not None:
+            await self._publisher.close()
+        await self._dialler.close()
+
+    # -- Publishing
+
+    async def publish(
+        self, event: Any, *, type: str | None = None, source: str | None = None, id: str | None = None, **context: Any
+    ) -> str:
+        """Publish an event; return its position when it is on disk.
+
+        The event is data (anything JSON has), or a mapping with `specversion`: a CloudEvent. An id that is not given is
+        made here, once. Further arguments are further context attributes: `subject`, `time`, extensions.
+        """
+        body = encoded(event, self._source, type=type, source=source, id=id, **context)
+        return (await self._publishing().publish([body]))[0]
+
+    async def publish_many(
+        self,
+        events: Iterable[Any] | AsyncIterable[Any],
+        *,
+        type: str | None = None,
+        source: str | None = None,
+        on_progress: Callable[[int], None] | None = None,
+        **context: Any,
+    ) -> list[str]:
+        """Publish events, many of them under way at once; return their positions when all are on disk.
+
+        They are published in their order, in batches. If the broker refuses one of a batch it takes none of it, and the
+        error is raised; what other batches brought is published. `on_progress` is called with numbers of events taken.
+        """
+        shared = {"type": type, "source": source, **context}
+        return await self._publishing().publish_all(
+            events, lambda event: encoded(event, self._source, **shared), on_progress
+        )
+
+    def _publishing(self) -> Publisher:
+        self._require_open()
+        if self._publisher is None or self._publisher.failure is not None:
+            self._publisher = Publisher(self._dialler)
+            self._publisher.start()
+        return self._publisher
+
+    # -- Subscribing
+
+    def subscribe(
+        self,
+        wanted: Wanted,
+        *,
+        name: str | None = None,
+        since: Since = None,
+        durable: bool | None = None,
+        credit: int = 256,
+        on_gap: Callable[[Gap], None] | None = None,
+    ) -> Subscription:
+        """Return the events that a text wants, or one of several texts by key, as they come.
+
+        A subscriber with a `name` is durable unless you say otherwise: the broker remembers it, and what it has not
+        called `done()`. Without a name it is passing: it gets what comes while it is there, and what broke its
+        connection does not matter, as long as the log has it. `since` asks for the past, too. At most `credit` events
+        are delivered that are not done. `on_gap` is told of events that are lost to it; otherwise a warning is logged.
+        """
+        self._require_open()
+        is_durable = bool(name) if durable is None else durable
+        if is_durable and not name:
+            raise ValueError("a durable subscriber has a name: subscribe(..., name='ann')")
+        by_key = {DEFAULT_KEY: wanted} if isinstance(wanted, str) else dict(wanted)
+        self._subscriptions = [each for each in self._subscriptions if each.failure is None]
+        subscription = Subscription(self._dialler, by_key, name or "", asking.place(since), is_durable, credit, on_gap)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def listen(self, wanted: Wanted, *, since: Since = None, credit: int = 256) -> Subscription:
+        """Return the events that a text wants from now on, as long as one listens: a passing subscriber."""
+        return self.subscribe(wanted, since=since, durable=False, credit=credit)
+
+    # -- Asking
+
+    def read(
+        self,
+        where: str | None = None,
+        since: Since = None,
+        until: Since = None,
+        most: int | None = None,
+        on_gap: Callable[[Gap], None] | None = None,
+    ) -> AsyncIterator[Event]:
+        """Yield events of the past that a text wants, from one place of the log up to another, which is not included.
+
+        `on_gap` is told of what was there and is gone; otherwise a warning is logged.
+        """
+        self._require_open()
+        tell = on_gap or tell_of_gap
+        return asking.history(
+            self._dialler, where, asking.place(since), asking.place(until), most, lambda facts: tell(Gap(facts))
+        )
+
+    async def match(self, events: Any) -> Any:
+        """Return which subscriptions want an event, or each of a list of events; nothing is published."""
+        self._require_open()
+        return await asking.match(self._dialler, events, self._source)
+
+    async def check(self, text: str) -> dict[str, Any]:
+        """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
+        self._require_open()
+        return await asking.check(self._dialler, text)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the client is closed")

@@ -1,0 +1,278 @@
+"""How does a program without a loop talk to a broker? The asynchronous client, with a loop in a thread.
+
+    with tamis.Client("http://localhost:7410") as client:
+        client.publish({"price": 12}, type="auction")
+        for event in client.subscribe("price < 20", name="ann"):
+            print(event.data)
+            event.done()
+
+Every call is handed to the loop of the thread and waited for. Any thread may call. An interrupt (Ctrl-C) ends the wait,
+and what was waited for is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from tamis.service.client.asynchronous import AsyncClient, Since, Wanted
+from tamis.service.client.endpoints import DEFAULT_URL, Certificate
+from tamis.service.client.events import DEFAULT_SOURCE, Event
+from tamis.service.errors import ClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from tamis.service.client.subscribing import Delivery, Gap, Subscription
+
+Answer = TypeVar("Answer")
+
+
+class _Loop:
+    """A loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="tamis client", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.close()
+
+    def wait_for(self, call: Coroutine[Any, Any, Answer]) -> Answer:
+        """Run a coroutine in the loop, and wait for what it returns or raises."""
+        if not self._thread.is_alive():
+            call.close()
+            raise ClosedError("the client is closed")
+        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def call(self, function: Callable[[], Answer]) -> Answer:
+        """Call a function in the loop's thread."""
+
+        async def calling() -> Answer:
+            return function()
+
+        return self.wait_for(calling())
+
+    def end(self) -> None:
+        """Stop the loop and its thread."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+
+
+class BlockingDelivery(Event):
+    """An event for a subscription; its verdicts are plain calls."""
+
+    def __init__(self, delivery: Delivery, loop: _Loop) -> None:
+        super().__init__(delivery.at, delivery.body)
+        self.keys = delivery.keys
+        """The keys of the subscriptions that want it."""
+        self.is_again = delivery.is_again
+        """Whether it may have been delivered before."""
+        self._delivery = delivery
+        self._loop = loop
+
+    def done(self) -> None:
+        """Acknowledge it: it does not come again."""
+        self._loop.wait_for(self._delivery.done())
+
+    def again(self, in_s: float = 0.0) -> None:
+        """Ask for it once more, after so many seconds."""
+        self._loop.wait_for(self._delivery.again(in_s))
+
+    def never(self, reason: str = "") -> None:
+        """Give it up: it goes to the dead letters, with the reason."""
+        self._loop.wait_for(self._delivery.never(reason))
+
+
+class BlockingSubscription:
+    """Events as they come, for `for`. As a context manager it waits until it is in force, and ends at the end."""
+
+    def __init__(self, subscription: Subscription, loop: _Loop) -> None:
+        self._subscription = subscription
+        self._loop = loop
+
+    @property
+    def since(self) -> str:
+        """The position behind which every event is judged; known when the broker has answered."""
+        return self._subscription.since
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether all that was asked of the past has come."""
+        return self._subscription.is_caught_up
+
+    def ready(self) -> Self:
+        """Wait until the broker has the subscriptions; raise what it objects to."""
+        self._loop.wait_for(self._subscription.ready())
+        return self
+
+    def close(self) -> None:
+        """End it."""
+        self._loop.wait_for(self._subscription.close())
+
+    def __enter__(self) -> Self:
+        return self.ready()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[BlockingDelivery]:
+        while (delivery := self._loop.wait_for(_next(self._subscription))) is not None:
+            yield BlockingDelivery(delivery, self._loop)
+
+
+class Client:
+    """A broker, seen from a program; as `AsyncClient`, with plain calls."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        token: str | None = None,
+        ca: str | Path | None = None,
+        certificate: Certificate | None = None,
+        source: str = DEFAULT_SOURCE,
+        patience_s: float | None = None,
+    ) -> None:
+        self._client = AsyncClient(
+            url, token=token, ca=ca, certificate=certificate, source=source, patience_s=patience_s
+        )
+        self._loop = _Loop()
+
+    @property
+    def url(self) -> str:
+        """The broker's address."""
+        return self._client.url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all subscriptions and connections, and the thread."""
+        try:
+            self._loop.wait_for(self._client.close())
+        except ClosedError:
+            return
+        finally:
+            self._loop.end()
+
+    def publish(
+        self, event: Any, *, type: str | None = None, source: str | None = None, id: str | None = None, **context: Any
+    ) -> str:
+        """Publish an event; return its position when it is on disk. See `AsyncClient.publish`."""
+        return self._loop.wait_for(self._client.publish(event, type=type, source=source, id=id, **context))
+
+    def publish_many(
+        self,
+        events: Iterable[Any],
+        *,
+        type: str | None = None,
+        source: str | None = None,
+        on_progress: Callable[[int], None] | None = None,
+        **context: Any,
+    ) -> list[str]:
+        """Publish events, many of them under way at once; return their positions when all are on disk.
+
+        The events are taken from the iterable in another thread, so it may block. See `AsyncClient.publish_many`.
+        """
+        stepwise = _stepwise(iter(events))
+        return self._loop.wait_for(
+            self._client.publish_many(stepwise, type=type, source=source, on_progress=on_progress, **context)
+        )
+
+    def subscribe(
+        self,
+        wanted: Wanted,
+        *,
+        name: str | None = None,
+        since: Since = None,
+        durable: bool | None = None,
+        credit: int = 256,
+        on_gap: Callable[[Gap], None] | None = None,
+    ) -> BlockingSubscription:
+        """Return the events that a text wants, or one of several texts by key. See `AsyncClient.subscribe`."""
+        subscription = self._loop.call(
+            lambda: self._client.subscribe(
+                wanted, name=name, since=since, durable=durable, credit=credit, on_gap=on_gap
+            )
+        )
+        return BlockingSubscription(subscription, self._loop)
+
+    def listen(self, wanted: Wanted, *, since: Since = None, credit: int = 256) -> BlockingSubscription:
+        """Return the events that a text wants from now on, as long as one listens: a passing subscriber."""
+        return self.subscribe(wanted, since=since, durable=False, credit=credit)
+
+    def read(
+        self,
+        where: str | None = None,
+        since: Since = None,
+        until: Since = None,
+        most: int | None = None,
+        on_gap: Callable[[Gap], None] | None = None,
+    ) -> Iterator[Event]:
+        """Yield events of the past that a text wants. See `AsyncClient.read`."""
+        events = self._loop.call(lambda: self._client.read(where, since, until, most, on_gap))
+        while portion := self._loop.wait_for(_some(events)):
+            yield from portion
+
+    def match(self, events: Any) -> Any:
+        """Return which subscriptions want an event, or each of a list of events; nothing is published."""
+        return self._loop.wait_for(self._client.match(events))
+
+    def check(self, text: str) -> dict[str, Any]:
+        """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
+        return self._loop.wait_for(self._client.check(text))
+
+
+_PORTION = 64
+"""So many events of the past cross from thread to thread at once."""
+
+
+async def _next(subscription: Subscription) -> Delivery | None:
+    try:
+        return await anext(subscription)
+    except StopAsyncIteration:
+        return None
+
+
+async def _some(events: AsyncIterator[Event]) -> list[Event]:
+    portion: list[Event] = []
+    async for event in events:
+        portion.append(event)
+        if len(portion) == _PORTION:
+            break
+    return portion
+
+
+async def _stepwise(events: Iterator[Any]) -> AsyncIterator[Any]:
+    """Yield the elements of an iterator that may block, without blocking the loop."""
+
+    def some() -> list[Any]:
+        first = next(events, _END)
+        return [] if first is _END else [first]
+
+    while portion := await asyncio.to_thread(some):
+        for event in portion:
+            yield event
+
+
+_END = object()

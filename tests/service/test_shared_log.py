@@ -1,0 +1,90 @@
+"""Several brokers on one stream: how a service outgrows one machine."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tamis.service.client import AsyncClient
+from tamis.service.settings import JetStream, LogSettings
+from tests.service.http.brokers import eventually, running
+from tests.spark.nats_server import NatsServer
+
+pytest.importorskip("nats")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = NatsServer(tmp_path_factory.mktemp("nats"))
+    yield server
+    server.stop()
+
+
+def of_stream(server, stream):
+    return {"log": LogSettings(jetstream=JetStream(url=f"nats://127.0.0.1:{server.port}", stream=stream))}
+
+
+@eventually
+async def test_an_event_published_at_one_broker_reaches_subscribers_of_all_brokers_on_its_stream(server, tmp_path):
+    settings = of_stream(server, "SHARED")
+    async with (
+        running(tmp_path / "a", **settings) as one,
+        running(tmp_path / "b", **settings) as other,
+        AsyncClient(one.url) as ann,
+        AsyncClient(other.url) as bob,
+    ):
+        at_one = await ann.subscribe("price < 20", name="ann").ready()
+        at_other = await bob.subscribe("price < 10", name="bob").ready()
+        await ann.publish_many([{"price": price} for price in (5, 15, 25)])
+        await bob.publish({"price": 7})
+        received = [[], []]
+        for events, subscription, count in ((received[0], at_one, 3), (received[1], at_other, 2)):
+            async for event in subscription:
+                events.append((event.at, event.data["price"]))
+                await event.done()
+                if len(events) == count:
+                    break
+        assert [price for _, price in received[0]] == [5, 15, 7]
+        assert [price for _, price in received[1]] == [5, 7]
+        assert set(received[1]) <= set(received[0]), "a position names the same event at every broker"
+
+
+@eventually
+async def test_an_event_that_is_sent_again_at_another_broker_is_delivered_once(server, tmp_path):
+    settings = of_stream(server, "TWICE")
+    event = {"specversion": "1.0", "id": "7", "source": "/shop", "type": "offer", "data": {"price": 5}}
+    last = {**event, "id": "8", "data": {"price": 6}}
+    async with (
+        running(tmp_path / "a", **settings) as one,
+        running(tmp_path / "b", **settings) as other,
+        AsyncClient(one.url) as client,
+    ):
+        subscription = await client.subscribe("price < 20", name="ann").ready()
+        await asyncio.gather(one.publish(event), other.publish(event))
+        await one.publish(event)
+        await other.publish(last)
+        prices = []
+        async for delivered in subscription:
+            prices.append(delivered.data["price"])
+            await delivered.done()
+            if prices[-1] == 6:
+                break
+        assert prices == [5, 6]
+
+
+@eventually
+async def test_a_broker_that_was_away_catches_up_on_what_others_wrote_to_the_stream(server, tmp_path):
+    settings = of_stream(server, "AWAY")
+    async with running(tmp_path / "b", **settings) as other, AsyncClient(other.url) as bob:
+        await (await bob.subscribe("price < 20", name="bob").ready()).close()
+    async with running(tmp_path / "a", **settings) as one, AsyncClient(one.url) as ann:
+        await ann.publish_many([{"price": price} for price in range(40)])
+    async with running(tmp_path / "b", **settings) as other, AsyncClient(other.url) as bob:
+        prices = []
+        async for event in bob.subscribe("price < 20", name="bob"):
+            prices.append(event.data["price"])
+            await event.done()
+            if len(prices) == 20:
+                break
+        assert prices == list(range(20))
