@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,7 +19,11 @@ from tamis.service.recent import Recent
 from tamis.service.roster import Roster
 from tamis.service.subscribers import Replay, Subscriber
 from tests.service.world import World
-from tests.service.world_checks import Problem
+from tests.service.world_checks import BrokenPromiseError
+from tests.service.world_clients import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MUTANTS: dict[str, Mutant] = {}
 SEEDS = 500
@@ -27,18 +31,21 @@ SEEDS = 500
 
 @dataclass
 class Mutant:
-    """How to break a node, a seed by which it is known to be found, and how many nodes there must be."""
+    """How to break a node, a seed by which it is known to be found, and in what kind of world."""
 
     break_it: Callable[[pytest.MonkeyPatch], None]
     seed: int
-    node_count: int = 1
+    options: dict[str, Any]
 
 
-def mutant(seed: int, node_count: int = 1) -> Callable[[Callable[[pytest.MonkeyPatch], None]], None]:
+def mutant(seed: int, **options: Any) -> Callable[[Callable[[pytest.MonkeyPatch], None]], None]:
     def register(break_it: Callable[[pytest.MonkeyPatch], None]) -> None:
-        MUTANTS[break_it.__name__.replace("_", " ")] = Mutant(break_it, seed, node_count)
+        MUTANTS[break_it.__name__.replace("_", " ")] = Mutant(break_it, seed, options)
 
     return register
+
+
+REPLAYS = {"replay_share": 0.8, "is_quiet": True, "is_crashing": True, "steps": 500}
 
 
 # -- What is said, and when
@@ -49,7 +56,7 @@ def acknowledges_before_the_disk_has_it(patch):
     patch.setattr(Node, "_held", lambda self, answer: [answer])
 
 
-@mutant(0)
+@mutant(1)
 def delivers_before_the_gate_opens(patch):
     whole = Deliveries.next
     patch.setattr(Deliveries, "next", lambda self, logged, now: whole(self, 1 << 60, now))
@@ -61,12 +68,12 @@ def answers_before_the_state_has_it(patch):
     patch.setattr(Gate, "hold", lambda self, output, logged=0, kept=0: whole(self, output, logged))
 
 
-@mutant(0)
+@mutant(5)
 def answers_at_once_who_asks_for_the_same_again(patch):
     patch.setattr(Node, "_keep_all", Node._keep)
 
 
-@mutant(0)
+@mutant(76, has_full_disks=True, steps=500)
 def ignores_the_block_that_failed_of_a_mixed_publication(patch):
     def speaks_of(output, block):
         is_answer = isinstance(output, Say) and isinstance(output.answer, Published)
@@ -75,12 +82,12 @@ def ignores_the_block_that_failed_of_a_mixed_publication(patch):
     patch.setattr(node, "_speaks_of", speaks_of)
 
 
-@mutant(0)
+@mutant(4)
 def keeps_the_keys_of_what_was_not_written(patch):
     patch.setattr(node.EventKeys, "forget", lambda self, keys: None)
 
 
-@mutant(0)
+@mutant(1)
 def says_too_early_that_somebody_has_caught_up(patch):
     whole = Node._sent
 
@@ -104,7 +111,7 @@ def saves_the_floor_before_done(patch):
     patch.setattr(Subscriber, "kept_floor", lambda self, logged: max(self.passed, self.deliveries.least_floor))
 
 
-@mutant(0)
+@mutant(7)
 def forgets_old_versions_of_a_filter(patch):
     def end(self, subscriber, version, until):
         version.until = until
@@ -115,7 +122,7 @@ def forgets_old_versions_of_a_filter(patch):
     patch.setattr(Roster, "_end", end)
 
 
-@mutant(0)
+@mutant(7)
 def resumes_one_too_late(patch):
     whole = Subscriber.settle
 
@@ -126,28 +133,23 @@ def resumes_one_too_late(patch):
     patch.setattr(Subscriber, "settle", settle)
 
 
-@mutant(0)
+@mutant(8)
 def does_not_refill_the_keys(patch):
     patch.setattr(Node, "remember", lambda self, blocks: None)
 
 
-@mutant(0)
+@mutant(114)
 def gives_positions_again_after_a_crash(patch):
     patch.setattr(node, "highest_position", lambda stored: 0)
 
 
-@mutant(0)
+@mutant(13)
 def does_not_mark_repetitions_after_a_restart(patch):
     whole = Roster.restore
     patch.setattr(Roster, "restore", lambda self, stored, sent_through, now: whole(self, stored, START, now))
 
 
-@mutant(0)
-def uses_the_positions_of_a_replay_again(patch):
-    patch.setattr(Deliveries, "pass_over", lambda self, position: None)
-
-
-@mutant(0)
+@mutant(368, **REPLAYS)
 def begins_a_replay_before_it_is_kept(patch):
     patch.setattr(Subscriber, "is_held", property(lambda self: False))
 
@@ -155,12 +157,12 @@ def begins_a_replay_before_it_is_kept(patch):
 # -- Catching up
 
 
-@mutant(0)
+@mutant(1)
 def decides_a_replay_at_its_events(patch):
     patch.setattr(Replay, "position", lambda self, event: Position.of(event))
 
 
-@mutant(0)
+@mutant(1)
 def applies_a_read_to_who_attached_lower(patch):
     whole = Node._look
 
@@ -170,7 +172,7 @@ def applies_a_read_to_who_attached_lower(patch):
     patch.setattr(Node, "_look", look)
 
 
-@mutant(0)
+@mutant(1)
 def turns_to_a_replay_that_begins_before_the_window(patch):
     whole = Window.__init__
 
@@ -180,7 +182,7 @@ def turns_to_a_replay_that_begins_before_the_window(patch):
     patch.setattr(Window, "__init__", init)
 
 
-@mutant(0)
+@mutant(268)
 def lets_go_of_what_is_not_on_disk(patch):
     add, let_go = Recent.add, Recent.let_go
 
@@ -191,13 +193,13 @@ def lets_go_of_what_is_not_on_disk(patch):
     patch.setattr(Recent, "add", add_and_let_go)
 
 
-@mutant(0)
+@mutant(1)
 def passes_over_what_is_lost_in_silence(patch):
     whole = catching_up.skipped
     patch.setattr(node, "skipped", lambda *arguments: whole(*arguments)[:0])
 
 
-@mutant(0)
+@mutant(118, has_retention=True, kinds=((Worker,),), break_share=0.05, steps=900)
 def tells_of_a_loss_only_once(patch):
     patch.setattr(Subscriber, "kept_floor", Subscriber.floor)
     whole = node.skipped
@@ -211,7 +213,7 @@ def tells_of_a_loss_only_once(patch):
     patch.setattr(node, "skipped", skipped)
 
 
-@mutant(0)
+@mutant(112)
 def looks_past_damage_inside_a_window(patch):
     whole = Node._look
 
@@ -223,7 +225,7 @@ def looks_past_damage_inside_a_window(patch):
     patch.setattr(Node, "_look", look)
 
 
-@mutant(0)
+@mutant(1)
 def goes_on_serving_who_is_no_longer_live(patch):
     whole = Node._sent
 
@@ -237,7 +239,7 @@ def goes_on_serving_who_is_no_longer_live(patch):
     patch.setattr(Node, "_sent", sent)
 
 
-@mutant(0)
+@mutant(4)
 def ends_replays_when_roles_change(patch):
     whole = Roster.subscribe
 
@@ -250,7 +252,7 @@ def ends_replays_when_roles_change(patch):
 # -- Consumers
 
 
-@mutant(0)
+@mutant(406)
 def lets_one_consumer_speak_for_all(patch):
     def sent_to(self, session, through):
         return [position for position in self._sent if position <= through]
@@ -258,7 +260,7 @@ def lets_one_consumer_speak_for_all(patch):
     patch.setattr(Deliveries, "sent_to", sent_to)
 
 
-@mutant(0)
+@mutant(44, kinds=((Worker, Worker),), break_share=0.05, steps=500)
 def takes_what_comes_again_later_as_done(patch):
     def sent_to(self, session, through):
         return [position for position, sent in self._sent.items() if sent.session == session and position <= through]
@@ -266,7 +268,7 @@ def takes_what_comes_again_later_as_done(patch):
     patch.setattr(Deliveries, "sent_to", sent_to)
 
 
-@mutant(0)
+@mutant(301)
 def gives_credit_back_twice(patch):
     def wait(self, sent, due_s):
         self._again[sent.delivery.position] = Sent(sent.delivery, sent.session, sent.attempts, due_s)
@@ -276,7 +278,7 @@ def gives_credit_back_twice(patch):
     patch.setattr(Deliveries, "_wait", wait)
 
 
-@mutant(0)
+@mutant(22)
 def buries_too_early(patch):
     whole = Dispatcher._again
 
@@ -288,17 +290,17 @@ def buries_too_early(patch):
     patch.setattr(Dispatcher, "_again", again)
 
 
-@mutant(0)
+@mutant(410)
 def delivers_once_too_often(patch):
     patch.setattr(Dispatcher, "_next", lambda self, subscriber, now: subscriber.deliveries.next(self._gate.logged, now))
 
 
-@mutant(0)
+@mutant(13)
 def delivers_for_a_subscription_that_has_ended(patch):
     patch.setattr(Deliveries, "drop_key", lambda self, key: [])
 
 
-@mutant(0)
+@mutant(86)
 def serves_who_was_forgotten(patch):
     whole = Node._forget
 
@@ -313,7 +315,7 @@ def serves_who_was_forgotten(patch):
     patch.setattr(Node, "_forget", forget)
 
 
-@mutant(0)
+@mutant(11)
 def gives_nothing_back_when_a_consumer_is_gone(patch):
     def give_back(self, session):
         for position in [each for each, sent in self._sent.items() if sent.session == session]:
@@ -325,7 +327,7 @@ def gives_nothing_back_when_a_consumer_is_gone(patch):
 # -- A shared log
 
 
-@mutant(0, node_count=2)
+@mutant(26, node_count=2)
 def counts_what_it_has_appended_as_followed(patch):
     whole = Node.appended
 
@@ -336,7 +338,7 @@ def counts_what_it_has_appended_as_followed(patch):
     patch.setattr(Node, "appended", appended)
 
 
-@mutant(0, node_count=2)
+@mutant(2, node_count=2, break_share=0.05, steps=500)
 def delivers_an_event_that_was_written_twice(patch):
     whole = Node._learn_keys
 
@@ -347,7 +349,7 @@ def delivers_an_event_that_was_written_twice(patch):
     patch.setattr(Node, "_learn_keys", learn)
 
 
-@mutant(0, node_count=3)
+@mutant(148, node_count=3)
 def does_not_see_that_the_log_has_overtaken_it(patch):
     patch.setattr(Node, "dropped", lambda self, first: setattr(self, "first", max(self.first, first)))
 
@@ -356,8 +358,8 @@ def is_found(name: str, seed: int) -> bool:
     with pytest.MonkeyPatch.context() as patch:
         MUTANTS[name].break_it(patch)
         try:
-            World(seed, node_count=MUTANTS[name].node_count).run()
-        except Problem:
+            World(seed, **MUTANTS[name].options).run()
+        except BrokenPromiseError:
             return True
     return False
 
@@ -367,6 +369,6 @@ def test_a_broken_node_is_found_and_its_whole_twin_is_not(name):
     mutant_ = MUTANTS[name]
     for seed in (mutant_.seed, *range(SEEDS)):
         if is_found(name, seed):
-            World(seed, node_count=mutant_.node_count).run()
+            World(seed, **mutant_.options).run()
             return
     raise AssertionError(f"{name} was not found in {SEEDS} worlds")

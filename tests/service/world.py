@@ -40,7 +40,7 @@ from tamis.service.node import LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
 from tamis.service.positions import Position
 from tamis.service.settings import Role
-from tests.service.world_checks import Checker, Problem
+from tests.service.world_checks import BrokenPromiseError, Checker
 from tests.service.world_clients import (
     ADMIN,
     RECEIVE,
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from tamis.service.log.base import Block
 
 SCHEMA = Schema({"a": "int", "b": "string", "id": "string", "source": "string", "type": "string"})
+
+KINDS = ((Worker,), (Worker, Worker), (Stream,), (Poller,), (Poller, Poller), (Worker, Poller))
 
 
 def permissions(receive: str, schema: Schema | None) -> Permissions:
@@ -141,7 +143,7 @@ class Machine:
                             world.checker.buries(change.subscriber, change.position)
                 case Read():
                     if self.reading is not None:
-                        raise Problem(f"{output}, while {self.reading} is under way")
+                        raise BrokenPromiseError(f"{output}, while {self.reading} is under way")
                     self.reading = output
         if until < len(outputs):
             self.crash()
@@ -179,9 +181,13 @@ class Machine:
 
     def _check_disk(self, position: int, body: bytes | None = None) -> None:
         on_disk = self.log.body(position)
-        if position >= self.log.first and (on_disk is None or body not in (None, on_disk)):
-            if not any(gap.first <= position <= gap.last for gap in self.log.gaps):
-                raise Problem(f"{self.name} speaks of {position}, which is not on disk")
+        is_there = position < self.log.first or (on_disk is not None and body in (None, on_disk))
+        if not is_there and not any(gap.first <= position <= gap.last for gap in self.log.gaps):
+            raise BrokenPromiseError(f"{self.name} speaks of {position}, which is not on disk")
+        if body is not None and self.world.is_shared:
+            first = self.world.checker.first_of_key[event_key(body)]
+            if first != position and self.log.body(first) == body:
+                raise BrokenPromiseError(f"{self.name} delivers {position}, which is {first} once more")
 
     def _check_kept(self, owner: Owner, answer: Subscribed) -> None:
         request = owner.pending
@@ -192,7 +198,7 @@ class Machine:
             if not any(
                 (row.subscriber, row.key, row.text, row.until) == (owner.name, key, wanted.text, 0) for row in rows
             ):
-                raise Problem(f"{owner.name} is told of {key!r} before it is kept")
+                raise BrokenPromiseError(f"{owner.name} is told of {key!r} before it is kept")
 
 
 class World:
@@ -223,8 +229,15 @@ class World:
         self.replay_share = chance.choice((0.2, 0.3, 0.7))
         self.is_quiet = chance.random() < 0.15
         """Whether little is published."""
+        self.break_share = chance.choice((0.005, 0.02, 0.05))
+        self.kinds = KINDS
+        """What consumers a subscriber may have."""
+        for name, value in options.items():
+            assert hasattr(self, name), name
+            setattr(self, name, value)
         self.is_resting = False
         self.sessions = 0
+        self.largest_block = 1
         shared = SharedLog(chance) if self.is_shared else None
         self.machines = [Machine(self, f"n{number}", shared or LogDisk()) for number in range(node_count)]
         self.publishers = [Publisher(self, number) for number in range(chance.choice((1, 2, 3)))]
@@ -233,15 +246,10 @@ class World:
         ]
         self.consumers: list[Consumer] = []
         for owner in self.owners:
-            kinds = chance.choice(
-                ((Worker,), (Worker, Worker), (Stream,), (Poller,), (Poller, Poller), (Worker, Poller))
-            )
+            kinds = chance.choice(self.kinds)
             self.consumers += [kind(self, owner) for kind in kinds]
             self.checker.of(owner.name).consumer_count = len(kinds)
         self.listeners = [Listener(self, number) for number in range(chance.choice((0, 1)))]
-        self.largest_block = 1
-        for name, value in options.items():
-            setattr(self, name, value)
         for machine in self.machines:
             machine.start()
 
@@ -424,10 +432,10 @@ class World:
         elif kind < 0.94:
             if machine.node.has_work:
                 machine.carry(machine.node.work(self.now))
-        elif kind < 0.96:
+        elif kind < 0.955:
             self.now = max(1.0, self.now + chance.choice((0.05, 0.3, 0.3, 1.5, 5.0, 60.0, -2.0, 3_600.0)))
             machine.carry(machine.node.tick(self.now))
-        elif kind < 0.98:
+        elif chance.random() < self.break_share / 0.04:
             pipes = [pipe for pipe in machine.pipes.values() if pipe.is_open]
             if pipes:
                 pipe = chance.choice(pipes)
@@ -460,29 +468,31 @@ class World:
         for subscriber in node.roster:
             deliveries = subscriber.deliveries
             if deliveries.queue_count > self.limits.queue_events + self.largest_block:
-                raise Problem(f"{subscriber.name} has a queue of {deliveries.queue_count}")
+                raise BrokenPromiseError(f"{subscriber.name} has a queue of {deliveries.queue_count}")
             if not subscriber.is_attended and (deliveries.queue_count or deliveries.unacknowledged_count):
-                raise Problem(f"{subscriber.name} is not attended and holds deliveries")
+                raise BrokenPromiseError(f"{subscriber.name} is not attended and holds deliveries")
             if subscriber.is_live != (node._live.get(subscriber.name) is subscriber):
-                raise Problem(f"{subscriber.name} is live, or not: the node is not sure")
+                raise BrokenPromiseError(f"{subscriber.name} is live, or not: the node is not sure")
             used: dict[int, list[int]] = {}
             for sent in deliveries._sent.values():
                 consumer = subscriber.consumer_of(sent.session)
                 if consumer is None:
-                    raise Problem(f"{subscriber.name} has sent to {sent.session}, which is gone")
+                    raise BrokenPromiseError(f"{subscriber.name} has sent to {sent.session}, which is gone")
                 counts = used.setdefault(id(consumer), [0, 0])
                 counts[0] += 1
                 counts[1] += len(sent.delivery.body)
             for consumer in (*subscriber.consumers.values(), *filter(None, [subscriber.polled])):
                 if consumer.used > consumer.credit:
-                    raise Problem(f"{subscriber.name}: {consumer.used} of a credit of {consumer.credit} are used")
+                    raise BrokenPromiseError(
+                        f"{subscriber.name}: {consumer.used} of a credit of {consumer.credit} are used"
+                    )
                 counts = used.get(id(consumer), [0, 0])
                 if consumer.acknowledges and counts != [consumer.used, consumer.used_bytes]:
-                    raise Problem(f"{subscriber.name}: {consumer} has {counts}")
+                    raise BrokenPromiseError(f"{subscriber.name}: {consumer} has {counts}")
         for group in (node._live, node._behind):
             for name, subscriber in group.items():
                 if node.roster.subscribers.get(name) is not subscriber:
-                    raise Problem(f"{name} is served, and gone")
+                    raise BrokenPromiseError(f"{name} is served, and gone")
 
     # -- Rest
 
@@ -504,7 +514,7 @@ class World:
             if quiet_count == 6:
                 break
         else:
-            raise Problem("the world does not come to rest: " + ", ".join(self._restless()))
+            raise BrokenPromiseError("the world does not come to rest: " + ", ".join(self._restless()))
 
     def _settle(self) -> None:
         for machine in self.machines:
@@ -528,7 +538,7 @@ class World:
                 if not moved and not machine.reading:
                     break
             else:
-                raise Problem(f"{machine.name} is busy without an end")
+                raise BrokenPromiseError(f"{machine.name} is busy without an end")
 
     def _restless(self) -> list[str]:
         restless = [
@@ -555,7 +565,7 @@ class World:
             if told.is_gone:
                 continue
             if missing := checker.missing(told, told.done, told.lost):
-                raise Problem(f"{told.name} never got {missing[:5]}")
+                raise BrokenPromiseError(f"{told.name} never got {missing[:5]}")
         for machine in self.machines:
             node = machine.node
             machine.carry(node.stop())
@@ -565,17 +575,17 @@ class World:
                 if subscriber.is_durable and not told.is_streamed and not subscriber.losses:
                     floor = subscriber.floor(node.gate.logged)
                     if floor < Position.of(node.gate.logged):
-                        raise Problem(f"the floor of {subscriber.name} is {floor}, of {node.gate.logged}")
+                        raise BrokenPromiseError(f"the floor of {subscriber.name} is {floor}, of {node.gate.logged}")
                     past = [each for each in subscriber.past.values() if each.until <= node.gate.logged]
                     if past or subscriber.ending or subscriber.replays:
-                        raise Problem(f"{subscriber.name} still has past versions or replays")
+                        raise BrokenPromiseError(f"{subscriber.name} still has past versions or replays")
                     head = Position.of(node.gate.logged)
                     if any(each <= head for each in subscriber.deliveries._islands) or subscriber.deliveries._open:
-                        raise Problem(f"{subscriber.name} still has islands")
+                        raise BrokenPromiseError(f"{subscriber.name} still has islands")
                     if any(row.subscriber == subscriber.name for row in machine.state.rows.replays.values()):
-                        raise Problem(f"{subscriber.name} still has replays in the state")
+                        raise BrokenPromiseError(f"{subscriber.name} still has replays in the state")
                     if machine.state.rows.floors[subscriber.name].floor != floor:
-                        raise Problem(f"the floor of {subscriber.name} was not kept")
+                        raise BrokenPromiseError(f"the floor of {subscriber.name} was not kept")
 
     def take_back(self) -> None:
         """Everybody leaves; nothing may be left of them."""
@@ -594,9 +604,9 @@ class World:
             }  # fmt: skip
             for name, structure in left.items():
                 if len(structure):
-                    raise Problem(f"{name} is not empty: {structure}")
+                    raise BrokenPromiseError(f"{name} is not empty: {structure}")
             if not machine.state.rows.is_empty():
-                raise Problem(f"the state is not empty: {machine.state.rows.stored()}")
+                raise BrokenPromiseError(f"the state is not empty: {machine.state.rows.stored()}")
 
     def run(self) -> World:
         try:
@@ -606,7 +616,7 @@ class World:
             self.check_rest()
             self.take_back()
         except Exception as problem:
-            raise Problem(f"seed {self.seed}: {type(problem).__name__}: {problem}") from problem
+            raise BrokenPromiseError(f"seed {self.seed}: {type(problem).__name__}: {problem}") from problem
         return self
 
 

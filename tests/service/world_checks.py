@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import tamis
-from tamis.service.messages import Delivery, Lost
-from tamis.service.positions import Position
+from tamis.service.positions import START, Position
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from tamis.service.messages import Delivery, Lost
 
-class Problem(AssertionError):
+
+class BrokenPromiseError(AssertionError):
     """A promise that was not kept."""
 
 
@@ -65,7 +66,7 @@ class Told:
     consumer_count: int = 1
     highest: dict[int, Position] = field(default_factory=dict)
     """By session, or for all of them if there is one consumer: what was sent to it."""
-    unordered_through: Position = Position(0, 0)
+    unordered_through: Position = START
     done: set[Position] = field(default_factory=set)
     """What somebody who had received it said is done; of a stream, what was received."""
     claimed: set[Position] = field(default_factory=set)
@@ -124,14 +125,14 @@ class Checker:
     def names_event(self, position: int, body: bytes, record: dict) -> None:
         known = self.bodies.setdefault(position, body)
         if known != body:
-            raise Problem(f"position {position} names another event than before: {body!r}, {known!r}")
+            raise BrokenPromiseError(f"position {position} names another event than before: {body!r}, {known!r}")
         self.records.setdefault(position, record)
 
     def published(self, position: int, key: str, body: bytes, record: dict) -> None:
         self.names_event(position, body, record)
         before = self.positions.get(key, position)
         if not self.is_shared and before != position and before not in self.forgotten:
-            raise Problem(f"{key!r} was acknowledged at {self.positions[key]} and at {position}")
+            raise BrokenPromiseError(f"{key!r} was acknowledged at {self.positions[key]} and at {position}")
         self.positions[key] = self.first_of_key.get(key, position)
         self.names_event(self.positions[key], body, record)
         self.acknowledged = max(self.acknowledged, position)
@@ -172,24 +173,26 @@ class Checker:
         if not is_revival:
             for key in delivery.keys:
                 if not self._may_come(told, key, position):
-                    raise Problem(f"{name} is sent {position} for {key!r}, which does not want it")
+                    raise BrokenPromiseError(f"{name} is sent {position} for {key!r}, which does not want it")
             if position.head == position.event and (left := self.must_come(told, position.event) - {*delivery.keys}):
-                raise Problem(f"{name} is sent {position} for {delivery.keys}, but {left} want it, too")
+                raise BrokenPromiseError(f"{name} is sent {position} for {delivery.keys}, but {left} want it, too")
             if len(set(delivery.keys)) != len(delivery.keys) or not delivery.keys:
-                raise Problem(f"{name} is sent {position} for {delivery.keys}")
+                raise BrokenPromiseError(f"{name} is sent {position} for {delivery.keys}")
         if position in told.emitted:
             if not delivery.is_again:
-                raise Problem(f"{name} is sent {position} again, and it is not marked")
+                raise BrokenPromiseError(f"{name} is sent {position} again, and it is not marked")
         else:
             highest = told.highest.get(place, Position(0, 0))
             if told.unordered_through < position < highest and not is_revival:
-                raise Problem(f"{name} is sent {position} for the first time, after {highest}")
+                raise BrokenPromiseError(f"{name} is sent {position} for the first time, after {highest}")
             told.highest[place] = max(highest, position)
         told.emitted[position] = told.emitted.get(position, 0) + 1
         told.counts[position] = told.counts.get(position, 0) + 1
         most = max(told.attempts) if 0 not in told.attempts else 0
         if most and not told.is_streamed and told.counts[position] > most and not is_revival:
-            raise Problem(f"{name} is sent {position} for the {told.counts[position]}th time; {most} are allowed")
+            raise BrokenPromiseError(
+                f"{name} is sent {position} for the {told.counts[position]}th time; {most} are allowed"
+            )
 
     def _may_come(self, told: Told, key: str, position: Position) -> bool:
         head, event = position
@@ -199,9 +202,10 @@ class Checker:
             )
         for replay in told.replays:
             is_its = replay.since == head - 1 if replay.since is not None else replay.low <= head - 1
-            if is_its and key in replay.keys and replay.first <= event < head:
-                if any(each is not None and self.wants(each, event) for each in replay.filters[key]):
-                    return True
+            if not is_its or key not in replay.keys or not replay.first <= event < head:
+                continue
+            if any(each is not None and self.wants(each, event) for each in replay.filters[key]):
+                return True
         return False
 
     def must_come(self, told: Told, event: int) -> set[str]:
@@ -250,19 +254,19 @@ class Checker:
 
     def caught_up(self, told: Told, at: int) -> None:
         if missing := self.missing(told, told.emitted, told.lost_on_the_way, at):
-            raise Problem(f"{told.name} is said to have caught up at {at}, without {missing[:5]}")
+            raise BrokenPromiseError(f"{told.name} is said to have caught up at {at}, without {missing[:5]}")
 
     def emits_loss(self, name: str, loss: Lost, first: int, gaps) -> None:
         told, gap = self.of(name), loss.gap
         told.lost_on_the_way.append(loss)
         if gap.first > gap.last:
-            raise Problem(f"{loss} is empty")
+            raise BrokenPromiseError(f"{loss} is empty")
         if loss.reason == "retention" and gap.last >= first:
-            raise Problem(f"{loss}, but the log begins at {first}")
+            raise BrokenPromiseError(f"{loss}, but the log begins at {first}")
         if loss.reason == "damage" and not any(each.first <= gap.first and gap.last <= each.last for each in gaps):
-            raise Problem(f"{loss}, but the damage is {gaps}")
+            raise BrokenPromiseError(f"{loss}, but the damage is {gaps}")
         if loss.reason == "slow" and told.is_durable:
-            raise Problem(f"{loss}, but it is durable")
+            raise BrokenPromiseError(f"{loss}, but it is durable")
 
     def buries(self, name: str, position: Position) -> None:
         told = self.of(name)
@@ -271,4 +275,6 @@ class Checker:
             return
         least = min((each for each in told.attempts if each), default=0)
         if not least or told.emitted.get(position, 0) < least:
-            raise Problem(f"{position} of {name} is a dead letter after {told.emitted.get(position, 0)} deliveries")
+            raise BrokenPromiseError(
+                f"{position} of {name} is a dead letter after {told.emitted.get(position, 0)} deliveries"
+            )

@@ -37,7 +37,7 @@ from tamis.service.messages import (
     Wrote,
 )
 from tamis.service.positions import START, Position
-from tests.service.world_checks import Era, Problem, ReplayAsked
+from tests.service.world_checks import BrokenPromiseError, Era, ReplayAsked
 
 if TYPE_CHECKING:
     from tests.service.world import Machine, World
@@ -178,13 +178,13 @@ class Publisher(Client):
                 return
             misfits = [event for event in events if isinstance(event.record.get("a"), str)]
             if not misfits:
-                raise Problem(f"{self.source} is refused {answer.error}") from None
+                raise BrokenPromiseError(f"{self.source} is refused {answer.error}") from None
             for event in misfits:
                 self.unanswered.pop(event.key, None)
             return
         assert isinstance(answer, Published)
         if len(answer.positions) != len(events) or answer.last != max(answer.positions):
-            raise Problem(f"{answer} to {len(events)} events")
+            raise BrokenPromiseError(f"{answer} to {len(events)} events")
         for event, position in zip(events, answer.positions, strict=True):
             self.world.checker.published(position, event.key, event.body, dict(event.record))
             if self.unanswered.pop(event.key, None) is not None:
@@ -192,7 +192,7 @@ class Publisher(Client):
             self.placed[event.key] = position
         places = [self.placed[key] for key in self.first_sent if key in self.placed]
         if places != sorted(places) and not self.world.is_shared:
-            raise Problem(f"{self.source} has sent {self.first_sent}, which are at {places}")
+            raise BrokenPromiseError(f"{self.source} has sent {self.first_sent}, which are at {places}")
 
     @property
     def is_idle(self) -> bool:
@@ -305,11 +305,10 @@ class Owner(Client):
 
     def emitted(self, answer) -> None:
         """A node has said its answer: what has ended has ended, whether or not the owner hears of it."""
-        if getattr(answer, "request", None) == getattr(self.pending, "request", 0) and isinstance(answer, Accepted):
-            if isinstance(self.pending, Unsubscribe | Forget):
-                for _, era in self.eras:
-                    era.is_closed = True
-        if isinstance(answer, Subscribed) and self.pending is not None and answer.request == self.pending.request:
+        is_end = isinstance(answer, Accepted) and isinstance(self.pending, Unsubscribe | Forget)
+        if not is_end and not isinstance(answer, Subscribed):
+            return
+        if self.pending is not None and answer.request == self.pending.request:
             for _, era in self.eras:
                 era.is_closed = era.filter is None
 
@@ -332,7 +331,7 @@ class Owner(Client):
             if isinstance(request, Unsubscribe | Forget) and answer.error.status == 404:
                 self.keys -= set(request.keys if isinstance(request, Unsubscribe) else self.keys)
             elif answer.error.status not in (409, 404, 429, 503):
-                raise Problem(f"{request} of {self.name} is refused: {answer.error}")
+                raise BrokenPromiseError(f"{request} of {self.name} is refused: {answer.error}")
             if isinstance(request, Forget):
                 self._gone()
             return
@@ -343,7 +342,7 @@ class Owner(Client):
                     asked = request.subscriptions[key].filter
                     filters = {str(each): each for each in (effective(asked, each) for each in self.world.receives)}
                     if text not in filters:
-                        raise Problem(f"{self.name} {key}: {text!r} is matched")
+                        raise BrokenPromiseError(f"{self.name} {key}: {text!r} is matched")
                     uncertain = [era for other, era in self.eras if other == key]
                     place = next(index for index, era in enumerate(told.eras[key]) if era is uncertain[0])
                     if self.sends == 1:
@@ -623,7 +622,7 @@ class Listener(Client):
             case Lost():
                 told.lost.append(answer)
             case Refused():
-                raise Problem(f"{self.name} is refused: {answer.error}")
+                raise BrokenPromiseError(f"{self.name} is refused: {answer.error}")
 
     def broken(self, pipe: Pipe) -> None:
         super().broken(pipe)
