@@ -25,7 +25,7 @@ from tamis.service.changes import (
 )  # fmt: skip
 from tamis.service.errors import LogError
 from tamis.service.positions import Position
-from tamis.service.state import State, Token
+from tamis.service.state import State
 
 NAMES = st.sampled_from(["", "ann", "bob", "Ünï\x00cødé 🙂", "ann'; DROP TABLE subscribers"])
 KEYS = st.sampled_from(["cheap", "", "ж"])
@@ -134,33 +134,6 @@ def test_an_urgent_transaction_waits_for_the_disk_and_another_does_not():
     pragmas_and_commits = [text for text in settings if text.startswith(("PRAGMA", "COMMIT"))]
     assert pragmas_and_commits == ["PRAGMA synchronous = NORMAL", "COMMIT", "PRAGMA synchronous = FULL", "COMMIT"]
     assert state._connection.execute("PRAGMA synchronous").fetchone() == (2,)
-
-
-def test_tokens_are_kept_as_digests_and_replaced_and_removed(tmp_path):
-    state = State(tmp_path / "state.db")  # who makes tokens need not know the log
-    ann = Token(b"\1" * 32, "ann", ("reader", "writer"), 0, 5)
-    bob = Token(b"\2" * 32, "bob", (), 99, 4)
-    for token in (ann, bob, ann):
-        state.add_token(token)
-    assert state.tokens() == [bob, ann]
-    assert state.remove_token(bob.digest)
-    assert not state.remove_token(bob.digest)
-    state.close()
-    again = State(tmp_path / "state.db", "k3f9", "north")
-    assert again.tokens() == [ann]
-    assert (again.epoch, again.name) == ("k3f9", "north")
-    again.close()
-
-
-def test_two_processes_may_look_after_tokens_while_the_broker_writes(tmp_path):
-    broker, command = State(tmp_path / "state.db", "k3f9"), State(tmp_path / "state.db")
-    for number in range(20):
-        command.add_token(Token(bytes([number]) * 32, "ann", (), 0, number))
-        broker.write([subscriber(f"s{number}")], is_urgent=number % 2 == 0)
-    assert len(broker.tokens()) == 20
-    assert len(command.load().subscribers) == 20
-    command.close()
-    broker.close()
 
 
 def test_the_state_of_another_log_is_refused(tmp_path):

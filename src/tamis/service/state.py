@@ -1,7 +1,7 @@
 """What must survive a restart, besides events? The state: one SQLite database of small rows.
 
 The node names what changes (`changes`), one thread writes it here, many changes a transaction. Some of it somebody
-waits for (a subscription, a token): it is on disk when `write` returns. Floors are not: losing the newest of them costs
+waits for (a subscription): it is on disk when `write` returns. Floors are not: losing the newest of them costs
 deliveries that come again, nothing else, so their transactions do not wait for the disk. Both kinds go through one
 connection, and the write-ahead log keeps their order: an urgent transaction forces all before it too.
 
@@ -11,7 +11,6 @@ connection, and the write-ahead log keeps their order: an urgent transaction for
     subscriptions   versions of subscriptions
     replays         who wants the past
     dead            dead letters
-    tokens          digests of tokens, never the tokens
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -58,23 +57,9 @@ CREATE TABLE replays (subscriber TEXT, key TEXT, number INTEGER, first INTEGER N
     PRIMARY KEY (subscriber, key, number)) WITHOUT ROWID;
 CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT NULL, body BLOB NOT NULL,
     reason TEXT NOT NULL, attempts INTEGER NOT NULL, at_us INTEGER NOT NULL, PRIMARY KEY (subscriber, head, event));
-CREATE TABLE tokens (digest BLOB PRIMARY KEY, principal TEXT NOT NULL, roles BLOB NOT NULL, ends_us INTEGER NOT NULL,
-    created_us INTEGER NOT NULL) WITHOUT ROWID;
 """
 MIGRATIONS: dict[int, str] = {}
 """By the format before: the statements that make the next one of it."""
-
-
-class Token(NamedTuple):
-    """Who may come in with a token, as long as it is valid."""
-
-    digest: bytes
-    """SHA-256 of the token."""
-    principal: str
-    roles: tuple[str, ...]
-    ends_us: int
-    """When it stops to be valid, in microseconds since 1970; 0 is never."""
-    created_us: int
 
 
 class State:
@@ -89,7 +74,7 @@ class State:
     def __init__(self, path: str | Path, epoch: str = "", name: str = "") -> None:
         """Open the state that belongs to the log named `epoch`; make it if it is not there.
 
-        Who only looks after tokens need not know the epoch. A state that has none yet takes the first that is named.
+        A state that has none yet takes the first that is named.
         """
         self._path = path
         self._lock = RLock()
@@ -188,27 +173,6 @@ class State:
                 Buried(subscriber, Position(head, event), _texts(keys), body, reason, attempts, at_us)
                 for head, event, keys, body, reason, attempts, at_us in rows
             ]
-
-    # -- Tokens
-
-    def add_token(self, token: Token) -> None:
-        """Keep a token's digest, on disk when this returns; one that is there is replaced."""
-        row = (token.digest, token.principal, _packed(token.roles), token.ends_us, token.created_us)
-        with self._lock:
-            self._write(lambda: self._connection.execute("REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", row), True)
-
-    def tokens(self) -> list[Token]:
-        """Return all tokens, the oldest first."""
-        with self._lock:
-            rows = self._connection.execute("SELECT * FROM tokens ORDER BY created_us, digest")
-            return [Token(digest, principal, _texts(roles), *times) for digest, principal, roles, *times in rows]
-
-    def remove_token(self, digest: bytes) -> bool:
-        """Forget a token; return whether it was there."""
-        with self._lock:
-            before = self._connection.total_changes
-            self._write(lambda: self._connection.execute("DELETE FROM tokens WHERE digest = ?", (digest,)), True)
-            return self._connection.total_changes > before
 
     def close(self) -> None:
         """Let go of the file."""

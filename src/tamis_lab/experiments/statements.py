@@ -134,7 +134,7 @@ class Judge:
     >>> judged = Judge("filtering", "auction time")
     >>> claim = judged("time", 0.8, at="at 1,000")
     >>> claim.key, claim.published, claim.ours, claim.verdict
-    ('time', '0.73 times', '0.80 times, at 1,000', <Verdict.AGREES: 'agrees'>)
+    ('time', '0.73 times', '0.80 times, at 1,000', <Judgement.AGREES: 'agrees'>)
     """
 
     lab: str

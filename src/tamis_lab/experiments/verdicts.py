@@ -42,11 +42,11 @@ def by_ratio(
     """Compare a ratio with a published one.
 
     >>> by_ratio("A takes less time than B", published=0.73, measured=0.80, where="5.7").verdict
-    <Verdict.AGREES: 'agrees'>
+    <Judgement.AGREES: 'agrees'>
     >>> by_ratio("A takes less time than B", published=0.73, measured=1.4, where="5.7").verdict
-    <Verdict.TURNED: 'turned around'>
+    <Judgement.TURNED: 'turned around'>
     >>> by_ratio("A takes less time than B", published=0.73, measured=0.03, where="5.7").verdict
-    <Verdict.DIFFERS: 'differs'>
+    <Judgement.DIFFERS: 'differs'>
     """
     verdict = _verdict(published, measured, about)
     ours = f"{told(measured)} {unit}" + (f", {at}" if at else "")
@@ -92,7 +92,7 @@ def by_added(
 
     >>> claim = by_added("adds messages", published=0.10, measured=0.30, where="4")
     >>> claim.ours, claim.verdict
-    ('+30%', <Verdict.DIRECTION: 'agrees in direction'>)
+    ('+30%', <Judgement.DIRECTION: 'agrees in direction'>)
     """
     if abs(measured) < NOISE - 1:
         verdict = Judgement.AGREES if abs(measured - published) < NOISE - 1 else Judgement.SAME
@@ -118,7 +118,7 @@ def by_direction(
     """Compare a ratio with a direction in words: `is_more` says that it should be above 1.
 
     >>> by_direction("A is faster", "faster", 1.8, is_more=True, where="5").verdict
-    <Verdict.AGREES: 'agrees'>
+    <Judgement.AGREES: 'agrees'>
     """
     if _is_within(log(measured), NOISE):
         verdict = Judgement.SAME
@@ -158,9 +158,9 @@ def by_value(
     Within so much it agrees, and within three times that in direction.
 
     >>> by_value("the load bends", 0.75, 0.77, within=0.05, where="8.3").verdict
-    <Verdict.AGREES: 'agrees'>
+    <Judgement.AGREES: 'agrees'>
     >>> by_value("the load bends", 0.75, 0.2, within=0.05, where="8.3").verdict
-    <Verdict.DIFFERS: 'differs'>
+    <Judgement.DIFFERS: 'differs'>
     """
     difference = abs(measured - published)
     if difference <= within + 1e-9:
@@ -178,7 +178,7 @@ def by_limit(
 
     >>> claim = by_limit("costs little", 1, 0.2, unit="ms", where="4.5")
     >>> claim.published, claim.ours, claim.verdict
-    ('less than 1 ms', '0.20 ms', <Verdict.AGREES: 'agrees'>)
+    ('less than 1 ms', '0.20 ms', <Judgement.AGREES: 'agrees'>)
     """
     verdict = Judgement.AGREES if measured < published else Judgement.TURNED
     ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
@@ -192,7 +192,7 @@ def by_order(
     """Check an order: `names` from the greatest value to the least. Who leads by less than noise does not lead.
 
     >>> by_order("speed", ["a", "b", "c"], {"a": 9.0, "b": 1.0, "c": 4.0}, where="5").verdict
-    <Verdict.DIRECTION: 'agrees in direction'>
+    <Judgement.DIRECTION: 'agrees in direction'>
     """
     pairs = [(one, two) for index, one in enumerate(names) for two in names[index + 1 :]]
     kept = sum(values[one] > NOISE * values[two] for one, two in pairs)
@@ -221,7 +221,7 @@ def by_trend(
     """Check that something rises, or falls, from the first to the last and mostly in between.
 
     >>> by_trend("falls with N", "falls", [1, 2, 3], [9.0, 5.0, 2.0], is_rising=False, where="5").verdict
-    <Verdict.AGREES: 'agrees'>
+    <Judgement.AGREES: 'agrees'>
     """
     overall = y[-1] / y[0]
     against = [
@@ -256,7 +256,7 @@ def by_line(
     >>> by_line("grows linearly", "linear", [1, 2, 4], [3.0, 6.1, 11.8], where="8.5").ours
     '3.00 at 1, 12 at 4: as the power 0.99'
     >>> by_line("grows linearly", "linear", [1, 2, 4], [3.0, 4.2, 6.0], where="8.5").verdict
-    <Verdict.DIRECTION: 'agrees in direction'>
+    <Judgement.DIRECTION: 'agrees in direction'>
     """
     found = power(x, y)
     if _is_within(log(y[-1] / y[0]), NOISE):
@@ -288,7 +288,7 @@ def by_share(
     >>> by_share("smaller", "always", [True, True, False], what="settings", where="5").ours
     'in 2 of 3 settings'
     >>> by_share("smaller", "always", [], what="settings", where="5").verdict
-    <Verdict.UNMEASURED: 'not measured'>
+    <Judgement.UNMEASURED: 'not measured'>
     """
     kept = sum(is_true)
     if not is_true:
@@ -308,7 +308,7 @@ def given(is_so: bool, claim: Claim, otherwise: str) -> Claim:
 
     >>> more = by_direction("B leads by more than C does", "more", 1.4, is_more=True, where="8")
     >>> given(False, more, "B does not lead.").verdict
-    <Verdict.PREMISE: 'premise does not hold'>
+    <Judgement.PREMISE: 'premise does not hold'>
     """
     return claim if is_so else replace(claim, verdict=Judgement.PREMISE, remark=otherwise)
 

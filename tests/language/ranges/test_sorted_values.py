@@ -18,7 +18,22 @@ DOUBLES = [0.0, -0.0, 1.0, 0.1, float(2**53), 1e300, float("inf"), float("-inf")
 TEXTS = ["", "a", "a\0", "ä", "\ud7ff", "\ue000", "\U0001f600"]
 OTHERS = [True, False, Decimal("0.1"), Decimal("1.00000000000000000001"), None, []]
 COLUMNS = [INTEGERS, DOUBLES, DOUBLES[:-1], TEXTS, [*INTEGERS, *DOUBLES], [*INTEGERS, *DOUBLES, *TEXTS, *OTHERS]]
-OPERANDS = [*INTEGERS, *DOUBLES, *TEXTS, "a\ud800", "\udfff", True, Decimal("0.1"), Decimal(1)]
+OPERANDS = [
+    10**37,
+    10**38 - 1,
+    10**38,
+    -(10**76),
+    10**300,
+    -(10**300),
+    *INTEGERS,
+    *DOUBLES,
+    *TEXTS,
+    "a\ud800",
+    "\udfff",
+    True,
+    Decimal("0.1"),
+    Decimal(1),
+]
 
 
 @pytest.mark.parametrize("operator", ["=", "<>", "<", "<=", ">", ">="])

@@ -258,10 +258,12 @@ def _after(key: int, line: str) -> int:
 def _step(key: int) -> int:
     """Return how far apart the numbers lie around a key that is not negative: one more digit before, one less after."""
     units = key // _UNIT
-    return _POWERS[len(str(units))] if units else 1
+    digits = len(str(units))
+    return (_POWERS[digits] if digits < len(_POWERS) else int(10**digits)) if units else 1
 
 
 _POWERS = [int(10**digits) for digits in range(2 * DIGITS)]
+"""Those of ten that are asked for all the time; operands may be longer than any number of an event."""
 
 
 def _up_to(number: Any, step: int) -> int:
