@@ -44,8 +44,8 @@ class EventKeys:
     """The keys of the latest events.
 
     >>> keys = EventKeys(most=2, least_s=0)
-    >>> keys.remember([("a", 1), ("b", 2)], now_us=0)
-    >>> keys.remember([("c", 3)], now_us=1)
+    >>> for position, key in enumerate("abc", 1):
+    ...     keys.remember([(key, position)], now_us=position)
     >>> keys.get("a"), keys.get("c")
     (None, 3)
     """

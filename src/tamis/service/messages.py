@@ -140,7 +140,8 @@ class Attach(Message, frozen=True):
     Consumers that acknowledge (`acknowledges`) have at most `credit` deliveries and `credit_bytes` bytes that are not
     done. Others (server-sent events, `listen`) cannot say *done*: for them credit counts what the loop has not yet
     written (`Wrote`). A passing subscriber's deliveries are done when they are written. `done_through` is what a
-    consumer says that it has when it comes back (`Last-Event-ID`).
+    consumer says that it has when it comes back (`Last-Event-ID`): everything up to there is done, of whomever it was
+    sent to, so it is for subscribers that one consumer takes from. While others consume, it is left unheard.
     """
 
     request: int
@@ -171,7 +172,11 @@ class Acknowledge(Message, frozen=True):
     subscriber: str
     done: tuple[Position, ...] = ()
     done_through: Position | None = None
-    """Everything that was delivered up to and including this position is done."""
+    """Everything that this session was sent up to this position, when it was sent that, is done.
+
+    Of what others have, or what came again from them later, it does not speak. Said outside of a connection it is for
+    what a long poll took together with this position; a stream, which has no other way, means everything.
+    """
     again: tuple[Position, ...] = ()
     in_s: float = 0.0
     """After how long those of `again` come again."""

@@ -28,7 +28,7 @@ from tamis.service.positions import Position
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tamis.service.messages import Delivery, SubscriberFacts
+    from tamis.service.messages import Delivery, Lost, SubscriberFacts
 
 PROBLEM = "application/problem+json"
 _encode = msgspec.json.Encoder().encode
@@ -109,9 +109,17 @@ def delivery_json(delivery: Delivery, epoch: str) -> bytes:
     )
 
 
-def deliveries_json(deliveries: Iterable[Delivery], epoch: str) -> bytes:
-    """Return several deliveries as one message."""
-    return b'{"events":[%b]}' % b",".join([delivery_json(delivery, epoch) for delivery in deliveries])
+def deliveries_json(deliveries: Iterable[Delivery], epoch: str, losses: Iterable[Lost] = ()) -> bytes:
+    """Return several deliveries as one message, with what is lost if anything is."""
+    events = b",".join([delivery_json(delivery, epoch) for delivery in deliveries])
+    gaps = [_encode(gap_json(loss, epoch)) for loss in losses]
+    return b'{"events":[%b],"gaps":[%b]}' % (events, b",".join(gaps)) if gaps else b'{"events":[%b]}' % events
+
+
+def gap_json(loss: Lost, epoch: str) -> Mapping[str, Any]:
+    """Return what is said of events that are lost."""
+    first, last = (Position.of(number).text(epoch) for number in loss.gap)
+    return {"first": first, "last": last, "reason": loss.reason}
 
 
 def facts_json(facts: SubscriberFacts, epoch: str) -> Mapping[str, Any]:

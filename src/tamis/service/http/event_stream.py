@@ -22,7 +22,7 @@ import msgspec
 from aiohttp import web
 
 from tamis.service.errors import ServiceError
-from tamis.service.http.answers import delivery_json
+from tamis.service.http.answers import delivery_json, gap_json
 from tamis.service.messages import CaughtUp, Deliveries, Ended, Lost
 from tamis.service.positions import Position
 
@@ -80,8 +80,7 @@ def form_of(request: web.Request) -> Form:
 def noted(answer: Lost | CaughtUp | Ended, epoch: str) -> tuple[str, Any]:
     """Return the name and the content of what is told besides deliveries."""
     if isinstance(answer, Lost):
-        first, last = (Position.of(number).text(epoch) for number in answer.gap)
-        return "gap", {"first": first, "last": last, "reason": answer.reason}
+        return "gap", gap_json(answer, epoch)
     if isinstance(answer, CaughtUp):
         return "caught_up", Position.of(answer.at).text(epoch)
     return "bye", answer.reason

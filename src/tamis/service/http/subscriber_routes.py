@@ -24,6 +24,7 @@ from tamis.service.messages import (
     Configure,
     Describe,
     Described,
+    Ended,
     Forget,
     Revive,
     Subscribe,
@@ -182,8 +183,11 @@ async def take(request: web.Request) -> web.Response:
     wait_s = min(body.wait_s, front.settings.limits.wait)
     with front.connected(principal):
         taken = await front.core.ask(principal, Take(1, subscriber_of(request), body.most, wait_s))
+    if isinstance(taken, Ended):
+        raise NotFoundError(taken.reason, "the name of a subscriber that is there")
     assert isinstance(taken, Taken)
-    return web.Response(body=deliveries_json(taken.items, front.core.epoch), content_type="application/json")
+    body_json = deliveries_json(taken.items, front.core.epoch, taken.losses)
+    return web.Response(body=body_json, content_type="application/json")
 
 
 async def acknowledge(request: web.Request) -> web.Response:
