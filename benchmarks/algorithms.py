@@ -267,17 +267,18 @@ def _one_try(phased: PhasedSnapshot, events: pa.Table) -> dict[str, float]:
 def _hit_times(index: CountingIndex | GroveIndex, part: Fulfilled) -> dict[str, float]:
     least: npt.NDArray[Any] = index.needs if isinstance(index, CountingIndex) else index.least
     hits, candidates = np.zeros_like(least), np.empty(len(least) + 64, np.uint32)
-    lengths = np.diff(index.starts)
+    lengths = np.diff(index.associations.starts)
     hits_s = listed_s = 0.0
     count = 0
-    for begin, end in zip(part.starts[:-1].tolist(), part.starts[1:].tolist(), strict=True):
+    starts, numbers = part.lists
+    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         start = thread_time()
-        kernels.count_hits(part.numbers, begin, end, index.starts, index.lists, hits)
+        kernels.count_hits(numbers, begin, end, index.associations, hits)
         between = thread_time()
         count += kernels.list_candidates(hits, least, candidates)
         listed_s += thread_time() - between
         hits_s += between - start
-    increments = float(lengths[part.numbers].sum())
+    increments = float(lengths[numbers].sum())
     return {"hits": hits_s, "candidates_listed": listed_s, "increments": increments, "candidates": count}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from tamis.sources.arriving import Batch
+from tamis.sources.arriving import ArrivedBatch
 from tamis.sources.errors import ConnectorError
 from tamis.sources.inferring import json_table
 from tamis.sources.json_rows import json_rows
@@ -51,7 +51,7 @@ def table(url, options, schema, keep):
 
 def arriving(url, options, bad):
     found = rows(url)
-    yield Batch([f"{url} {number}" for number in range(len(found))], found, lambda: None)
+    yield ArrivedBatch([f"{url} {number}" for number in range(len(found))], found, lambda: None)
 
 
 def on_spark(session, url, *, schema, keep, streaming, remembered, options):
