@@ -111,7 +111,7 @@ class Matcher(Registering):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked = self._snapshot(among)
         self._sightings.look(event)
-        if self._watch is not None and self._watch.is_due():
+        if self._watch is not None and self._watch.take_turn():
             self._look_at_event(self._watch, snapshot, event)
         handles = register.in_order(snapshot.match_event(event, asked))
         names = register.names(handles)
@@ -221,7 +221,7 @@ class Matcher(Registering):
             raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked, destinations = self._snapshot_and_destinations(among)
         self._sightings.look(event)
-        if self._watch is not None and self._watch.is_due():
+        if self._watch is not None and self._watch.take_turn():
             self._look_at_event(self._watch, snapshot, event)
         handles, numbers = snapshot.reach_event(event, destinations, asked)
         return register, handles, list(map(destinations.names.__getitem__, numbers.tolist()))

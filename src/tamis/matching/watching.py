@@ -80,8 +80,8 @@ class Watch:
     def _gap(self) -> int:
         return self._chance.randint(1, 2 * self._every - 1)
 
-    def is_due(self) -> bool:
-        """Count an event that is matched; is it to be looked at?"""
+    def take_turn(self) -> bool:
+        """Count an event that is matched; return whether it is its turn to be looked at."""
         self._left -= 1  # threads may lose a step here, which nobody minds
         if self._left > 0:
             return False
@@ -90,7 +90,7 @@ class Watch:
 
     def due_rows(self, event_count: int) -> npt.NDArray[np.int64]:
         """Return which events of a batch are looked at if they count as having come one by one."""
-        return np.array([row for row in range(event_count) if self.is_due()], np.int64)
+        return np.array([row for row in range(event_count) if self.take_turn()], np.int64)
 
     def rows(self, event_count: int) -> npt.NDArray[np.int64]:
         """Return which events of a batch to look at."""

@@ -71,8 +71,8 @@ class Rates:
         """How many more events might go there until it is decided whether to stop filtering, with the last of them."""
         return self._settings.event_count - self._seen
 
-    def has_enough(self, is_match: bool, now: float) -> bool:
-        """Take note of an event that might go there; is it time to stop filtering?"""
+    def note_sent(self, is_match: bool, now: float) -> bool:
+        """Take note of an event that might go there; return whether it is time to stop filtering."""
         self._seen += 1
         self._matched += is_match
         if self._seen < self._settings.event_count:
@@ -81,8 +81,8 @@ class Rates:
         self._seen = self._matched = 0
         return is_enough
 
-    def is_too_much(self, is_wanted: bool) -> bool:
-        """Take note of an event that came from there; is it time to ask for filtering?"""
+    def note_received(self, is_wanted: bool) -> bool:
+        """Take note of an event that came from there; return whether it is time to ask for filtering."""
         self._came += 1
         self._missed += not is_wanted
         if self._came < self._settings.event_count:

@@ -429,7 +429,7 @@ class Broker(Groups):
 
     def _subscribe(self, source: str, entry: Entry, now: float) -> None:
         key, expression = entry.key, entry.filter
-        if source in self._links and not self._links[source].subscription_numbers.is_new(key):
+        if source in self._links and not self._links[source].subscription_numbers.take(key):
             return
         if (source, key) in self.table:
             if self.table.of(source)[key] == expression:
@@ -470,7 +470,7 @@ class Broker(Groups):
         link = self._links.get(source)
         heeded = expression
         if link is not None:
-            if not link.advertisement_numbers.is_new(key):
+            if not link.advertisement_numbers.take(key):
                 return
             heeded = self._heeding.heeded(expression)
             link.advertise(key, expression, heeded)

@@ -171,13 +171,14 @@ class Comparisons:
 
     def is_around(self, number: int, known: KnownFilter) -> bool:
         """Does the filter of that number, which is around another by its list, cover it?"""
-        return self._holds(self.around(known), number, known, self._told[number])
+        return self._settle(self.around(known), number, known, self._told[number])
 
     def is_inside(self, number: int, known: KnownFilter) -> bool:
         """Does a filter cover that of the number, which is inside by its list?"""
-        return self._holds(self.inside(known), number, self._told[number], known)
+        return self._settle(self.inside(known), number, self._told[number], known)
 
-    def _holds(self, candidates: Candidates, number: int, special: KnownFilter, general: KnownFilter) -> bool:
+    def _settle(self, candidates: Candidates, number: int, special: KnownFilter, general: KnownFilter) -> bool:
+        """Compare a candidate that nobody compared yet, and note what comes of it; return whether it is covered."""
         if candidates[number]:
             return True
         if _is_covered(special, general):

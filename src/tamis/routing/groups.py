@@ -181,7 +181,7 @@ class Groups(Publishing, ABC):
         is_wanted[going.nonzero()[0]] = True
         is_wanted[clients.events] = True
         flags: list[bool] = is_wanted.tolist()
-        return [Send(source, Filter()) for each in flags if self._came_in_vain_too_often(source, is_wanted=each)]
+        return [Send(source, Filter()) for each in flags if self._note_received(source, is_wanted=each)]
 
     # -- Both
 

@@ -37,8 +37,8 @@ class Numbers:
     def __init__(self) -> None:
         self._highest = -1
 
-    def is_new(self, key: Key) -> bool:
-        """Take note of a number; was it never here?"""
+    def take(self, key: Key) -> bool:
+        """Take note of a number; return whether it was never here."""
         assert isinstance(key, int), "the message was checked"
         if key <= self._highest:
             return False

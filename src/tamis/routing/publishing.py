@@ -129,7 +129,7 @@ class Publishing:
         for neighbour, link in self._links.items():
             if neighbour != source and self._goes_to(neighbour, link, neighbour in found, now):
                 outputs.append(Send(neighbour, message))
-        if self._came_in_vain_too_often(source, is_wanted=bool(outputs)):
+        if self._note_received(source, is_wanted=bool(outputs)):
             outputs.append(Send(source, Filter()))
         return outputs
 
@@ -141,15 +141,15 @@ class Publishing:
             return is_match
         if not link.rates.is_filtering:
             return True
-        if link.rates.has_enough(is_match, now):
+        if link.rates.note_sent(is_match, now):
             link.rates.is_filtering = False
             self.table.mute(neighbour)
         return is_match
 
-    def _came_in_vain_too_often(self, source: str, *, is_wanted: bool) -> bool:
+    def _note_received(self, source: str, *, is_wanted: bool) -> bool:
         """Take note of an event that a peer sent; is it a neighbour that should filter again?"""
         origin = self._links.get(source)
-        return origin is not None and origin.rates is not None and origin.rates.is_too_much(is_wanted)
+        return origin is not None and origin.rates is not None and origin.rates.note_received(is_wanted)
 
     def _filter_again(self, neighbour: str, now: float) -> None:
         rates = self._link(neighbour).rates

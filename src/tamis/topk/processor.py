@@ -332,7 +332,7 @@ class TopK:
 
     def _publish(self, publications: list[Publication]) -> list[Delivery]:
         """Number events, find whose filters they pass, and let the algorithm take them."""
-        new = [each for each in publications if self._is_new(each)]
+        new = [each for each in publications if self._admit(each)]
         if not new:
             return []
         passing = self._passing([each.event for each in new])
@@ -359,8 +359,8 @@ class TopK:
         self._forget()
         return deliveries
 
-    def _is_new(self, publication: Publication) -> bool:
-        """Give an event its id; say whether it comes for the first time."""
+    def _admit(self, publication: Publication) -> bool:
+        """Give an event its id and remember it; return whether it comes for the first time."""
         if publication.id is None:
             while self._next_id in self._remembered:
                 self._next_id += 1

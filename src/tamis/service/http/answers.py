@@ -59,7 +59,23 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def problem_of(error: TamisError) -> Problem:
-    """Return the problem document of an error."""
+    r"""Return the problem document of an error.
+
+    It may quote what a client sent, and a header has bytes that are no text: they are written as escapes.
+
+    >>> problem_of(ServiceError("this is no name: \udcb5")).detail
+    'this is no name: \\udcb5'
+    """
+    problem = _problem(error)
+    texts = {
+        name: value.encode("utf-8", "backslashreplace").decode()
+        for name, value in msgspec.structs.asdict(problem).items()
+        if isinstance(value, str) and not value.isascii()
+    }
+    return msgspec.structs.replace(problem, **texts)
+
+
+def _problem(error: TamisError) -> Problem:
     if isinstance(error, LanguageError):
         where = None if error.line is None or error.column is None else Where(error.line, error.column)
         return Problem(

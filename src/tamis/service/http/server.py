@@ -9,9 +9,11 @@ limit of connections a new one is answered 503 and closed.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from tamis.service.http.answers import PROBLEM
 from tamis.service.http.front import FRONT, Front
@@ -40,6 +42,15 @@ _FULL = (
 )
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Is a failure worth a line? A request that is no HTTP is not: anybody could fill the disk with those."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_LOGGER = logging.getLogger("tamis.service.http")
+_LOGGER.addFilter(_is_ours)
+
+
 class HttpServer:
     """The sockets of a broker. `start` opens them, `stop` closes them and lets everybody finish."""
 
@@ -60,6 +71,7 @@ class HttpServer:
         self._runner = web.AppRunner(
             application,
             access_log=None,
+            logger=_LOGGER,
             handle_signals=False,
             handler_cancellation=True,
             keepalive_timeout=settings.limits.idle,

@@ -76,7 +76,7 @@ class LogSettings(_Table, frozen=True, kw_only=True):
     )
     check: Annotated[
         Literal["last", "all"], Meta(description="whose checksums are verified at the start: the last file's, or all")
-    ] = "last"
+    ] = "all"
     jetstream: Annotated[
         JetStream | None, Meta(description="a NATS stream in place of files; `sync` and `segment` do not count then")
     ] = None

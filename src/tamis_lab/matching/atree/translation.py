@@ -164,7 +164,7 @@ class NodeTranslator:
         known = self._known.get(key)
         if known is not None:
             return known
-        if (not is_wanted or kind is Xor) and self._has_not and self._can_trust(node):
+        if (not is_wanted or kind is Xor) and self._has_not and self._trust(node):
             if not is_wanted:
                 return _Frame(kernels.NOT, 0, [(node, True)], key)
             return _Frame(kernels.XOR, 0, [(each, True) for each in reversed(node.children)], key)
@@ -188,12 +188,13 @@ class NodeTranslator:
                 node = Not(node)
         return self._leaves.setdefault(node, len(self._leaves))
 
-    def _can_trust(self, node: Expression) -> bool:
-        found = promises(node, self._schema)
-        if found is None:
+    def _trust(self, node: Expression) -> bool:
+        """Rely on what events promise, if that keeps a node from being unknown; return whether it does."""
+        needed = promises(node, self._schema)
+        if needed is None:
             return False
-        self._promises |= found
-        self._trusts |= bool(found)
+        self._promises |= needed
+        self._trusts |= bool(needed)
         return True
 
     def _written_out(self, node: Expression) -> Expression:
