@@ -158,11 +158,11 @@ class Machine:
             case Deliveries(name, items):
                 for item in items:
                     self._check_disk(item.position.event, item.body)
-                    checker.emits_delivery(name, item, read_record(item.body, 0), session)
+                    checker.emits_delivery(name, item, read_record(item.body, 0), session, self._sessions(name))
             case Taken(_, items) if pipe is not None:
                 for item in items:
                     self._check_disk(item.position.event, item.body)
-                    checker.emits_delivery(pipe.client.name, item, read_record(item.body, 0), session)
+                    checker.emits_delivery(pipe.client.name, item, read_record(item.body, 0), session, ())
                 for loss in answer.losses:
                     checker.emits_loss(loss.subscriber, loss, self.log.first, self.log.gaps)
             case Published(_, _, positions):
@@ -178,6 +178,10 @@ class Machine:
             if isinstance(pipe.client, Owner):
                 pipe.client.emitted(answer)
             pipe.to_client.append(answer)
+
+    def _sessions(self, name: str) -> dict[int, Any]:
+        """Who takes from a subscriber now."""
+        return self.node.roster.subscribers[name].consumers if name in self.node.roster.subscribers else {}
 
     def _check_disk(self, position: int, body: bytes | None = None) -> None:
         on_disk = self.log.body(position)

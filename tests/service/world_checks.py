@@ -14,7 +14,7 @@ import tamis
 from tamis.service.positions import START, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sized
 
     from tamis.service.messages import Delivery, Lost
 
@@ -164,9 +164,11 @@ class Checker:
 
     # -- What goes out of a node
 
-    def emits_delivery(self, name: str, delivery: Delivery, record: dict, session: int) -> None:
+    def emits_delivery(self, name: str, delivery: Delivery, record: dict, session: int, sessions: Sized) -> None:
         told = self.of(name)
         place = session if told.consumer_count > 1 else 0
+        if len(sessions) > 1:  # one consumer has come back, and the node does not know yet that it was gone
+            told.unordered_through = max(told.unordered_through, delivery.position, *told.highest.values())
         position = delivery.position
         self.names_event(position.event, delivery.body, record)
         is_revival = position in told.revived

@@ -152,7 +152,9 @@ class Node:
         self._repetitions: set[int] = set()
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
         self.counts = {"taken": 0, "known": 0, "refused": 0}
-        self.roster.restore(stored, Position.of(self.head), now)
+        # A shared log cannot be made to go on behind the replays that were asked for at its head.
+        sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
+        self.roster.restore(stored, sent_through, now)
         changes = self.roster.permit(permissions, self.head, now)
         self._start: list[Output] = self._keep(changes)
 
