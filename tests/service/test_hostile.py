@@ -21,15 +21,15 @@ CONFIG = '[limits]\nheader = "1s"\nidle = "4s"\nconnections_each = 400\n[logging
 ROLES = "[roles.eu]\nreceive = \"region = 'EU'\"\npublish = {}\n"
 
 REQUESTS = (
-    b'POST /events HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"price": 12}',
-    b"GET /events?from=-1h&where=price%3C20&most=5 HTTP/1.1\r\nHost: {host}\r\n\r\n",
-    b"PUT /subscribers/eve/subscriptions/k?from=first HTTP/1.1\r\nHost: {host}\r\nContent-Type: text/plain\r\n"
+    b'POST /events HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"price": 12}',
+    b"GET /events?from=-1h&where=price%3C20&most=5 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
+    b"PUT /subscribers/eve/subscriptions/k?from=first HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
     b"Content-Length: 10\r\n\r\nprice < 20",
-    b'POST /subscribers/eve/take HTTP/1.1\r\nHost: {host}\r\nContent-Length: 24\r\n\r\n{"most": 1, "wait_s": 0 }',
-    b"GET /listen?where=price%3C20&most=1&from=first HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n"
+    b'POST /subscribers/eve/take HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 24\r\n\r\n{"most": 1, "wait_s": 0 }',
+    b"GET /listen?where=price%3C20&most=1&from=first HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept: text/event-stream\r\n"
     b"Last-Event-ID: k3f9-1\r\n\r\n",
-    b"GET /metrics HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer tamis_xyz\r\n\r\n",
-    b"POST /events HTTP/1.1\r\nHost: {host}\r\nce-id: 1\r\nce-source: /x\r\nce-type: t\r\nce-specversion: 1.0\r\n"
+    b"GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer tamis_xyz\r\n\r\n",
+    b"POST /events HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nce-id: 1\r\nce-source: /x\r\nce-type: t\r\nce-specversion: 1.0\r\n"
     b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 )  # fmt: skip
 PIECES = (
@@ -88,7 +88,6 @@ async def exchanged(port, sent: bytes, wait_s=0.3) -> bytes:
     answer = b""
     try:
         writer.write(sent)
-        writer.write_eof()
         async with asyncio.timeout(wait_s):
             while piece := await reader.read(65_536):
                 answer += piece
@@ -210,6 +209,20 @@ async def test_broken_requests_and_messages_harm_nobody(forge, tmp_path):
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_many_broken_requests_and_messages_harm_nobody(forge, tmp_path, seed):
     asyncio.run(asyncio.wait_for(attacked(forge, tmp_path, seed, 10_000), 1_800))
+
+
+@in_a_loop
+async def test_headers_that_are_no_text_or_no_address_are_refused(forge, tmp_path):
+    with running(forge, tmp_path, config=CONFIG) as broker:
+        host = f"Host: 127.0.0.1:{broker.port}\r\nConnection: close\r\n".encode()
+        for sent, status in (
+            (b"GET /live HTTP/1.1\r\nHost: [x\r\nConnection: close\r\n\r\n", 400),
+            (b"GET /live HTTP/1.1\r\n" + host + b"Origin: http://[x\r\n\r\n", 400),
+            (b"POST /events HTTP/1.1\r\n" + host + b"Content-Type: a/\xb5\r\nContent-Length: 2\r\n\r\n{}", 415),
+        ):
+            answer = await exchanged(broker.port, sent, wait_s=60)
+            assert statuses(answer) == [status], answer
+        assert "ERROR" not in broker.said()
 
 
 @in_a_loop

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from aiohttp import web
 
 from tamis.errors import TamisError
-from tamis.service.errors import ForbiddenError, NotFoundError, ServiceError
+from tamis.service.errors import BadRequestError, ForbiddenError, NotFoundError, ServiceError
 from tamis.service.http.answers import refusal
 from tamis.service.http.front import FRONT, Front
 from tamis.service.messages import Principal
@@ -93,11 +93,19 @@ async def _answered(request: web.Request, handler: Handler, front: Front) -> web
         return refusal(ServiceError("the broker made a mistake; its log says more"))
 
 
+def split(address: str) -> SplitResult:
+    """Return the parts of an address that a header names; raise an error if it is none."""
+    try:
+        return urlsplit(address)
+    except ValueError as error:
+        raise BadRequestError(f"{address!r:.100} is no address: {error}", "the name or number of a host") from None
+
+
 def check_host(request: web.Request, front: Front) -> None:
     """Refuse a name that is none of this machine's, where everybody who reaches the broker is trusted."""
     if front.settings.roles or front.settings.insecure:
         return
-    host = urlsplit(f"//{request.headers.get('Host', '')}").hostname if "Host" in request.headers else "localhost"
+    host = split(f"//{request.headers.get('Host', '')}").hostname if "Host" in request.headers else "localhost"
     if not host or not is_loopback(host):
         raise ForbiddenError(f"this broker is not {host!r:.100}", "localhost or 127.0.0.1; it has no roles")
 
@@ -108,7 +116,7 @@ def check_origin(request: web.Request, front: Front) -> str:
     if origin is None:
         return ""
     allowed = front.settings.origins
-    is_own = urlsplit(origin).netloc.lower() == request.headers.get("Host", "").lower() and origin != "null"
+    is_own = split(origin).netloc.lower() == request.headers.get("Host", "").lower() and origin != "null"
     if is_own or origin in allowed or "*" in allowed:
         return origin
     raise ForbiddenError(

@@ -42,9 +42,12 @@ _FULL = (
 )
 
 
+_CLIENTS_FAULT = (HttpProcessingError, web.RequestPayloadError, ConnectionError)
+
+
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Is a failure worth a line? A request that is no HTTP is not: anybody could fill the disk with those."""
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    """Is a failure worth a line? Of clients that speak no HTTP, or go away: no. They could fill the disk with those."""
+    return not (record.exc_info and isinstance(record.exc_info[1], _CLIENTS_FAULT))
 
 
 _LOGGER = logging.getLogger("tamis.service.http")
