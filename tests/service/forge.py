@@ -12,6 +12,7 @@ When its input ends, the forge ends whatever it has started and is still there.
 """
 
 import ctypes
+import faulthandler
 import gc
 import json
 import os
@@ -21,6 +22,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+_DIE_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of Linux."""
 _NEW_MOUNTS = 0x00020000
 """CLONE_NEWNS of Linux: a process sees mounts that others do not see."""
 
@@ -73,12 +76,15 @@ def _become(order: dict) -> None:
     code = 1
     try:
         os.setsid()
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # also if the forge has no time to say goodbye
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)  # where does a broker hang?
         os.chdir(Path(order["output"]).parent)
         if order["file_bytes"]:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
