@@ -227,7 +227,8 @@ class Core:
     def permit(self, permissions: Permissions, limits: LimitSettings) -> None:
         """Take other permissions and limits."""
         self.limits = limits
-        self._node.roster.subscriptions_each = limits.subscriptions
+        roster = self._node.roster
+        roster.subscriptions_each, roster.subscribers_each = limits.subscriptions, limits.subscribers
         self._post(self._node.permit, permissions)
 
     def needed(self) -> int:
