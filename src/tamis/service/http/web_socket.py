@@ -74,6 +74,8 @@ class WebSocket:
         self._credit = limits.credit
         self._is_greeted = False
         self._requests = Correspondence(front.core.epoch)
+        self._refused_ids: set[int] = set()
+        """Publications that were refused for now; those behind them are, too, until one of them comes again."""
         self._has_room = asyncio.Event()
         self._is_answered = asyncio.Event()
         """Set when the greeting has its answer; nothing else is heard before, so that this comes first."""
@@ -191,7 +193,13 @@ class WebSocket:
 
     async def _hear(self, message: wire.FromClient, request_id: int | None) -> None:
         if message.publish is not UNSET:
-            await self._publish(message.publish, message.wanted, request_id)
+            try:
+                self._check_order(request_id)
+                await self._publish(message.publish, message.wanted, request_id)
+            except TooManyError:
+                if request_id is not None:
+                    self._refused_ids.add(request_id)
+                raise
         elif message.subscribe is not UNSET:
             wanted = await self._front.wanted(self._principal, message.subscribe)
             start = await self._front.start(message.since)
@@ -220,6 +228,16 @@ class WebSocket:
         await self._mailbox.hear(
             Attach(number, self._subscriber, self._is_durable, self._credit, limits.credit_bytes, self._is_durable)
         )
+
+    def _check_order(self, request_id: int | None) -> None:
+        """Refuse a publication behind one that was refused for now, so that a publisher's order is kept.
+
+        Whoever sends one of those again has heard of all of them, and begins with the first.
+        """
+        if request_id in self._refused_ids:
+            self._refused_ids.clear()
+        elif self._refused_ids and request_id is not None:
+            raise OverloadedError("a publication before this one was refused", "that one first, then this", 0.1)
 
     async def _publish(self, raw: list[msgspec.Raw], asks_wanted: bool, request_id: int | None) -> None:
         limits = self._front.settings.limits
