@@ -74,23 +74,23 @@ def write_matches(events: pa.Table, rules: Rules, keep: Sequence[str] | None, re
     count = 0
     with written_table(out) as add:
         for start in range(0, max(events.num_rows, 1), _PORTION):
-            found = _answered(events.slice(start, _PORTION), rules, names, result, added)
-            count += found.num_rows
-            add(found)
+            answers = _answered(events.slice(start, _PORTION), rules, names, result, added)
+            count += answers.num_rows
+            add(answers)
     return count
 
 
 def _answered(events: pa.Table, rules: Rules, names: list[str], result: str, added: str) -> pa.Table:
     kept, threads = events.select(names), os.cpu_count() or 1
     kind = pa.string() if rules.id_type not in _INTEGERS else rules.id_type
-    found: Any
+    column: Any
     if result == "counts":
-        found = rules.matcher.count_batch(events, threads=threads)
+        column = rules.matcher.count_batch(events, threads=threads)
     elif result == "lists":
         lists = rules.matcher.list_batch(events, threads=threads)
-        found = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
+        column = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
     else:
         pairs = rules.matcher.match_batch(events, threads=threads)
         kept = kept.take(pairs["event"]) if names else kept
-        found = pairs["subscription"].cast(kind)
-    return kept.append_column(added, found) if names else pa.table({added: found})
+        column = pairs["subscription"].cast(kind)
+    return kept.append_column(added, column) if names else pa.table({added: column})

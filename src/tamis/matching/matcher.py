@@ -424,8 +424,8 @@ class Matcher(Registering):
         """
         unmet = [str(each) for each in self.unmet()]
         with self._lock:
-            told = {"algorithm": self.algorithm, "subscriptions": len(self), "events": self._sightings.event_count}
-            return {**told, "unmet": unmet, **self._engine.statistics()}
+            counts = {"algorithm": self.algorithm, "subscriptions": len(self), "events": self._sightings.event_count}
+            return {**counts, "unmet": unmet, **self._engine.statistics()}
 
     def unmet(self) -> list[Unmet]:
         """Return what rules ask for and no event had so far: attributes, and values of the type they compare with.

@@ -141,10 +141,10 @@ class Registering:
             return self._register.destinations.living()
 
     def _subscription(self, subscription_id: Hashable) -> Subscription:
-        found: Subscription | None = self.get(subscription_id)
-        if found is None:
+        subscription: Subscription | None = self.get(subscription_id)
+        if subscription is None:
             raise UnknownIdError(subscription_id)
-        return found
+        return subscription
 
     # -- New ones
 
@@ -285,7 +285,7 @@ class Registering:
             rows.priorities = [before.priority if priority is None else priority]
             rows.metadata = [before.metadata if metadata is _AS_IT_WAS else metadata]
             rows.destinations = named([before.destination if destination is _AS_IT_WAS else destination], rows.ids)
-            self._step(rows, prepared, self._register.found([subscription_id]))
+            self._step(rows, prepared, self._register.handles_of([subscription_id]))
 
     def upsert(
         self,
@@ -387,7 +387,7 @@ class Registering:
             rows.destinations = named(destinations, rows.ids)
         prepared = self._prepared(rows)
         with self._lock:
-            leaving = self._register.found(remove)
+            leaving = self._register.handles_of(remove)
             present = self._register.handles
             leaving |= {each: present[each] for each in replacing.ids if each in present}
             self._step(rows, prepared, leaving)

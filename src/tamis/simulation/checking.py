@@ -284,12 +284,12 @@ class Checker:
     def _ways(self, start: str, homes: set[str]) -> set[frozenset[str]]:
         """Return the links between a broker and some others."""
         before = self._before(start)
-        found: set[frozenset[str]] = set()
+        edges: set[frozenset[str]] = set()
         for home in homes & before.keys():
             while home != start:
-                found.add(frozenset((home, before[home])))
+                edges.add(frozenset((home, before[home])))
                 home = before[home]
-        return found
+        return edges
 
     def _before(self, start: str) -> dict[str, str]:
         """Return the brokers within reach of one, and for each the one before it on the way there."""

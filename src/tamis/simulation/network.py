@@ -233,28 +233,28 @@ class Network:
 
     def disconnect(self, client: str) -> None:
         """Let a client be gone; its broker forgets what it wanted, and the client does not."""
-        found = self._client(client)
-        if not found.is_connected:
+        state = self._client(client)
+        if not state.is_connected:
             raise WrongStateError(f"client {client!r}", "gone", "let it come back first")
-        found.is_connected = False
-        if found.home in self.brokers:
-            self._notice_forgotten(found)
-            self._carry_out(found.home, self.brokers[found.home].disconnect(client, self.now))
+        state.is_connected = False
+        if state.home in self.brokers:
+            self._notice_forgotten(state)
+            self._carry_out(state.home, self.brokers[state.home].disconnect(client, self.now))
 
     def reconnect(self, client: str) -> None:
         """Let a client come back, and say again what it wants, if its broker is there."""
-        found = self._client(client)
-        if found.is_connected:
+        state = self._client(client)
+        if state.is_connected:
             raise WrongStateError(f"client {client!r}", "connected", "disconnect it first")
-        found.is_connected = True
-        if found.home in self.brokers:
-            self.brokers[found.home].attach(client)
-            self._say_again(found)
+        state.is_connected = True
+        if state.home in self.brokers:
+            self.brokers[state.home].attach(client)
+            self._say_again(state)
 
     def is_online(self, client: str) -> bool:
         """Are the client and its broker there?"""
-        found = self._client(client)
-        return found.is_connected and found.home in self.brokers
+        state = self._client(client)
+        return state.is_connected and state.home in self.brokers
 
     def subscribe(self, client: str, key: Key, filter_: Expression, lease_s: float | None = None) -> None:
         """A client subscribes; it does not remember what its broker refuses."""

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.sources.errors import NatsError, OptionError
-from tamis.sources.jetstream import told_by, translated
+from tamis.sources.jetstream import reply_numbers, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ class DurableReading:
         state = connection.state()
         self._end = reading.behind(state)
         try:
-            self._told()
+            self._consumer_state()
         except NatsError as error:
             if "consumer not found" not in str(error):
                 raise
@@ -69,7 +69,7 @@ class DurableReading:
         request = {"stream_name": self._stream, "config": config}
         self._connection.ask(f"CONSUMER.DURABLE.CREATE.{self._stream}.{self._name}", request)
 
-    def _told(self) -> dict[str, Any]:
+    def _consumer_state(self) -> dict[str, Any]:
         return self._connection.ask(f"CONSUMER.INFO.{self._stream}.{self._name}", {})
 
     def batches(self, most: int) -> Iterator[list[Delivered]]:
@@ -77,17 +77,17 @@ class DurableReading:
         while True:
             messages = self._pulled(min(most, self._most), {"no_wait": True})
             if not messages:
-                told = self._told()
-                if self._is_done(told):
+                state = self._consumer_state()
+                if self._is_done(state):
                     return
                 # Somebody else has them, or had them when it died: they come when the server has waited for it.
                 messages = self._pulled(min(most, self._most), {"expires": _WAIT_NS})
             if messages:
                 yield messages
 
-    def _is_done(self, told: dict[str, Any]) -> bool:
-        is_empty = not told["num_pending"] and not told["num_ack_pending"]
-        return is_empty or bool(told["ack_floor"]["stream_seq"] >= self._end - 1)
+    def _is_done(self, state: dict[str, Any]) -> bool:
+        is_empty = not state["num_pending"] and not state["num_ack_pending"]
+        return is_empty or bool(state["ack_floor"]["stream_seq"] >= self._end - 1)
 
     def _pulled(self, most: int, waiting: dict[str, Any]) -> list[Delivered]:
         async def pulling(client: Client) -> list[Delivered]:
@@ -105,7 +105,7 @@ class DurableReading:
                         continue
                     if status is not None:
                         break
-                    messages.append(Delivered(told_by(message.reply)[0], message.data, message.reply))
+                    messages.append(Delivered(reply_numbers(message.reply)[0], message.data, message.reply))
                 await arriving.unsubscribe()
             return messages
 

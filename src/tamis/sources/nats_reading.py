@@ -55,7 +55,7 @@ class NatsReading:
 
     @classmethod
     def asked(cls, options: Options) -> NatsReading:
-        found = cls(
+        reading = cls(
             address=asked_address(options),
             timeout_s=options.seconds("timeout_s", 10),
             start=options.text("start", "earliest") or "",
@@ -65,11 +65,11 @@ class NatsReading:
             partition_messages=options.number("partition_messages", 10_000),
             on_loss=options.one_of("on_loss", ("report", "fail")),
         )
-        if found.start not in ("earliest", "latest"):
-            _sequence("start", found.start)
-        if found.end != "latest":
-            _sequence("end", found.end)
-        return found
+        if reading.start not in ("earliest", "latest"):
+            _sequence("start", reading.start)
+        if reading.end != "latest":
+            _sequence("end", reading.end)
+        return reading
 
     def connection(self) -> JetStream:
         return JetStream(self.address, self.timeout_s)

@@ -65,7 +65,7 @@ def applied(
     by_id: dict[Any, dict[int | None, list[Change]]] = {}
     for change in good:
         by_id.setdefault(change.id, {}).setdefault(change.sequence, []).append(change)
-    told: dict[Any, Last] = {}
+    accepted: dict[Any, Last] = {}
     for each, moments in by_id.items():
         known = last.get(each)
         in_force = known[0] if known is not None else None
@@ -78,8 +78,8 @@ def applied(
                 if sequence < in_force or known is None or texts != {known[1]}:  # else it was only told again
                     refused += [(change, *_late(sequence, in_force)) for change in at_once]
             else:
-                told[each] = (sequence, at_once[0].text)
-    return told, refused
+                accepted[each] = (sequence, at_once[0].text)
+    return accepted, refused
 
 
 def _usable(changes: list[Change], schema: Schema | None, is_ordered: bool) -> tuple[list[Change], list[Refused]]:
@@ -107,10 +107,10 @@ def _usable(changes: list[Change], schema: Schema | None, is_ordered: bool) -> t
 
 def _unordered(sequence: int | None) -> tuple[str, str]:
     if sequence is None:
-        told = "several changes of this id came together, and nothing says which is the last; a column 'sequence' would"
+        why = "several changes of this id came together, and nothing says which is the last; a column 'sequence' would"
     else:
-        told = f"several changes of this id have the sequence {sequence}: which one is the last?"
-    return "UnorderedChangeError", told
+        why = f"several changes of this id have the sequence {sequence}: which one is the last?"
+    return "UnorderedChangeError", why
 
 
 def _late(sequence: int, in_force: int) -> tuple[str, str]:
@@ -140,14 +140,14 @@ class Feeder:
             return  # the crash came after the version, and before Spark knew of it
         self._read_on()
         changes = [Change(*row) for row in batch.collect()]
-        told, refused = applied(changes, self._last, self.schema, is_ordered=self.is_ordered)
+        accepted, refused = applied(changes, self._last, self.schema, is_ordered=self.is_ordered)
         if refused:  # before the version: whoever sees that one can see these
             kind = batch.schema[1].dataType.simpleString()
             content = _encoded(refused, pa.string() if kind == "string" else pa.int64())
             self.rejected.put(f"{number:012}-{len(refused)}.parquet", content)
-        if told:
-            sequences = {each: sequence for each, (sequence, _) in told.items() if sequence is not None}
-            self.log.append({each: text for each, (_, text) in told.items()}, source, sequences)
+        if accepted:
+            sequences = {each: sequence for each, (sequence, _) in accepted.items() if sequence is not None}
+            self.log.append({each: text for each, (_, text) in accepted.items()}, source, sequences)
 
     def _read_on(self) -> None:
         """Learn what was in force, and since when, from what the log has beyond what is known of it."""

@@ -76,9 +76,9 @@ class Shards:
 
     def of(self, events: DataFrame) -> Column:
         """Return the column of the shards that an event goes to."""
-        found = [_shard_of(events, route) for route in self.routes]
+        shards = [_shard_of(events, route) for route in self.routes]
         always = [F.lit(number) for number in self.unkeyed]
-        whole = F.array(*found, *always) if found or always else F.array().cast("array<int>")
+        whole = F.array(*shards, *always) if shards or always else F.array().cast("array<int>")
         return F.filter(whole, lambda number: number.isNotNull())
 
 
@@ -152,10 +152,10 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
 def _placed(keyed: DataFrame, count: int) -> tuple[tuple[Route, ...], tuple[int, ...], DataFrame]:
     """Choose an attribute for each subscription, the one with the most different values, and shards for these."""
     values = keyed.select("id", F.explode("keys").alias("key")).select("id", "key.*")
-    told = values.groupBy("attribute").agg(
+    ranked = values.groupBy("attribute").agg(
         F.approx_count_distinct(F.struct("number", "text")).alias("values"), F.approx_count_distinct("id").alias("ids")
     )
-    ranks = {row["attribute"]: row["values"] for row in told.collect()}
+    ranks = {row["attribute"]: row["values"] for row in ranked.collect()}
     order = sorted(ranks, key=lambda name: (-ranks[name], name))
     best = F.coalesce(
         *(F.when(F.array_contains(F.col("keys.attribute"), name), F.lit(name)) for name in order),
@@ -322,10 +322,10 @@ def matched_in_shards(
     task = ShardTask(shards, tuple(columns), kept_count, result, id_type)
     fields = [F_LONG] * is_united + list(schema.fields)
     plain = StructType([StructField(str(number), each.dataType) for number, each in enumerate(fields)])
-    found = spread.mapInArrow(task.run, plain)
+    matches = spread.mapInArrow(task.run, plain)
     if not is_united:
-        return opened(found).toDF(*schema.names)
+        return opened(matches).toDF(*schema.names)
     last = str(len(fields) - 1)
     together = F.sum(last) if result == "counts" else F.array_sort(F.flatten(F.collect_list(last)))
     kept = [F.first(str(number)).alias(str(number)) for number in range(1, len(fields) - 1)]
-    return found.groupBy("0").agg(*kept, together.alias(last)).drop("0").toDF(*schema.names)
+    return matches.groupBy("0").agg(*kept, together.alias(last)).drop("0").toDF(*schema.names)

@@ -115,12 +115,12 @@ def compiled(
     return Compiled(count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None, asked)
 
 
-def warn_of_rejected(found: Compiled) -> None:
+def warn_of_rejected(compiled: Compiled) -> None:
     """Say that something was left out: nothing is lost in silence."""
-    if found.rejected_count:
-        first = found.rejected.collect()[0]
+    if compiled.rejected_count:
+        first = compiled.rejected.collect()[0]
         warnings.warn(
-            f"{found.rejected_count:,} subscriptions cannot be used and are left out; the first: "
+            f"{compiled.rejected_count:,} subscriptions cannot be used and are left out; the first: "
             f"{Rejected(*first).described()}\n  tamis.spark.compiled(subscriptions).rejected has them all",
             RejectedSubscriptionsWarning,
             stacklevel=3,

@@ -85,13 +85,13 @@ def top_k(
     forest, paths = _filters(ranked_subscriptions, id, asked, schema)
     shown = entering(events, paths, ())
     keying = Keying(forest, tuple(shown), asked, kinds)
-    told = StructType([ranked_subscriptions.schema[id], events.schema[event]])
-    keyed_schema = StructType([*told.fields, *KEYED])
+    delivered = StructType([ranked_subscriptions.schema[id], events.schema[event]])
+    keyed_schema = StructType([*delivered.fields, *KEYED])
     numbered = [column(event), column(time).cast("timestamp"), *shown.values()]
     timed = events.where(column(time).isNotNull())
     selected = timed.select(*(each.alias(str(number)) for number, each in enumerate(numbered)))
     keyed = selected.mapInArrow(keying.run, keyed_schema)
-    out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in told.fields), KEYED[0]])
+    out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in delivered.fields), KEYED[0]])
     if events.isStreaming:
         _require_store(events)
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
@@ -140,10 +140,10 @@ def _filters(
     kind = StructType([subscriptions.schema[id], StructField("condition", StringType())])
     rows = [(subscription_id, str(ranked.where)) for subscription_id, ranked in asked.items()]
     frame = subscriptions.sparkSession.createDataFrame(rows, kind)
-    found = compiled(frame, id=id, schema=schema, shards=1, on_error="raise")
-    assert found.forest is not None
+    rules = compiled(frame, id=id, schema=schema, shards=1, on_error="raise")
+    assert rules.forest is not None
     scores = {node.path for ranked in asked.values() for node in postorder(ranked.score) if isinstance(node, Attribute)}
-    return found.forest, tuple(dict.fromkeys([*found.attributes, *sorted(scores)]))
+    return rules.forest, tuple(dict.fromkeys([*rules.attributes, *sorted(scores)]))
 
 
 @dataclass
@@ -235,7 +235,7 @@ def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...
         is_told = ~np.isnan(entered)
         at = np.round(entered[is_told] * _MICROS).astype(np.int64)
         chosen = ordered.filter(pa.array(is_told))
-        told = pa.array(at).cast(pa.timestamp("us", "UTC"))
-        return pa.table([chosen.column(0), chosen.column(1), told], names=[*rows.column_names[:2], KEYED[0].name])
+        instants = pa.array(at).cast(pa.timestamp("us", "UTC"))
+        return pa.table([chosen.column(0), chosen.column(1), instants], names=[*rows.column_names[:2], KEYED[0].name])
 
     return run

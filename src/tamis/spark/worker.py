@@ -101,14 +101,14 @@ def matched(
     while start < events.num_rows:
         begin = perf_counter()
         part = events.slice(start, watch.rows)
-        found, pairs = _found(matcher, part, kept.slice(start, watch.rows), result, pa.type_for_alias(id_type))
+        answers, pairs = _answers(matcher, part, kept.slice(start, watch.rows), result, pa.type_for_alias(id_type))
         watch.seconds += perf_counter() - begin
         watch.rows = int(np.clip(_MOST_PAIRS * part.num_rows / max(pairs, 1), 64, GATHERED))
-        yield from found.to_batches(_OUT)
+        yield from answers.to_batches(_OUT)
         start += part.num_rows
 
 
-def _found(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind: Any) -> tuple[pa.Table, int]:
+def _answers(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind: Any) -> tuple[pa.Table, int]:
     """Return the rows of the result, and how many pairs they stand for."""
     if result == "counts":
         counts = matcher.count_batch(events)
@@ -127,6 +127,6 @@ def _found(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind
     return _beside(kept.take(pa.array(matched_events)), ids), pairs.num_rows
 
 
-def _beside(kept: pa.Table, found: Any) -> pa.Table:
+def _beside(kept: pa.Table, answers: Any) -> pa.Table:
     """Put what was found beside what is kept; a table without columns knows not how many rows it has."""
-    return kept.append_column("found", found) if kept.num_columns else pa.table({"found": found})
+    return kept.append_column("found", answers) if kept.num_columns else pa.table({"found": answers})

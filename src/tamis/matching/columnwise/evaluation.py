@@ -71,10 +71,10 @@ class Batch:
     @classmethod
     def of(cls, events: Events, schema: Schema | None = None) -> Batch:
         """Return what is known of some events."""
-        found: Batch | None = events.derived
-        if found is None or found._schema is not schema:
-            found = events.derived = cls(events, schema)
-        return found
+        batch: Batch | None = events.derived
+        if batch is None or batch._schema is not schema:
+            batch = events.derived = cls(events, schema)
+        return batch
 
     def attribute(self, node: Attribute) -> Series:
         """Return the values of an attribute."""
@@ -89,11 +89,11 @@ class Batch:
 
     def whereabouts(self, position: places.Position) -> places.Whereabouts:
         """Return where the events are, given the terms of their latitude and longitude."""
-        found = self._whereabouts.get(position)
-        if found is None:
+        calculated = self._whereabouts.get(position)
+        if calculated is None:
             latitude, longitude = map(self.evaluated, position)
-            found = self._whereabouts[position] = places.Whereabouts.of(latitude, longitude, self._events.count)
-        return found
+            calculated = self._whereabouts[position] = places.Whereabouts.of(latitude, longitude, self._events.count)
+        return calculated
 
     def evaluated(self, expression: Expression) -> Series:
         """Return the values of an expression, one for each event or one for all."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import LogError
 from tamis.sources.errors import NatsError
-from tamis.sources.jetstream import JetStream, told_by
+from tamis.sources.jetstream import JetStream, reply_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ class Follower:
             self._silent_s = 0.0
             status = (message.headers or {}).get("Status") if not message.reply else None
             if status is None:
-                sequence, count, _, _ = told_by(message.reply)
+                sequence, count, _, _ = reply_numbers(message.reply)
                 self._count += 1
                 if count != self._count:
                     self._lose("messages got lost on their way")

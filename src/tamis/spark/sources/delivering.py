@@ -61,8 +61,8 @@ class UrlSink:
 
     def commit_of(self, batch: int) -> dict[str, Any] | None:
         """Return what was committed with a batch; None if it was not."""
-        found: dict[str, Any] | None = self._commits.record(f"{batch:012}.json")
-        return found
+        commit: dict[str, Any] | None = self._commits.record(f"{batch:012}.json")
+        return commit
 
     def write(self, frame: DataFrame, batch: int) -> dict[str, Any]:
         """Deliver the rows of a batch; return when all of them are acknowledged."""

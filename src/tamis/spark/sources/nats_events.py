@@ -47,13 +47,13 @@ def nats_events(
 
 def _first_messages(spark: SparkSession, address: NatsAddress) -> DataFrame:
     """Return the first messages that are left, whatever the query is to read: they say which columns events have."""
-    found: list[tuple[bytes]] = []
+    bodies: list[tuple[bytes]] = []
     with JetStream(address) as connection:
         state = connection.state()
         for messages in connection.messages(state.first, state.next):
-            found += [(message.body,) for message in messages]
-            if len(found) >= LOOKED_AT:
+            bodies += [(message.body,) for message in messages]
+            if len(bodies) >= LOOKED_AT:
                 break
-    if not found:
+    if not bodies:
         raise nothing_seen(address)
-    return spark.createDataFrame(found[:LOOKED_AT], "body binary")
+    return spark.createDataFrame(bodies[:LOOKED_AT], "body binary")

@@ -15,7 +15,7 @@ from tamis.sources.place import Place
 
 
 @dataclass
-class Told(WriterCommitMessage):
+class WrittenCounts(WriterCommitMessage):
     """What a task says of what it has sent, such as how many messages."""
 
     counts: dict[str, int]

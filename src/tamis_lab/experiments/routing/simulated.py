@@ -61,7 +61,7 @@ def played(
     for number in range(gone):
         network.unsubscribe(client_of(homes[number]), number)
         network.run()
-    told = counters.items["Unsubscribe"] / max(1, counters.messages["Unsubscribe"])
+    items_per_cancellation = counters.items["Unsubscribe"] / max(1, counters.messages["Unsubscribe"])
     cancelling, before = counters.control_count - subscribing, counters.event_count
     got = published(network, events, publishers)
     expected = wanted_by(dict(enumerate(filters[gone:], gone)), events)
@@ -73,7 +73,7 @@ def played(
         "table bytes": sizes["table_bytes"],
         "subscribe messages": subscribing,
         "cancel messages": cancelling,
-        "filters and keys in a cancellation": told,
+        "filters and keys in a cancellation": items_per_cancellation,
         "event messages": counters.event_count - before,
         "delivered": got.total(),
     }

@@ -210,8 +210,8 @@ class ATreeSnapshot(Snapshot):
         fulfilled = Ragged(np.array([0, len(numbers)], np.int64), numbers)
         owner = self._owner
         with owner.filtering() as one, owner._gate.reading():
-            _, found = one.matched(owner._graph, fulfilled, 0, 1)
-            handles = found.copy()
+            _, matched = one.matched(owner._graph, fulfilled, 0, 1)
+            handles = matched.copy()
         if self._promises and not is_kept(self._promises, event):
             handles = self._corrected(handles, event)
         seen: Handles = handles[self._is_seen(handles, among)]
@@ -239,18 +239,18 @@ class ATreeSnapshot(Snapshot):
 
         if threads > 1 and len(starts) > 1:
             with ThreadPoolExecutor(threads) as pool:
-                found = list(pool.map(block, starts))
+                pairs = list(pool.map(block, starts))
         else:
-            found = [block(start) for start in starts]
+            pairs = [block(start) for start in starts]
         return (
-            np.concatenate([_NONE, *(numbers for numbers, _ in found)]),
-            np.concatenate([_NONE, *(handles for _, handles in found)]),
+            np.concatenate([_NONE, *(numbers for numbers, _ in pairs)]),
+            np.concatenate([_NONE, *(handles for _, handles in pairs)]),
         )
 
     def _match_block(self, events: Events, among: Handles | None) -> Pairs:
         broken = broken_by(self._promises, events) if self._promises else _NONE
         owner = self._owner
-        found: list[Handles] = []
+        pieces: list[Handles] = []
         counts = [_NONE]
         with owner.filtering() as one:
             for part in self._view.fulfilled(events):
@@ -260,11 +260,11 @@ class ATreeSnapshot(Snapshot):
                         ends, handles = one.matched(
                             owner._graph, part.lists, begin, min(part.event_count, begin + _EVENTS)
                         )
-                        found.append(handles.copy())
+                        pieces.append(handles.copy())
                     counts.append(np.diff(ends, prepend=0))
                     begin += len(ends)
         numbers = np.repeat(np.arange(events.count), np.concatenate(counts))
-        handles = np.concatenate([_NONE, *found])
+        handles = np.concatenate([_NONE, *pieces])
         if len(broken):
             numbers, handles = self._all_corrected(events, broken, numbers, handles)
         is_seen = self._is_seen(handles, among)

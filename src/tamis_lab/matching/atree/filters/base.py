@@ -91,9 +91,9 @@ class TruthFilter(ABC):
                 self._reserve(graph, 1)
                 standing, heads = graph.standing.copy(), self._no_heads(graph)
             else:
-                found = self.matched(graph, Ragged(np.array([0, len(numbers)]), numbers), 0, 1)[1].copy()
+                matched = self.matched(graph, Ragged(np.array([0, len(numbers)]), numbers), 0, 1)[1].copy()
         if not len(bands):
-            yield found
+            yield matched
             return
         stamp = self._stamp
         self._stamp += 1
@@ -103,9 +103,9 @@ class TruthFilter(ABC):
         for band in range(graph.band_count - 1, -1, -1):
             mine = numbers[leaf_bands[numbers] == band]
             with gate.reading():
-                found = np.empty(graph.subscription_count, np.int64)
-                count = self._run_band(rising(graph, standing), band, mine, waiting, stamp, found)
-                kept = np.concatenate([kept, found[:count]])
+                matched = np.empty(graph.subscription_count, np.int64)
+                count = self._run_band(rising(graph, standing), band, mine, waiting, stamp, matched)
+                kept = np.concatenate([kept, matched[:count]])
                 is_due = graph.tables.subscriptions[kept, 2] >= band
             if is_due.any():
                 yield kept[is_due]
@@ -131,7 +131,7 @@ class TruthFilter(ABC):
         """Return empty lists of nodes that wait for their band."""
 
     @abstractmethod
-    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, matched: Ints) -> int:
         """Call the kernel for one band; return how many were found."""
 
     node_bytes: ClassVar[int]
