@@ -10,7 +10,7 @@ import pytest
 import tamis
 from tamis.errors import TamisError
 from tamis.routing import Adaptation, Broker, Hello, ImperfectMerging, Send, Subscribe, Unsubscribe
-from tamis.simulation import Checker, Counters, Network, Scenario, measured, simulate
+from tamis.simulation import Checker, Network, Scenario, TrafficCounters, measured, simulate
 from tamis.simulation.__main__ import main
 from tamis.simulation.errors import KnownNameError, RestlessError, UnknownNameError, WrongStateError
 from tamis.simulation.occurrences import Expired
@@ -129,7 +129,7 @@ def test_a_network_that_answers_in_circles_is_stopped():
 
 def test_counters_tell_messages_items_bytes_hops_and_delays():
     network = ring()
-    counters = Counters(counts_bytes=True)
+    counters = TrafficCounters(counts_bytes=True)
     network.observers.append(counters)
     network.subscribe("client c", "t", tamis.parse("x > 0"))
     network.run()
@@ -267,7 +267,7 @@ def test_a_seed_by_which_two_neighbours_die_unnoticed_comes_to_rest():
 
 def test_neighbours_that_live_are_not_lost_however_long_nothing_happens():
     network = ring(make=lambda name: Broker(name, algorithm="naive", link_lease_s=1.0))
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     used = list(network.used)
     network.wait(60.0)

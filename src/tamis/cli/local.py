@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.language import Schema
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.sources.errors import ColumnError
 from tamis.sources.places import source_at
 from tamis.sources.tables import read_table, require, written_table
@@ -40,7 +40,7 @@ class Rules:
         rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
         self.matcher: Matcher
         self.rejected: list[Rejected]
-        self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
+        self.matcher, self.rejected = admitted((CandidateRow(*row) for row in rows), schema)
 
 
 def read_events(

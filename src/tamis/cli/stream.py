@@ -257,7 +257,7 @@ def _asked(
     And the rows of the table that are no subscriptions; if these forbid the whole there is no log.
     """
     from tamis import spark as on_spark
-    from tamis.matching.admission import Row, admitted
+    from tamis.matching.admission import CandidateRow, admitted
     from tamis.sources.tables import ENDINGS
     from tamis.spark.columns import column, require
     from tamis.spark.files import read_in_order
@@ -268,7 +268,7 @@ def _asked(
     require(table, (id, where), "subscriptions")
     rows = [(row[0], row[1]) for row in table.select(column(id), column(where)).collect()]
     if strict:
-        _, bad = admitted((Row(*row) for row in rows), schema)
+        _, bad = admitted((CandidateRow(*row) for row in rows), schema)
         if bad:
             return None, bad
     log = on_spark.SubscriptionLog(f"{checkpoint.rstrip('/')}/tamis/subscriptions", spark=session)

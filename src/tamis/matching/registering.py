@@ -23,7 +23,7 @@ from tamis.language.schema import Schema
 from tamis.matching import forking
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.destinations import named
-from tamis.matching.errors import BadTableError, OptionError, UnknownIdError
+from tamis.matching.errors import BadTableError, MatcherOptionError, UnknownIdError
 from tamis.matching.register import Register, Subscription
 from tamis.matching.rejections import Rejected, Sieve, latest
 from tamis.matching.sources import parsed
@@ -374,7 +374,7 @@ class Registering:
         {3: 'price < 40', 2: 'price < 35'}
         """
         if isinstance(remove, str | bytes | Mapping):
-            raise OptionError(f"what is removed is a list of ids, not {type(remove).__name__}: {remove!r}")
+            raise MatcherOptionError(f"what is removed is a list of ids, not {type(remove).__name__}: {remove!r}")
         added, replacing = (
             _checked(each if isinstance(each, Rows) else subscription_rows(each)) for each in (add, upsert)
         )
@@ -514,7 +514,7 @@ class Registering:
 
 def _is_skipping(on_error: str) -> bool:
     if on_error not in ("raise", "skip"):
-        raise OptionError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        raise MatcherOptionError(f"on_error is 'raise' or 'skip', not {on_error!r}")
     return on_error == "skip"
 
 

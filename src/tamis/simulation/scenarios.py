@@ -18,7 +18,7 @@ from tamis.pruning import Goal
 from tamis.routing import STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
 from tamis.simulation.actors import Actor, world
 from tamis.simulation.checking import Checker
-from tamis.simulation.counting import Counters
+from tamis.simulation.counting import TrafficCounters
 from tamis.simulation.network import Network
 from tamis.simulation.schemas import SCHEMAS
 from tamis.simulation.topologies import TOPOLOGIES, names
@@ -137,7 +137,7 @@ class Run:
     scenario: Scenario
     network: Network
     checker: Checker
-    counters: Counters
+    counters: TrafficCounters
 
     @property
     def problems(self) -> list[str]:
@@ -162,7 +162,7 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
         world=world(scenario.kept_schema),
         schema=_schema(scenario),
     )
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     for number in range(chance.randint(1, 2 * scenario.broker_count)):
         network.attach(f"c{number}", chance.choice(brokers))

@@ -36,7 +36,7 @@ def columns_of(text: str) -> pa.Schema:
     tamis.sources.errors.OptionError: the columns 'price duoble' name no type that there is: 'duoble'. Did you mean \
 double?
     """
-    reading = _Reading(text)
+    reading = _ColumnsText(text)
     fields = reading.fields(end="", depth=0)
     names = [field.name.lower() for field in fields]
     for field in fields:
@@ -45,7 +45,7 @@ double?
     return pa.schema(fields)
 
 
-class _Reading:
+class _ColumnsText:
     """A text, from left to right."""
 
     def __init__(self, text: str) -> None:

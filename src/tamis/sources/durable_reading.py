@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from nats.aio.client import Client
 
-    from tamis.sources.jetstream import JetStream
+    from tamis.sources.jetstream import JetStreamClient
     from tamis.sources.nats_reading import NatsReading
 
 _IN_FLIGHT = 100_000
@@ -27,7 +27,7 @@ _IN_FLIGHT = 100_000
 _WAIT_NS = 10**9
 
 
-class Delivered(NamedTuple):
+class PulledMessage(NamedTuple):
     """A message that waits for its acknowledgement."""
 
     sequence: int
@@ -38,7 +38,7 @@ class Delivered(NamedTuple):
 class DurableReading:
     """The messages of a stream that no program of a name has acknowledged."""
 
-    def __init__(self, connection: JetStream, reading: NatsReading, name: str, ack_wait_s: float) -> None:
+    def __init__(self, connection: JetStreamClient, reading: NatsReading, name: str, ack_wait_s: float) -> None:
         if not name or any(letter in ".*>/\\ \t\r\n" for letter in name):
             raise OptionError(f"the name of a consumer is letters, digits, - and _, not {name!r}")
         self._connection, self._name, self._stream = connection, name, reading.address.stream
@@ -72,7 +72,7 @@ class DurableReading:
     def _consumer_state(self) -> dict[str, Any]:
         return self._connection.ask(f"CONSUMER.INFO.{self._stream}.{self._name}", {})
 
-    def batches(self, most: int) -> Iterator[list[Delivered]]:
+    def batches(self, most: int) -> Iterator[list[PulledMessage]]:
         """Yield messages until all that the stream had at the beginning are acknowledged, by whomever."""
         while True:
             messages = self._pulled(min(most, self._most), {"no_wait": True})
@@ -89,12 +89,12 @@ class DurableReading:
         is_empty = not state["num_pending"] and not state["num_ack_pending"]
         return is_empty or bool(state["ack_floor"]["stream_seq"] >= self._end - 1)
 
-    def _pulled(self, most: int, waiting: dict[str, Any]) -> list[Delivered]:
-        async def pulling(client: Client) -> list[Delivered]:
+    def _pulled(self, most: int, waiting: dict[str, Any]) -> list[PulledMessage]:
+        async def pulling(client: Client) -> list[PulledMessage]:
             inbox = client.new_inbox()
             arriving = await client.subscribe(inbox, pending_msgs_limit=-1, pending_bytes_limit=-1)
             asked = {"batch": most, **waiting}
-            messages: list[Delivered] = []
+            messages: list[PulledMessage] = []
             with translated(self._connection.address):
                 subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
                 await client.publish(subject, json.dumps(asked).encode(), reply=inbox)
@@ -105,13 +105,13 @@ class DurableReading:
                         continue
                     if status is not None:
                         break
-                    messages.append(Delivered(reply_numbers(message.reply)[0], message.data, message.reply))
+                    messages.append(PulledMessage(reply_numbers(message.reply)[0], message.data, message.reply))
                 await arriving.unsubscribe()
             return messages
 
         return self._connection.persistently(pulling)
 
-    def acknowledge(self, messages: list[Delivered]) -> None:
+    def acknowledge(self, messages: list[PulledMessage]) -> None:
         """Say that what came of messages has arrived. An acknowledgement that gets lost makes them come again."""
 
         async def acknowledging(client: Client) -> None:

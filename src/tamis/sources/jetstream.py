@@ -1,9 +1,9 @@
 """How does a plain program talk to JetStream?
 
-NATS's client is asynchronous; Spark's workers are not. A `JetStream` is a connection with a loop of its own that runs
-only while it is asked something. It reads a range of a stream by sequence, through a consumer that lives only for
-that and acknowledges nothing: where a query is, Spark's checkpoint knows. It publishes many messages at once and
-returns when the server has acknowledged all of them.
+NATS's client is asynchronous; Spark's workers are not. A `JetStreamClient` is a connection with a loop of its own
+that runs only while it is asked something. It reads a range of a stream by sequence, through a consumer that lives
+only for that and acknowledges nothing: where a query is, Spark's checkpoint knows. It publishes many messages at once
+and returns when the server has acknowledged all of them.
 
 A connection that breaks is made again for some seconds. Nothing is lost or doubled by that: reading goes on behind
 the last sequence that came, and a message that is published again has the same id.
@@ -43,7 +43,7 @@ _IN_FLIGHT = 512
 """How many messages are published before the first acknowledgement is waited for."""
 
 
-class Message(NamedTuple):
+class StreamMessage(NamedTuple):
     """A message of a stream."""
 
     subject: str
@@ -54,7 +54,7 @@ class Message(NamedTuple):
     body: bytes
 
 
-class Publication(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """A message to publish."""
 
     subject: str
@@ -75,7 +75,7 @@ class StreamState:
     retention: str
 
 
-class JetStream:
+class JetStreamClient:
     """A connection to the stream of an address; `with` closes it."""
 
     def __init__(self, address: NatsAddress, timeout_s: float = 10.0) -> None:
@@ -111,7 +111,7 @@ class JetStream:
             retention=config["retention"],
         )
 
-    def messages(self, start: int, end: int) -> Iterator[list[Message]]:
+    def messages(self, start: int, end: int) -> Iterator[list[StreamMessage]]:
         """Yield the messages of a range of sequences, `end` not among them, in order, as lists of moderate size.
 
         Those that were deleted or have expired are not there, and are not waited for.
@@ -119,7 +119,7 @@ class JetStream:
         position, in_vain = start, 0
         while position < end:
             # A new reading where the last one broke off.
-            reading = self.persistently(partial(_Reading.started, owner=self, start=position))
+            reading = self.persistently(partial(_RangeConsumer.started, owner=self, start=position))
             try:
                 while position < end and not reading.is_done:
                     pulled = self._run(self._while_connected(reading.pulled(end - position)))
@@ -137,7 +137,7 @@ class JetStream:
                 with suppress(Exception):
                     self._run(reading.ended())
 
-    def publish(self, messages: Sequence[Publication]) -> int:
+    def publish(self, messages: Sequence[OutgoingMessage]) -> int:
         """Publish messages; return, when all of them are acknowledged, how many the stream had already."""
         known = 0
         for first in range(0, len(messages), _IN_FLIGHT):
@@ -225,7 +225,7 @@ class JetStream:
             raise NatsError(f"{self.address}: {description}{hint}")
         return answered
 
-    async def _published(self, client: Client, messages: Sequence[Publication]) -> int:
+    async def _published(self, client: Client, messages: Sequence[OutgoingMessage]) -> int:
         answers = await asyncio.gather(
             *(
                 client.request(
@@ -270,16 +270,18 @@ class JetStream:
             self._client = None
 
 
-class _Reading:
+class _RangeConsumer:
     """A consumer of the stream that lives for one range."""
 
-    def __init__(self, client: Client, owner: JetStream, name: str, inbox: str, arrived: Any, pending: int) -> None:
+    def __init__(
+        self, client: Client, owner: JetStreamClient, name: str, inbox: str, arrived: Any, pending: int
+    ) -> None:
         self._client, self._owner, self._name, self._inbox, self._arrived = client, owner, name, inbox, arrived
         self._count = 0
         self.is_done = pending == 0
 
     @classmethod
-    async def started(cls, client: Client, owner: JetStream, start: int) -> _Reading:
+    async def started(cls, client: Client, owner: JetStreamClient, start: int) -> _RangeConsumer:
         address = owner.address
         config: dict[str, Any] = {
             "deliver_policy": "by_start_sequence",
@@ -300,7 +302,7 @@ class _Reading:
         arrived = await client.subscribe(inbox, pending_msgs_limit=-1, pending_bytes_limit=-1)
         return cls(client, owner, made["name"], inbox, arrived, made.get("num_pending", 0))
 
-    async def pulled(self, most: int) -> list[Message]:
+    async def pulled(self, most: int) -> list[StreamMessage]:
         """Return the next messages; none, and `is_done`, when nothing is left."""
         address, timeout_s = self._owner.address, self._owner.timeout_s
         asked = {
@@ -308,7 +310,7 @@ class _Reading:
             "max_bytes": max(_PULLED_BYTES, self._client.max_payload + (1 << 16)),
             "no_wait": True,
         }
-        messages: list[Message] = []
+        messages: list[StreamMessage] = []
         with translated(address):
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{address.stream}.{self._name}"
             await self._client.publish(subject, json.dumps(asked).encode(), reply=self._inbox)
@@ -325,7 +327,7 @@ class _Reading:
                 if count != self._count:  # one got lost on its way: read from there again
                     raise _BrokenError(f"{address}: messages got lost on their way")
                 headers = dict(message.headers or {})
-                messages.append(Message(message.subject, sequence, published_ns // 1000, headers, message.data))
+                messages.append(StreamMessage(message.subject, sequence, published_ns // 1000, headers, message.data))
                 if left == 0:
                     self.is_done = True
                     break

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from tamis.spark.clock import Times
     from tamis.spark.folders import Place
-    from tamis.spark.sources.delivering import Sink
+    from tamis.spark.sources.delivering import BatchSink
 
 _PATIENCE_S = 5
 """So long is waited for Spark's word on the last batches of a stream."""
@@ -246,7 +246,7 @@ class _Job:
 
     versions: Versions
     log: SubscriptionLog
-    sink: Sink
+    sink: BatchSink
     chosen: Folder
     keep: list[str] | None
     result: str

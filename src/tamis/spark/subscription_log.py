@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.language import parse
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.spark.errors import ColumnError, OptionError
 from tamis.spark.folders import folder_at
 
@@ -100,7 +100,7 @@ class SubscriptionLog:
         ...     log.at(log.version), [row.error for row in rejected]
         ({1: 'price < 20'}, ['DuplicateIdError', 'ExpressionSyntaxError'])
         """
-        asked = [Row(each, text, 0, number) for number, (each, text) in enumerate(rows)]
+        asked = [CandidateRow(each, text, 0, number) for number, (each, text) in enumerate(rows)]
         _, rejected = admitted(asked, schema or self.schema)
         lost = {row.row for row in rejected}
         wanted = {row.id: row.condition for row in asked if row.place not in lost}

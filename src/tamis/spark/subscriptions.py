@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.matching.columns import Path
     from tamis.matching.sightings import Asked
     from tamis.selectivity import Statistics
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
     from tamis.spark.sharding import Shards
 
 ON_ERROR = ("reject", "raise")
@@ -52,7 +52,7 @@ class Compiled:
     rejected_count: int
     id: str
     id_type: DataType
-    forest: Forest | None
+    forest: ForestFile | None
     shards: Shards | None = None
     """One of the two is there."""
     has_priorities: bool = False

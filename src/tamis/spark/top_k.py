@@ -29,7 +29,7 @@ from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
 from tamis.spark.session import ROCKS_DB, STATE_STORE
 from tamis.spark.subscriptions import compiled
-from tamis.spark.top_k_state import KEYED, Deliveries
+from tamis.spark.top_k_state import KEYED, TimedDeliveries
 from tamis.spark.workers import require_workers
 from tamis.topk import Ranked
 from tamis.topk.closed_form import entering_times
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
 
 _MICROS = 1_000_000
 _MOST_EVENTS = 8_192
@@ -96,7 +96,7 @@ def top_k(
         _require_store(events)
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
         grouped = keyed.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id))
-        return grouped.transformWithState(Deliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
+        return grouped.transformWithState(TimedDeliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
     history = _history(asked, math.inf if until is None else _seconds(until))
     return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
 
@@ -135,7 +135,7 @@ def _parsed(subscriptions: DataFrame, id: str, ranked: str, schema: Schema) -> d
 
 def _filters(
     subscriptions: DataFrame, id: str, asked: dict[Any, Ranked], schema: Schema
-) -> tuple[Forest, tuple[tuple[str, ...], ...]]:
+) -> tuple[ForestFile, tuple[tuple[str, ...], ...]]:
     """Compile the filters; return them, and what filters and scores mention."""
     kind = StructType([subscriptions.schema[id], StructField("condition", StringType())])
     rows = [(subscription_id, str(ranked.where)) for subscription_id, ranked in asked.items()]
@@ -150,7 +150,7 @@ def _filters(
 class Keying:
     """The first step: which subscriptions does an event pass, and with what keys?"""
 
-    forest: Forest
+    forest: ForestFile
     names: tuple[str, ...]
     """What the attributes are called."""
     asked: dict[Any, Ranked]

@@ -34,7 +34,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-class Deliveries(StatefulProcessor):
+class TimedDeliveries(StatefulProcessor):
     """The streams of all subscriptions, one at a time."""
 
     def __init__(self, asked: dict[Any, Ranked], delivered: StructType) -> None:

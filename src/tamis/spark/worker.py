@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.matching.matcher import Matcher
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
 
 RESULTS = ("pairs", "lists", "counts")
 GATHERED = 32_768
@@ -40,7 +40,7 @@ _OUT = 65_536
 class Task:
     """What to do with the events of a partition."""
 
-    forest: Forest
+    forest: ForestFile
     names: tuple[str, ...]
     """What the columns are called."""
     keep: int
@@ -54,7 +54,7 @@ class Task:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the batches of a partition."""
         first, start = time(), perf_counter()
-        watch = Watch()
+        watch = TaskClock()
         forest_s = 0.0
         try:
             for numbered in gathered(batches):
@@ -71,7 +71,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Watch:
+class TaskClock:
     """How long the kernel ran, and how many events it may take at once."""
 
     seconds: float = 0.0
@@ -93,7 +93,7 @@ def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterato
 
 
 def matched(
-    matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str, watch: Watch
+    matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str, watch: TaskClock
 ) -> Iterator[pa.RecordBatch]:
     """Match events, as many at once as the matches of those before allow; the watch runs meanwhile."""
     kept = events.select(range(keep))

@@ -38,7 +38,7 @@ from tamis.topk.delivery import Delivery
 from tamis.topk.errors import SettingError
 from tamis.topk.lateness import Change, Lateness, Publication, Withdrawal
 from tamis.topk.ranked import Ranked
-from tamis.topk.settings import Settings
+from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
 
 if TYPE_CHECKING:
@@ -91,12 +91,12 @@ class TopK:
 
         lateness   by how many seconds times may be out of order; events wait so long
         remember   so many ids are remembered, and an event that comes again under one of them is left out
-        settings   gamma, sigma, buffer, guard (see `Settings`)
+        settings   gamma, sigma, buffer, guard (see `TopKSettings`)
         """
         if algorithm not in ALGORITHMS:
             raise UnknownAlgorithmError(algorithm, tuple(ALGORITHMS))
         try:
-            self.settings = Settings(filter, **settings)
+            self.settings = TopKSettings(filter, **settings)
         except TypeError as error:
             raise SettingError(str(error).replace("Settings.__init__()", "TopK()")) from None
         self.settings.check_filter(algorithm)

@@ -16,7 +16,7 @@ from tamis.language.expressions import Attribute, Like
 from tamis.language.patterns import like_matches, regex_matches
 from tamis.matching.closures import compiled
 from tamis.matching.columns import Events
-from tamis.matching.columnwise import Batch, texts, truth_codes
+from tamis.matching.columnwise import BatchSeries, texts, truth_codes
 from tamis.matching.columnwise.series import from_column, from_values
 
 CODES = {None: 0, False: 1, True: 2}
@@ -119,7 +119,7 @@ def test_a_function_of_texts_is_computed_once_for_all_that_is_asked_about_it():
 
 
 def test_lengths_are_counted_in_characters():
-    length = Batch.of(Events([{"a": "añ😀"}, {"a": ""}, {"a": None}, {"a": "e\u0301"}])).evaluated(
+    length = BatchSeries.of(Events([{"a": "añ😀"}, {"a": ""}, {"a": None}, {"a": "e\u0301"}])).evaluated(
         tamis.parse("length(a) = 3").left
     )
     assert length.kind == "int" and length.tolist() == [3, 0, None, 2]

@@ -75,7 +75,7 @@ _LARGEST_MAP = 1 << 24
 T = TypeVar("T")
 
 
-class Block(Algorithm):
+class BlockAlgorithm(Algorithm):
     """The flagship: predicates as intervals, clauses found by keys or checked by bitmaps, blocks of events at once."""
 
     name: ClassVar[str] = "block"
@@ -177,7 +177,7 @@ class Block(Algorithm):
             ]
             self._snapshot = None
 
-    def renumbered(self, living: Handles, expressions: Iterable[Expression]) -> tuple[Block, Handles]:
+    def renumbered(self, living: Handles, expressions: Iterable[Expression]) -> tuple[BlockAlgorithm, Handles]:
         """Give new handles to all that the segments hold, the dead included: nothing need be compiled for that."""
         with self._lock:
             self._bury()
@@ -195,8 +195,8 @@ class Block(Algorithm):
             self._open = OpenPart.of(self.schema, renumbered)
             return self, kept
 
-    def emptied(self) -> Block:
-        fresh = Block(self.schema)
+    def emptied(self) -> BlockAlgorithm:
+        fresh = BlockAlgorithm(self.schema)
         fresh._sample, fresh.merge_always = self._sample, self.merge_always
         return fresh
 

@@ -58,7 +58,7 @@ _MOST_VALUES = 1 << 25
 """An expression of so many nodes that all their values are more than this is computed for some events at a time."""
 
 
-class Batch:
+class BatchSeries:
     """What is known of a batch beside its columns: the series of its attributes, and of some inner nodes."""
 
     def __init__(self, events: Events, schema: Schema | None) -> None:
@@ -69,9 +69,9 @@ class Batch:
         self._whereabouts: dict[places.Position, places.Whereabouts] = {}
 
     @classmethod
-    def of(cls, events: Events, schema: Schema | None = None) -> Batch:
+    def of(cls, events: Events, schema: Schema | None = None) -> BatchSeries:
         """Return what is known of some events."""
-        batch: Batch | None = events.derived
+        batch: BatchSeries | None = events.derived
         if batch is None or batch._schema is not schema:
             batch = events.derived = cls(events, schema)
         return batch
@@ -135,7 +135,7 @@ def term_column(term: Expression, events: Events, schema: Schema | None = None) 
     """
     if not events.count:  # no rows: nothing to learn about anything, a length or a kind
         return NULL.column(0)
-    return Batch.of(events, schema).evaluated(term).column(events.count)
+    return BatchSeries.of(events, schema).evaluated(term).column(events.count)
 
 
 def truth_codes(predicate: Expression, events: Events, schema: Schema | None = None) -> npt.NDArray[np.uint32]:
@@ -150,10 +150,12 @@ def truth_codes(predicate: Expression, events: Events, schema: Schema | None = N
         return np.zeros(0, np.uint32)
     step_count = len(_steps(predicate))
     if step_count * events.count <= _MOST_VALUES:
-        return truths.codes_of(Batch.of(events, schema).evaluated(predicate), events.count)
+        return truths.codes_of(BatchSeries.of(events, schema).evaluated(predicate), events.count)
     part = max(1, _MOST_VALUES // step_count)
     parts = [events.slice(start, part) for start in range(0, events.count, part)]
-    return np.concatenate([truths.codes_of(Batch(each, schema).evaluated(predicate), each.count) for each in parts])
+    return np.concatenate(
+        [truths.codes_of(BatchSeries(each, schema).evaluated(predicate), each.count) for each in parts]
+    )
 
 
 @lru_cache(1 << 14)

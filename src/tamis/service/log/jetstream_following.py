@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import LogError
 from tamis.sources.errors import NatsError
-from tamis.sources.jetstream import JetStream, reply_numbers
+from tamis.sources.jetstream import JetStreamClient, reply_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Follower:
     ) -> None:
         self._address = address
         self._next = max(1, sequence)
-        self._connection = JetStream(address, timeout_s)
+        self._connection = JetStreamClient(address, timeout_s)
         self._timeout_s = timeout_s
         self._block_of = block_of
         self._client: Client | None = None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tamis.spark.folders import Folder, Place
 
 
-class Sink(Protocol):
+class BatchSink(Protocol):
     """What takes the batches of a stream."""
 
     columns: tuple[str, ...]
@@ -42,7 +42,7 @@ class Sink(Protocol):
         """Let a batch count."""
 
 
-def sink_at(out: Place, checkpoint: Folder, options: Mapping[str, str], spark: Any = None) -> Sink:
+def sink_at(out: Place, checkpoint: Folder, options: Mapping[str, str], spark: Any = None) -> BatchSink:
     """Return the sink that lies at a path or an address."""
     require_place(out, options)
     if takes_messages(out):

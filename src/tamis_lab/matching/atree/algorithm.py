@@ -21,7 +21,7 @@ import numpy as np
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.ragged import Ragged
 from tamis_lab.matching.atree.filters import General, Paths, TruthFilter, Zero
-from tamis_lab.matching.atree.gate import Gate
+from tamis_lab.matching.atree.gate import ReadersWriterLock
 from tamis_lab.matching.atree.graph import Programs, SharedGraph, kernels
 from tamis_lab.matching.atree.translation import NodeTranslator, Translated
 from tamis_lab.matching.atree.unknowns import broken_by, is_kept, true_roots
@@ -60,7 +60,7 @@ class ATree(Algorithm):
         super().__init__(schema)
         self._predicates = PredicateRegistry(schema)
         self._graph = SharedGraph(len(BAND_BOUNDS) + 1)
-        self._gate = Gate()
+        self._gate = ReadersWriterLock()
         self._idle: list[TruthFilter] = []
         self._limit = 0
         self.highest = 0
@@ -155,7 +155,7 @@ class ATree(Algorithm):
             self._idle.append(lent)
 
     def after_fork(self) -> None:
-        self._gate = Gate()  # those who were reading stayed with the parent
+        self._gate = ReadersWriterLock()  # those who were reading stayed with the parent
 
     # -- Told to others
 

@@ -29,7 +29,7 @@ from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.ranked import Ranked
 from tamis.topk.recent_buffer import Filtered
 from tamis.topk.scores import key
-from tamis.topk.settings import Settings
+from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
 from tamis.topk.windows import TimeWindow
 from tamis_lab.topk.central.base import CentralSystem, Notification
@@ -54,7 +54,7 @@ class _Ranked:
     """A ranked subscription at its owner, and what others know of it."""
 
     def __init__(
-        self, owner: Any, ranked: Ranked, settings: Settings, algorithm: str, policy: Policy, since: int
+        self, owner: Any, ranked: Ranked, settings: TopKSettings, algorithm: str, policy: Policy, since: int
     ) -> None:
         self.owner = owner
         self.ranked = ranked
@@ -103,7 +103,7 @@ class SubscriptionFlooding(CentralSystem):
         if algorithm not in RANKINGS:
             raise UnknownAlgorithmError(algorithm, tuple(RANKINGS))
         # A guard would have to see the events that are not sent.
-        self._settings = Settings(**(settings | {"guard": False}))
+        self._settings = TopKSettings(**(settings | {"guard": False}))
         self._settings.check_filter(algorithm)
         self._algorithm = algorithm
         self._policy = policy

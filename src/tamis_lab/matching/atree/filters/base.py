@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.matching.base import Handles
-    from tamis_lab.matching.atree.gate import Gate
+    from tamis_lab.matching.atree.gate import ReadersWriterLock
     from tamis_lab.matching.atree.graph import SharedGraph
     from tamis_lab.matching.predicates import Numbers
 
@@ -83,7 +83,7 @@ class TruthFilter(ABC):
         ends = ends[begin:done]
         return ends, self._found[: ends[-1]] if len(ends) else self._found[:0]
 
-    def in_order(self, graph: SharedGraph, numbers: Numbers, gate: Gate) -> Iterator[Handles]:
+    def in_order(self, graph: SharedGraph, numbers: Numbers, gate: ReadersWriterLock) -> Iterator[Handles]:
         """Match one event, one band of priority after the other; between them others may change the graph."""
         with gate.reading():
             bands, leaf_bands = graph.tables.bands.copy(), graph.tables.leaf_bands.copy()
