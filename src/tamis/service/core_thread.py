@@ -22,8 +22,8 @@ from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from tamis.service.catching_up import WINDOW
 from tamis.service.errors import LogError, OverloadedError, ServiceError, StorageFullError
+from tamis.service.log.ranges import RangeReader
 from tamis.service.messages import (
     Answer,
     Append,
@@ -322,7 +322,9 @@ class Core:
 
     def _take(self, group: Sequence[tuple[Session, Publish, int]], said: list[Say]) -> None:
         begun = time.perf_counter()
-        self._carry(self._node.take([(session, request) for session, request, _ in group], time.time()), said)
+        now = time.time()
+        self._carry(self._node.accept([(session, request) for session, request, _ in group], now), said)
+        self._carry(self._node.match_taken(now), said)  # while the disk works
         took_s = time.perf_counter() - begun
         self.figures.match_seconds.observe(took_s)
         self.figures.group_events.observe(sum(len(request.events) for _, request, _ in group))
@@ -456,15 +458,9 @@ class Core:
         return self._node.kept(number)
 
     def _read_log(self) -> None:
+        reader = RangeReader(self._log)
         while (read := self._reads.get()) is not None:
-            blocks: list[Block] = []
-            count, through = 0, read.last
-            for block in self._log.read(read.first, read.last):
-                blocks.append(block)
-                count += len(block.events)
-                if count >= WINDOW:
-                    through = block.last
-                    break
+            blocks, through = reader.read(read.first, read.last, read.count)
             self._post(self._node.was_read, blocks, through, self._log.first)
 
     def _follow(self) -> None:

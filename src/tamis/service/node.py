@@ -19,12 +19,12 @@ import msgspec
 
 from tamis.errors import EventError
 from tamis.service import event_keys
-from tamis.service.catching_up import WINDOW, Window, lowest_event, skipped
+from tamis.service.catching_up import Stride, Window, lowest_event, skipped
 from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import ForbiddenError, MisfitError, OverloadedError, ServiceError, StorageFullError
 from tamis.service.event_keys import EventKeys, event_key
 from tamis.service.gate import Gate
-from tamis.service.interest import Interest
+from tamis.service.interest import CloseInterest, Interest
 from tamis.service.log.base import Block, Gap
 from tamis.service.messages import (
     Accepted,
@@ -135,6 +135,8 @@ class Node:
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
+        self._close_interest = CloseInterest(schema)
+        self._stride = Stride()
         self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
         self._time_us = log.time_us
         self._recent = Recent(self.limits.recent_bytes, log.last)
@@ -154,6 +156,8 @@ class Node:
         """Blocks that were handed to a shared log and have no positions yet."""
         self._repetitions: set[int] = set()
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
+        self._unmatched: tuple[Block, list[Mapping[str, Any]], list[_Publication]] | None = None
+        """What was accepted, and is to be matched next."""
         self.counts = {"taken": 0, "known": 0, "refused": 0}
         # A shared log cannot be made to go on behind the replays that were asked for at its head.
         sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
@@ -454,6 +458,15 @@ class Node:
 
     def take(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
         """Take the events of several publications as one group; return what to write and, later, to answer."""
+        return self.accept(publications, now) + self.match_taken(now)
+
+    def accept(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
+        """Do the first half of `take`: number events, and return what to write. `match_taken` is the other half.
+
+        Nothing else may come between them. Whoever drives the node hands the block to the disk first, which works while
+        the events are matched.
+        """
+        assert self._unmatched is None, "what was accepted before is matched"
         outputs: list[Output] = []
         group: list[Incoming] = []
         waiting: list[_Publication] = []
@@ -491,7 +504,16 @@ class Node:
             self._expected.append((block, waiting))
             return outputs
         self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
-        wanted = self._found(block, [event.record for event in group], now, outputs)
+        self._unmatched = block, [event.record for event in group], waiting
+        return outputs
+
+    def match_taken(self, now: float) -> list[Output]:
+        """Find out who wants the events that were accepted; return what to say of that."""
+        if self._unmatched is None:
+            return []
+        (block, records, waiting), self._unmatched = self._unmatched, None
+        outputs: list[Output] = []
+        wanted = self._found(block, records, now, outputs, is_counted=any(each.asks_wanted for each in waiting))
         for publication in waiting:
             outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
         return outputs
@@ -510,10 +532,23 @@ class Node:
             raise MisfitError(objection, "an event that fits the schema of the broker") from None
 
     def _found(
-        self, block: Block, records: Sequence[Mapping[str, Any]], now: float, outputs: list[Output]
-    ) -> Sequence[int]:
-        """Find out who wants the events of a new block; return how many subscribers want each."""
-        hits, wanted = self._interest.hits(records)
+        self,
+        block: Block,
+        records: Sequence[Mapping[str, Any]],
+        now: float,
+        outputs: list[Output],
+        *,
+        is_counted: bool = False,
+    ) -> Sequence[int] | None:
+        """Find out who wants the events of a new block; return how many subscribers want each, if that is asked for.
+
+        To count them is to sort the matches of all, and not only of those who are connected.
+        """
+        wanted: Sequence[int] | None = None
+        if is_counted:
+            hits, wanted = self._interest.hits_and_counts(records)
+        else:
+            hits = self._interest.hits(records)
         self.head = self._end_of(block.last)
         self._recent.add(block)
         self.counts["taken"] += len(records)
@@ -689,8 +724,8 @@ class Node:
             return outputs
         if first < self._recent.first:
             self._asked_from = first
-            return [*outputs, Read(first, self._recent.first - 1)]
-        blocks = _some(self._recent.read(first, self.head))
+            return [*outputs, Read(first, self._recent.first - 1, self._stride.events)]
+        blocks = _some(self._recent.read(first, self.head), self._stride.events)
         through = self._end_of(blocks[-1].last) if blocks else self.head
         self._look(ready, blocks, first, through, now, outputs)
         return outputs
@@ -731,7 +766,10 @@ class Node:
         """
         through = min([through, *(gap.first - 1 for gap in self._gaps if gap.first > first)])
         here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
-        window = Window(blocks, first, self._record, self._interest, self.roster.past, here, self._repetitions)
+        window = Window(
+            blocks, first, self._record, self._interest, self._close_interest, self.roster.past, here, self._repetitions
+        )
+        self._stride.adapt(self.counts["taken"], window.delivery_count)
         for subscriber in here:
             window.look(subscriber, through, self.head, self._is_full)
             self.dispatcher.dirty[subscriber.name] = subscriber
@@ -806,12 +844,12 @@ class _Publication(msgspec.Struct):
     known_count: int
 
 
-def _some(blocks: Sequence[Block]) -> list[Block]:
-    """Return the first blocks that have as many events as a pass looks at in one step, or a few more."""
+def _some(blocks: Sequence[Block], least: int) -> list[Block]:
+    """Return the first blocks that have so many events, or a few more."""
     count, some = 0, []
     for block in blocks:
         some.append(block)
         count += len(block.events)
-        if count >= WINDOW:
+        if count >= least:
             break
     return some
