@@ -112,8 +112,14 @@ class Core:
     # -- For the loop
 
     def start(self) -> None:
-        """Start the threads."""
-        self._post(lambda now: self._node.start())
+        """Keep what the node has changed because settings are others than they were, then start the threads.
+
+        Whoever is answered afterwards can rely on it: a crash does not bring the old permissions back.
+        """
+        for output in self._node.start():
+            assert isinstance(output, Keep)
+            self._state.write(output.changes, is_urgent=output.is_urgent)
+            self._node.kept(output.number)
         for thread in self._threads:
             thread.start()
 
@@ -221,7 +227,8 @@ class Core:
     def permit(self, permissions: Permissions, limits: LimitSettings) -> None:
         """Take other permissions and limits."""
         self.limits = limits
-        self._node.roster.subscriptions_each = limits.subscriptions
+        roster = self._node.roster
+        roster.subscriptions_each, roster.subscribers_each = limits.subscriptions, limits.subscribers
         self._post(self._node.permit, permissions)
 
     def needed(self) -> int:

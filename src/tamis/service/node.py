@@ -62,6 +62,7 @@ from tamis.service.messages import (
 from tamis.service.positions import Position
 from tamis.service.recent import Recent
 from tamis.service.roster import Roster, highest_position
+from tamis.service.subscribers import PAIR_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -84,9 +85,13 @@ class NodeLimits(msgspec.Struct, frozen=True):
 
     subscriptions: int = 10_000
     """Of one owner."""
+    subscribers: int = 1_000
+    """Of one owner, durable ones."""
     queue_events: int = 1_024
     """Found and not sent, of one subscriber; a passing one loses what is beyond."""
     queue_bytes: int = 1_000_000
+    waiting_bytes: int = 64_000_000
+    """Found and not sent, of all subscribers; of those who take nothing the furthest behind let go of what is over."""
     recent_bytes: int = 64_000_000
     """Of the latest events, kept in memory."""
     keys: int = event_keys.MOST
@@ -131,7 +136,7 @@ class Node:
         self.first = log.first
         self.gate = Gate(logged=self._end_of(log.last))
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
-        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
+        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers)
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
@@ -150,6 +155,8 @@ class Node:
         """Replays that begin when they are kept, by the numbers of their changes."""
         self._asked_from: int | None = None
         """The first event that is being read for the pass, if any is."""
+        self._waiting_most = 0
+        """At most so much memory is taken by what waits; counted anew when that is too much."""
         self._full_at_s = float("-inf")
         self._last_replay = -1
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
@@ -562,8 +569,35 @@ class Node:
             touched.append(subscriber)
             if self._is_full(subscriber):
                 outputs += self._sent(subscriber, now)
+            self._waiting_most += sum(len(block.events[index]) + PAIR_BYTES for index, _ in of_name)
         self._touched.append((block.last, touched))
+        self._relieve()
         return wanted
+
+    def _relieve(self) -> None:
+        """Let subscribers whose consumers take nothing go far, those furthest behind first, if memory is short.
+
+        Half of the limit is freed, so that not every event has to count again.
+        """
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        served = [*self._live.values(), *self._behind.values()]
+        self._waiting_most = sum(subscriber.waiting_bytes for subscriber in served)
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        stalled = [
+            (first, subscriber.name, subscriber)
+            for subscriber in served
+            if subscriber.is_durable and (first := subscriber.deliveries.first_waiting) and subscriber.is_stalled
+        ]
+        for first, _, subscriber in sorted(stalled):
+            if self._waiting_most <= self.limits.waiting_bytes // 2:
+                return
+            self._waiting_most -= subscriber.waiting_bytes
+            self._leave_live(subscriber)
+            subscriber.deliveries.drop_queue()
+            subscriber.settle(Position(first.head, first.event - 1))
+            subscriber.is_far = True
 
     def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
         """Return the answer to a publication whose group was given these positions."""
@@ -709,6 +743,7 @@ class Node:
         return (
             subscriber.is_served
             and not subscriber.is_held
+            and not (subscriber.is_far and subscriber.is_stalled)
             and deliveries.queue_count <= self.limits.queue_events // 2
             and deliveries.queue_bytes <= self.limits.queue_bytes // 2
         )
@@ -746,6 +781,7 @@ class Node:
         """Return who can take more of the past, moved over what the log no longer has."""
         ready = [subscriber for subscriber in self._behind.values() if self._takes_more(subscriber)]
         for subscriber in ready:
+            subscriber.is_far = False
             for loss in skipped(subscriber, self.first, self._gaps):
                 outputs += self.dispatcher.tell(subscriber, loss)
                 self.dispatcher.counts["lost"] += 1
@@ -774,6 +810,8 @@ class Node:
             window.look(subscriber, through, self.head, self._is_full)
             self.dispatcher.dirty[subscriber.name] = subscriber
             outputs += self._sent(subscriber, now)
+            self._waiting_most += subscriber.waiting_bytes
+        self._relieve()
         for subscriber in ready:
             if subscriber not in here and subscriber.next_event > self._recent.last:
                 outputs += self._sent(subscriber, now)
@@ -791,6 +829,7 @@ class Node:
             changes += kept
             outputs += said + self._sent(subscriber, now)
         outputs += self._keep(changes)
+        self._relieve()
         if not 0 <= now - self._floors_at_s < FLOORS_EVERY_S:  # a clock may also be set back
             self._floors_at_s = now
             if not 0 <= now - self._all_floors_at_s < ALL_FLOORS_EVERY_S:

@@ -213,7 +213,8 @@ def _opened_log(settings: Settings) -> EventLog:
 
 def _node_limits(limits: LimitSettings) -> NodeLimits:
     return NodeLimits(
-        subscriptions=limits.subscriptions, queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
+        subscriptions=limits.subscriptions, subscribers=limits.subscribers, waiting_bytes=limits.waiting_bytes,
+        queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
         recent_bytes=limits.ring_bytes, keys=limits.keys, keys_s=float(limits.keys_age),
     )  # fmt: skip
 
