@@ -193,7 +193,7 @@ def _attribute_values(rows: Sequence[Mapping[str, Any]], path: Path) -> list[Any
     if len(path) != 1:
         return [attribute_value(event, path) for event in rows]
     name = path[0]
-    raw = [event.get(name) for event in rows]
+    raw: list[Any] = [event.get(name) for event in rows]
     kinds = set(map(type, raw))
     if kinds <= _ALWAYS_VALUES:
         return raw

@@ -76,6 +76,8 @@ if TYPE_CHECKING:
 FLOORS_EVERY_S = 0.2
 ALL_FLOORS_EVERY_S = 30.0
 """So often are the floors of those kept who came on without a delivery, so that a restart need not look again."""
+WARMED_WITH = 1_024
+"""So many of the latest events are matched once more before a node is ready."""
 FULL_PAUSE_S = 1.0
 """So long after the disk was full nothing is tried."""
 
@@ -192,10 +194,14 @@ class Node:
                 new[key] = position
         self.keys.remember(new.items(), block.time_us)
 
-    def warm(self) -> None:
-        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled."""
-        for size in (1, 64, 512):
-            self._interest.hits([{"id": str(number)} for number in range(size)])
+    def warm(self, blocks: Iterable[Block] = ()) -> None:
+        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled.
+
+        Those are the latest events of the log, if there are any: subscriptions are laid out by what comes.
+        """
+        pairs = [pair for block in blocks for pair in zip(block.events, block.flags, strict=True)]
+        records = [record for body, flag in pairs[-WARMED_WITH:] if (record := self._record(body, flag)) is not None]
+        self._interest.warm(records)
 
     def settle(self) -> None:
         """Lay out what was subscribed last, so that single events need not look for it; cheap if nothing was."""
