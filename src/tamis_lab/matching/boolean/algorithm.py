@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.expressions import And, Attribute, Compare, Expression, IsA, Literal
+from tamis.language.expressions import And, Attribute, Expression, IsA
 from tamis.language.meaning import attribute_value
+from tamis.language.ranges.simple import SimplePredicate, simple
 from tamis.language.rewrites.junctions import conjunction
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis_lab.matching.boolean.grove import Grove, GroveOptions, GroveSnapshot, Prepared, prepared
@@ -84,12 +85,11 @@ class Boolean(Algorithm):
 
     def _event_type(self, predicate: Expression) -> EventType | None:
         match predicate:
-            case Compare("=", Attribute(path), Literal(str(name))) if path == self._type_path:
-                return "=", name
-            case Compare("=", Literal(str(name)), Attribute(path)) if path == self._type_path:
-                return "=", name
             case IsA(Attribute(path), name) if path == self._type_path:
                 return "is a", name
+        match simple(predicate):
+            case SimplePredicate("=", Attribute(path), (str(name),)) if path == self._type_path:
+                return "=", name
         return None
 
     def add(self, handles: Sequence[int], prepared: Sequence[tuple[EventType | None, Prepared]]) -> None:
