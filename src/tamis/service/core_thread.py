@@ -200,6 +200,12 @@ class Core:
             raise answer.error
         return answer
 
+    def refresh(self) -> None:
+        """Learn what others have dropped of a shared log; this asks the log, and blocks."""
+        if self._log.is_shared:
+            log: Any = self._log
+            log.refresh()
+
     def position_at(self, time_us: int) -> int:
         """Return the first position at or after a time; this reads the disk."""
         return self._log.position_at(time_us)
@@ -468,9 +474,18 @@ class Core:
         try:
             while not self._is_stopping:
                 if blocks := follower.next_blocks(timeout_s=0.2):
-                    self._post(self._node.follow, blocks)
+                    overtaken = 0
+                    if follower.is_overtaken:
+                        log.refresh()
+                        overtaken = min(log.first, blocks[0].first)
+                    self._post(self._followed, blocks, overtaken)
         finally:
             follower.close()
+
+    def _followed(self, blocks: Sequence[Block], overtaken: int, now: float) -> list[Output]:
+        """Take blocks of a shared log, which may have dropped what came before them (`overtaken`, or 0)."""
+        outputs = self._node.overtaken(overtaken) if overtaken else []
+        return outputs + self._node.follow(blocks, now)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a thread's work; what goes wrong there is the end of this process, and is said."""

@@ -105,6 +105,8 @@ class LogFacts(msgspec.Struct, frozen=True):
     is_durable: bool = True
     """Whether what is acknowledged is on disk, and not only on its way there."""
     gaps: tuple[Gap, ...] = ()
+    block_positions: int = 1
+    """A block takes a multiple of so many positions, the last of which may be of no event."""
 
 
 class Node:
@@ -123,10 +125,11 @@ class Node:
         limits: NodeLimits | None = None,
     ) -> None:
         self.limits = limits or NodeLimits()
-        self.head = max(log.last, 0 if log.is_shared else highest_position(stored))
+        self._block_positions = log.block_positions
+        self.head = max(self._end_of(log.last), 0 if log.is_shared else highest_position(stored))
         """The highest position that was given to an event, or that the state speaks of."""
         self.first = log.first
-        self.gate = Gate(logged=log.last)
+        self.gate = Gate(logged=self._end_of(log.last))
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
         self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
         self.dispatcher = Dispatcher(self.gate)
@@ -511,7 +514,7 @@ class Node:
     ) -> Sequence[int]:
         """Find out who wants the events of a new block; return how many subscribers want each."""
         hits, wanted = self._interest.hits(records)
-        self.head = block.last
+        self.head = self._end_of(block.last)
         self._recent.add(block)
         self.counts["taken"] += len(records)
         touched = []
@@ -613,8 +616,16 @@ class Node:
                     self._repetitions.add(position)
                 records.append(record or {})
             self._found(block, records, now, outputs)
-            outputs += self.on_disk(block.last, now)
+            outputs += self.on_disk(self.head, now)
         return outputs
+
+    def _end_of(self, last: int) -> int:
+        """Return up to where there are no more events, if the last one of a block is here.
+
+        So a cursor that has passed a block has passed all its positions, and a log that drops just this block has
+        dropped nothing that anybody misses.
+        """
+        return last + -(last + 1) % self._block_positions if last else 0
 
     def _record(self, body: bytes, flag: int) -> Mapping[str, Any] | None:
         """Return what filters see of an event that was stored; None if it is older than the schema, and misfits."""
@@ -629,17 +640,26 @@ class Node:
     def dropped(self, first: int) -> None:
         """The log begins at a position now; those who needed more are told when they come there.
 
-        A shared log may have dropped what this node had not followed yet: then nobody is live any more.
+        Of what a shared log has given to events that this node has not followed, only `overtaken` speaks.
         """
-        self.first = max(self.first, first)
-        if self._is_shared and self.first > self.head + 1:
-            for subscriber in list(self._live.values()):
-                self._leave_live(subscriber)
-            self.head = self.first - 1
-            self.gate.on_disk(self.head)
-            self._recent = Recent(self.limits.recent_bytes, self.head)
+        self.first = max(self.first, min(first, self.head + 1))
         if self._repetitions:
             self._repetitions = {position for position in self._repetitions if position >= self.first}
+
+    def overtaken(self, first: int) -> list[Output]:
+        """A shared log has dropped events that this node has not followed; the next that it has is at `first`.
+
+        Nobody is live any more: everybody is told what is lost when its cursor comes there.
+        """
+        outputs: list[Output] = []
+        if first > self.head + 1:
+            for subscriber in list(self._live.values()):
+                self._leave_live(subscriber)
+            self.head = first - 1
+            outputs += self.gate.on_disk(self.head)
+            self._recent = Recent(self.limits.recent_bytes, self.head)
+        self.dropped(first)
+        return outputs
 
     # -- Catching up
 
@@ -671,7 +691,8 @@ class Node:
             self._asked_from = first
             return [*outputs, Read(first, self._recent.first - 1)]
         blocks = _some(self._recent.read(first, self.head))
-        self._look(ready, blocks, first, blocks[-1].last if blocks else self.head, now, outputs)
+        through = self._end_of(blocks[-1].last) if blocks else self.head
+        self._look(ready, blocks, first, through, now, outputs)
         return outputs
 
     def was_read(self, blocks: Sequence[Block], through: int, log_first: int, now: float) -> list[Output]:
@@ -683,7 +704,7 @@ class Node:
         assert first is not None
         self.dropped(log_first)
         outputs: list[Output] = []
-        self._look(self._ready(outputs), blocks, first, through, now, outputs)
+        self._look(self._ready(outputs), blocks, first, self._end_of(through), now, outputs)
         return outputs
 
     def _ready(self, outputs: list[Output]) -> list[Subscriber]:

@@ -394,6 +394,14 @@ class Network:
             self._rewire()
         else:
             self._unnoticed.add(broker)
+            self._forget_links_between_the_dead()
+
+    def _forget_links_between_the_dead(self) -> None:
+        """Wait for no one to find out what only the dead could: a link has two ends, and both may be gone unnoticed."""
+        for link in [link for link in self.used if not any(end in self.brokers for end in link)]:
+            self.used.remove(link)
+            self.travel.close(*link)
+        self._unnoticed &= {end for link in self.used for end in link}
 
     def _lose(self, broker: str, peer: str) -> None:
         """Close a link of which one end says that nothing comes out of it any more."""

@@ -60,6 +60,7 @@ class JetStreamLog:
     """
 
     is_shared = True
+    block_positions = BLOCK_EVENTS
 
     def __init__(self, url: str, stream: str = "", replicas: int = 1, timeout_s: float = 10.0) -> None:
         try:
@@ -112,12 +113,19 @@ class JetStreamLog:
         """Yield the blocks that have an event from `first` to `last`, whole, in order. Raise `DamagedLogError`."""
         if last < first:
             return
+        begin, end = max(1, first // BLOCK_EVENTS), last // BLOCK_EVENTS + 1
+        expected = begin
         with self._lent() as connection:
-            for messages in connection.messages(max(1, first // BLOCK_EVENTS), last // BLOCK_EVENTS + 1):
+            for messages in connection.messages(begin, end):
                 for message in messages:
+                    if message.sequence > expected:
+                        self.refresh()  # others have dropped something: whoever reads this asks for `first` next
+                    expected = message.sequence + 1
                     block = self._block(message.sequence, message.body)
                     if block.first <= last and block.last >= first:
                         yield block
+        if expected < end:
+            self.refresh()
 
     def gaps(self) -> tuple[Gap, ...]:
         """Return what a repair has left out: nothing, since the server repairs its files itself."""
@@ -147,6 +155,7 @@ class JetStreamLog:
         with self._lock, self._lent() as connection:
             state = connection.ask(f"STREAM.INFO.{self._address.stream}", {})["state"]
             first, last, count = state["first_seq"], state["last_seq"], state["messages"]
+            self._first = max(self._first, first * BLOCK_EVENTS)
             if count == 0:
                 return ()
             step = max(1, -(-(last - first + 1) // _SLICES))
