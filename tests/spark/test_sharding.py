@@ -118,7 +118,7 @@ def test_bad_rows_are_rejected_from_shards_too(spark, frame):
 @pytest.mark.spark
 def test_a_set_that_is_too_large_for_one_forest_is_cut_by_itself(spark, frame, expected, monkeypatch):
     monkeypatch.setattr("tamis.spark.subscriptions.MOST_IN_ONE", 20)
-    monkeypatch.setattr("tamis.spark.subscriptions.FEW", 10)
+    monkeypatch.setattr("tamis.spark.subscriptions.COMPILED_BY_DRIVER", 10)
     compiled = pipeline.compiled(table(spark, SUBSCRIPTIONS))
     assert len(compiled.shards.forests) > 1
     assert collected(pipeline.match(frame, compiled, keep=["number"])) == expected

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 EventType = tuple[str, str]
 """What a subscription asks of the event type: "=" or "is a", and a name."""
 _SAMPLE = 2048
-_ENOUGH = 256
+_SAMPLED_FROM = 256
 """The first batch of so many events is taken as a sample."""
 _LARGEST_MAP = 1 << 26
 """So many bytes a map of the events and destinations of a batch may take; beyond that all matches are listed."""
@@ -143,7 +143,7 @@ class Boolean(Algorithm):
         return events.take(_rows(event_type, events, self._type_path, self.schema))
 
     def observe(self, events: Events) -> None:
-        if self._sample is None and events.count >= _ENOUGH:
+        if self._sample is None and events.count >= _SAMPLED_FROM:
             self.learn(events)
 
     def compile(self) -> bool:
