@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tamis.spark.sharding import Shards
 
 ON_ERROR = ("reject", "raise")
-FEW = 1_000
+COMPILED_BY_DRIVER = 1_000
 """So many texts are compiled here in less time than Spark takes to send them round."""
 
 
@@ -92,8 +92,8 @@ def compiled(
     require_workers(spark)
     rows = numbered(subscriptions.select(*map(column, names)))
     forest = found_shards = None
-    few = rows.limit(FEW + 1).toArrow()
-    if few.num_rows <= FEW and (shards or 1) == 1:
+    few = rows.limit(COMPILED_BY_DRIVER + 1).toArrow()
+    if few.num_rows <= COMPILED_BY_DRIVER and (shards or 1) == 1:
         matcher, bad = admitted(rows_of(few), schema)
         matchers, count = [matcher], len(matcher)
     elif (wanted := shards or -(-rows.count() // MOST_IN_ONE)) > 1:

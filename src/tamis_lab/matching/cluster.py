@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tamis_lab.matching.roll import Scratch
 
 _SAMPLE = 2048
-_ENOUGH = 256
+_SAMPLED_FROM = 256
 """The first batch of so many events is taken as a sample."""
 
 
@@ -63,7 +63,7 @@ class Cluster(Conjunctive):
             self._lay_out()
 
     def observe(self, events: Events) -> None:
-        if self._sample is None and events.count >= _ENOUGH:
+        if self._sample is None and events.count >= _SAMPLED_FROM:
             self.learn(events)
 
     def statistics(self) -> dict[str, Any]:
