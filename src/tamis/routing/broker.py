@@ -548,7 +548,7 @@ class Broker(Groups):
         """If a neighbour has said all that it has to say of one kind, what it said before and not again is gone."""
         link = self._links[source]
         said = link.filters if kind is Subscribe else link.advertisements
-        if link.has_greeted and not said.provisional:
+        if link.has_greeted and said.is_complete:
             for key in said.names.unsaid():
                 (self._unsubscribe if kind is Subscribe else self._unadvertise)(source, key, now)
         if kind is Advertise:

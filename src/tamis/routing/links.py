@@ -89,12 +89,20 @@ class Said:
     def __init__(self) -> None:
         self.numbers = Numbers()
         self.names = Names()
-        self.provisional: dict[Key, Key] = {}
-        """The names of what holds for the time being, with the neighbour's numbers (`PROVISIONAL`, `INCOMPLETE`)."""
+        self.provisional: dict[Key, Key | None] = {}
+        """The names of what holds for the time being, with the neighbour's numbers (`PROVISIONAL`, `INCOMPLETE`).
+
+        What it said so in a life before has no number any more, and ends when the neighbour has said all again.
+        """
         self.is_awaiting = True
         """Does the neighbour await more, because others have not yet said all that it must know?"""
         self.has_mark = False
         """Does it know that, and so keeps what it was told in a life before?"""
+
+    @property
+    def is_complete(self) -> bool:
+        """Has the neighbour said all, as far as it knows?"""
+        return not any(number is not None for number in self.provisional.values())
 
     @property
     def is_worked_out(self) -> bool:
@@ -298,12 +306,12 @@ class Link:
     @property
     def are_filters_final(self) -> bool:
         """Has the neighbour said all that it wants, as far as it knows by now?"""
-        return self.has_greeted and not self.filters.provisional
+        return self.has_greeted and self.filters.is_complete
 
     @property
     def are_advertisements_final(self) -> bool:
         """Has it said all that may come from there?"""
-        return self.has_greeted and not self.advertisements.provisional
+        return self.has_greeted and self.advertisements.is_complete
 
     def conclude(self, *, filters: bool, advertisements: bool) -> None:
         """Take note whether all others have said what the neighbour must know, so that what it is told is complete."""
@@ -429,6 +437,7 @@ class Link:
             said.names.renew(
                 {key: content for key, content in known.items() if key not in said.provisional}, tuple(said.provisional)
             )
+            said.provisional = dict.fromkeys(said.provisional)
 
     def close(self) -> None:
         """Let go of what is shared with other links."""
