@@ -20,6 +20,7 @@ from tamis.language import (
     at_least,
     attr,
     call,
+    coalesce,
     explain,
     from_json,
     holds,
@@ -27,6 +28,7 @@ from tamis.language import (
     lit,
     parse,
     truth,
+    when,
     xor,
 )
 
@@ -53,6 +55,7 @@ __all__ = [
     "at_least",
     "attr",
     "call",
+    "coalesce",
     "errors",
     "explain",
     "from_json",
@@ -65,6 +68,7 @@ __all__ = [
     "selectivity",
     "topk",
     "truth",
+    "when",
     "xor",
 ]
 
