@@ -14,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 LAB = SOURCE.with_name("tamis_lab")
 ORDER = (
-    "errors", "compilation", "ragged", "literature", "language", "selectivity", "matching", "relations", "pruning", "topk", "sources", "routing", "simulation",
+    "errors", "compilation", "ragged", "literature", "language", "selectivity", "matching", "relations", "pruning", "topk", "standing", "sources", "routing", "simulation",
     "service",
     "spark", "workloads", "cli",
 )  # fmt: skip
