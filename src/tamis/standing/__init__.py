@@ -10,6 +10,7 @@ from tamis.standing.change import Change
 from tamis.standing.errors import SavedStateError, StandingFormError
 from tamis.standing.naive import NaiveStanding
 from tamis.standing.notification import Notification
+from tamis.standing.processor import Standing
 from tamis.standing.sequence import Sequence, Step
 from tamis.standing.subscriptions import interest, parse_subscription
 
@@ -19,6 +20,7 @@ __all__ = [
     "Notification",
     "SavedStateError",
     "Sequence",
+    "Standing",
     "StandingFormError",
     "Step",
     "interest",

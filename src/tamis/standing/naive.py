@@ -65,19 +65,19 @@ class NaiveStanding:
         self, event: Mapping[str, Any], now: float, id: Any = None, expires: float = math.inf
     ) -> list[Notification]:
         """Take an event; return what there is to tell, in order of time and of registration."""
-        return self._settle(self._lateness.take([Publication(float(now), event, id, expires)]))
+        return _in_order(self._settle(self._lateness.take([Publication(float(now), event, id, expires)])))
 
     def withdraw(self, event_id: Any, now: float) -> list[Notification]:
         """Let nobody be told of an event from now on."""
-        return self._settle(self._lateness.take([Withdrawal(float(now), event_id)]))
+        return _in_order(self._settle(self._lateness.take([Withdrawal(float(now), event_id)])))
 
     def advance(self, now: float) -> list[Notification]:
         """Let the time pass, up to and including `now`."""
         told = self._settle(self._lateness.advance(float(now)))
-        return told + self._look(Moment(self._lateness.settled))
+        return _in_order(told + self._look(Moment(self._lateness.settled)))
 
-    def _settle(self, happenings: list[Happening]) -> list[Notification]:
-        told: list[Notification] = []
+    def _settle(self, happenings: list[Happening]) -> list[tuple[int, Notification]]:
+        told: list[tuple[int, Notification]] = []
         for happening in happenings:
             # What was due before this happened is told before.
             told += self._look(Moment(math.nextafter(happening.at, -math.inf)))
@@ -100,19 +100,18 @@ class NaiveStanding:
             told += self._look(Moment(math.nextafter(self._lateness.settled, -math.inf)))
         return told
 
-    def _look(self, happening: Occurrence | Moment) -> list[Notification]:
-        """Let every subscription see something; return what is new."""
-        told: list[tuple[float, int, int, Notification]] = []
+    def _look(self, happening: Occurrence | Moment) -> list[tuple[int, Notification]]:
+        """Let every subscription see something; return what is new, each with the number of its subscription."""
+        told: list[tuple[int, Notification]] = []
         for subscription_id, subscription in self._subscriptions.items():
             subscription.history.append(happening)
             tellings = self._tellings(subscription)
-            for place, telling in enumerate(tellings[subscription.told :]):
+            for telling in tellings[subscription.told :]:
                 ids = tuple(each.id for each in telling.events)
                 if all(self._ends[each] >= telling.at for each in ids):
-                    notification = Notification(subscription_id, ids, telling.at, telling.change)
-                    told.append((telling.at, subscription.number, place, notification))
+                    told.append((subscription.number, Notification(subscription_id, ids, telling.at, telling.change)))
             subscription.told = len(tellings)
-        return [notification for *_, notification in sorted(told, key=lambda each: each[:3])]
+        return told
 
     def _tellings(self, subscription: _Registered) -> list[Telling]:
         match subscription.wanted:
@@ -127,3 +126,8 @@ class NaiveStanding:
                     if isinstance(each, Occurrence) and holds(condition, each.event, self.schema)  # type: ignore[arg-type]
                 ]
                 return [Telling((each,), each.at) for each in matching]
+
+
+def _in_order(told: list[tuple[int, Notification]]) -> list[Notification]:
+    """Put what is told by one call in order of time, and at one time of registration."""
+    return [notification for _, notification in sorted(told, key=lambda each: (each[1].at, each[0]))]

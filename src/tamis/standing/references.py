@@ -73,10 +73,14 @@ def projected(event: Mapping[str, Any], paths: Iterable[Path]) -> dict[str, Any]
     {'position': {'x': 1}}
     """
     kept: dict[str, Any] = {}
+    whole: Path | None = None
     for path in sorted(paths):
+        if whole is not None and path[: len(whole)] == whole:
+            continue  # it is inside of what is kept already
         value = attribute_value(event, path)
         if value is None:
             continue
+        whole = path
         place = kept
         for name in path[:-1]:
             place = place.setdefault(name, {})
