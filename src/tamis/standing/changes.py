@@ -20,6 +20,7 @@ import numpy as np
 from tamis.matching.closures import holding
 from tamis.matching.matcher import Matcher
 from tamis.standing.kernels import compare_sorted, merge_sorted
+from tamis.standing.storage import decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -268,6 +269,39 @@ class Changes:
         count = len(family.held.pop(group))
         self._held_count -= count
         self._forgotten += count
+
+    # -- Saving
+
+    def saved(self) -> dict[int, list[Any]]:
+        """Return by number in which groups each change is true, as data, with the last time that it was concerned."""
+        states: dict[int, list[Any]] = {}
+        for family in self._families.values():
+            for group, held in family.held.items():
+                known = held if isinstance(held, dict) else dict.fromkeys(held.tolist())
+                for number, last in known.items():
+                    states.setdefault(number, []).append([encoded(group), last])
+        return states
+
+    def restore(self, states: Mapping[int, list[Any]]) -> None:
+        """Take up the states of all changes."""
+        plain: dict[tuple[Paths, Group], list[int]] = {}
+        for number, groups in states.items():
+            change = self._changes[number]
+            family = self._families[change.per, change.forget_after]
+            for data, last in groups:
+                group = decoded(data)
+                if isinstance(family, _ForgetfulFamily):
+                    if group not in family.held:
+                        family.held[group] = {}
+                        self._schedule(family, group, last + family.span)
+                    family.held[group][number] = float(last)
+                    self._held_count += 1
+                else:
+                    plain.setdefault((change.per, group), []).append(number)
+        for (per, group), numbers in plain.items():
+            family = self._families[per, None]
+            assert isinstance(family, _Family)
+            self._keep(family, group, _NOBODY, np.array(sorted(numbers), np.int64), _NOBODY)
 
     # -- Looking inside
 

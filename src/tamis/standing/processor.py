@@ -13,6 +13,7 @@ keeps its place, but nobody is told of it any more, nor of a run that it is in.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,8 +25,10 @@ from tamis.errors import EventError, TamisError
 from tamis.matching.columns import Events
 from tamis.matching.errors import DuplicateIdError, UnknownIdError
 from tamis.matching.matcher import Matcher
+from tamis.standing import storage
 from tamis.standing.change import Change
 from tamis.standing.changes import Changes
+from tamis.standing.errors import SavedStateError
 from tamis.standing.notification import Notification
 from tamis.standing.runs import Plan
 from tamis.standing.sequence import Sequence
@@ -101,6 +104,7 @@ class Standing:
             if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
                 raise SettingError(f"{name} is a whole number from 1 up, not {limit!r}")
         self.schema = schema
+        self._limits = {"remember": remember, "most_open": most_open, "most_states": most_states}
         self.retention = math.inf if retention == math.inf else span_of(retention) or math.inf
         self.ranked = TopK(ranked, schema=schema, remember=1)
         """The ranked subscriptions, by number."""
@@ -119,7 +123,7 @@ class Standing:
         self._lateness = Lateness(lateness)
         self._order = 0
         self._ends: dict[Any, tuple[float, float]] = {}
-        """When events were withdrawn, or expire; and the latest of their times, behind which they are soon forgotten."""
+        """When events were withdrawn, or expire; and the latest of their times, until which they are surely kept."""
         self._most_ends = remember
         self._horizon = 0.0
         """The longest time that any sequence keeps an event."""
@@ -401,6 +405,87 @@ class Standing:
         self._told_count += len(told)
         return [notification for *_, notification in told]
 
+    # -- Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write subscriptions and everything that is kept for them; a file that is there is replaced at once, or not.
+
+        Ids are integers, texts, or other values of the language. Ranked subscriptions cannot be saved yet.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> processor = Standing()
+        >>> processor.add("s", "SEQUENCE a THEN b WITHIN 1 HOUR")
+        >>> _ = processor.process({"a": True}, now=0.0, id="e1")
+        >>> with TemporaryDirectory() as folder:
+        ...     processor.save(f"{folder}/standing.json")
+        ...     Standing.load(f"{folder}/standing.json").process({"b": True}, now=1.0, id="e2")
+        [Notification(subscription='s', events=('e1', 'e2'), at=1.0, change=None)]
+        """
+        with self._lock:
+            storage.write(path, self._saved())
+
+    def _saved(self) -> dict[str, Any]:
+        if len(self.ranked):
+            raise SavedStateError(f"{len(self.ranked)} ranked subscriptions are hosted, whose windows cannot be saved")
+        changes = self._changes.saved()
+        subscriptions = []
+        for each in self._subscriptions.values():
+            is_sequence = isinstance(each.wanted, Sequence)
+            state = self._sequences.saved(each.number) if is_sequence else changes.get(each.number)
+            subscriptions.append([storage.encoded(each.id), str(each.wanted), state])
+        settled = self._lateness.settled
+        return {
+            "settings": {
+                "lateness": self._lateness.seconds,
+                "retention": None if self.retention == math.inf else self.retention,
+                **self._limits,
+            },
+            "subscriptions": subscriptions,
+            "settled": None if settled == -math.inf else settled,
+            "waiting": [_saved_happening(each) for each in self._lateness.waiting()],
+            "order": self._order,
+            "next_id": self._next_id,
+            "ids": [storage.encoded(each) for each in self._remembered],
+            "ends": [
+                [storage.encoded(key), storage.encoded(end), storage.encoded(last)]
+                for key, (end, last) in self._ends.items()
+            ],
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, schema: Schema | None = None) -> Standing:
+        """Return the processor that was saved in a file. Its texts are parsed again, and checked against the schema."""
+        state = storage.read(path)
+        try:
+            return cls._restored(state, schema)
+        except (SavedStateError, *storage.BROKEN) as error:
+            raise SavedStateError(f"{os.fspath(path)} does not hold the state of a processor: {error}") from error
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any], schema: Schema | None) -> Standing:
+        settings = state["settings"]
+        retention = math.inf if settings["retention"] is None else settings["retention"]
+        processor = cls(schema=schema, **{**settings, "retention": retention})
+        rows = [(storage.decoded(key), text, kept) for key, text, kept in state["subscriptions"]]
+        processor.add_many([(key, text) for key, text, _ in rows])
+        changes = {}
+        for key, _, kept in rows:
+            subscription = processor._subscriptions[key]
+            if isinstance(subscription.wanted, Sequence):
+                processor._sequences.restore(subscription.number, kept)
+            elif kept:
+                changes[subscription.number] = kept
+        processor._changes.restore(changes)
+        if state["settled"] is not None:
+            processor._lateness.settled = float(state["settled"])
+        processor._lateness.restore([_restored_happening(each) for each in state["waiting"]])
+        processor._order, processor._next_id = int(state["order"]), int(state["next_id"])
+        processor._remembered = dict.fromkeys(storage.decoded(each) for each in state["ids"])
+        processor._ends = {
+            storage.decoded(key): (storage.decoded(end), storage.decoded(last)) for key, end, last in state["ends"]
+        }
+        return processor
+
     # -- Looking inside
 
     @property
@@ -483,6 +568,21 @@ def _pairs(events: list[Mapping[str, Any]], matcher: Matcher) -> tuple[Numbers, 
     rows, handles = table["event"].to_numpy(), table["subscription"].to_numpy()
     order = np.lexsort((handles, rows))
     return rows[order], handles[order]
+
+
+def _saved_happening(happening: Happening) -> list[Any]:
+    if isinstance(happening, Withdrawal):
+        return [happening.at, storage.encoded(happening.event_id)]
+    expires = storage.encoded(happening.expires)
+    return [happening.at, storage.encoded(happening.id), storage.encoded(happening.event), expires]
+
+
+def _restored_happening(data: list[Any]) -> Happening:
+    at, event_id, *rest = data
+    if not rest:
+        return Withdrawal(float(at), storage.decoded(event_id))
+    event, expires = rest
+    return Publication(float(at), storage.decoded(event), storage.decoded(event_id), storage.decoded(expires))
 
 
 def _moment(now: Any) -> float:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tamis.matching.closures import holding
 from tamis.standing.references import bound, paths_of, projected, without_references
+from tamis.standing.storage import decoded, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tamis.language.schema import Schema
     from tamis.standing.sequence import Sequence
@@ -142,6 +143,14 @@ class LatestRuns:
         self.runs[step] = run
         return []
 
+    def saved(self) -> list[Any]:
+        """Return what is kept, as data."""
+        return [None if run is None else saved_run(run) for run in self.runs]
+
+    def restore(self, data: list[Any]) -> None:
+        """Take up what was kept."""
+        self.runs = [None if run is None else restored_run(run) for run in data]
+
     def first(self) -> float:
         """Return when the oldest of what is kept began."""
         return min((run[0].at for run in self.runs if run is not None), default=math.inf)
@@ -225,6 +234,15 @@ class Stacks:
         self.ended = run[-1].order
         self.stacks = [[each for each in stack if each.order not in used] for stack in self.stacks]
 
+    def saved(self) -> list[Any]:
+        """Return what is kept, as data."""
+        return [self.ended, *(saved_run(stack) for stack in self.stacks)]
+
+    def restore(self, data: list[Any]) -> None:
+        """Take up what was kept."""
+        self.ended, *stacks = data
+        self.stacks = [list(restored_run(stack)) for stack in stacks]
+
     def first(self) -> float:
         """Return when the oldest of what is kept came."""
         return min((stack[0].at for stack in self.stacks if stack), default=math.inf)
@@ -256,6 +274,13 @@ class Direct:
         """Return the run that the event is."""
         return [(event,)]
 
+    def saved(self) -> list[Any]:
+        """Nothing is kept."""
+        return []
+
+    def restore(self, data: list[Any]) -> None:
+        """Nothing is kept."""
+
     def first(self) -> float:
         """Nothing is kept."""
         return math.inf
@@ -270,6 +295,19 @@ class Direct:
     def shed(self) -> int:
         """Nothing is kept."""
         return 0
+
+
+def saved_run(run: Iterable[Instance]) -> list[Any]:
+    """Return some instances as data."""
+    return [[each.at, each.order, encoded(each.id), encoded(each.kept) if each.kept else None] for each in run]
+
+
+def restored_run(data: list[Any]) -> Run:
+    """Return the instances of some data."""
+    return tuple(
+        Instance(float(at), int(order), decoded(id), decoded(kept) if kept else _NOTHING)
+        for at, order, id, kept in data
+    )
 
 
 Machine: TypeAlias = LatestRuns | Stacks | Direct

@@ -12,7 +12,8 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.standing.groups import group_of
-from tamis.standing.runs import Machine, Plan, Run, Stacks, machine
+from tamis.standing.runs import Machine, Plan, Run, Stacks, machine, restored_run, saved_run
+from tamis.standing.storage import decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,6 +175,24 @@ class Sequences:
                 del hosted.groups[group]
         ended.sort(key=lambda each: (each.at, each.number, each.run[-1].order))
         return ended
+
+    # -- Saving
+
+    def saved(self, number: int) -> list[Any]:
+        """Return the states of a sequence, as data: of each group the runs, and the alarms."""
+        return [
+            [encoded(group), state.machine.saved(), [[due, saved_run(run)] for due, run in state.alarms]]
+            for group, state in self._hosted[number].groups.items()
+        ]
+
+    def restore(self, number: int, data: list[Any]) -> None:
+        """Take up the states of a sequence."""
+        hosted = self._hosted[number]
+        for group, runs, alarms in data:
+            state = hosted.groups[decoded(group)] = _State(hosted.plan)
+            state.machine.restore(runs)
+            state.alarms = [(float(due), restored_run(run)) for due, run in alarms]
+            self._schedule(number, decoded(group), hosted.plan, state)
 
     # -- Looking inside
 
