@@ -20,6 +20,7 @@ from tamis.errors import TamisError
 from tamis.service.errors import BadRequestError, ForbiddenError, NotFoundError, ServiceError
 from tamis.service.http.answers import refusal
 from tamis.service.http.front import FRONT, Front
+from tamis.service.http.holding import Caller
 from tamis.service.messages import Principal
 from tamis.service.settings import is_loopback
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 PRINCIPAL: web.RequestKey[Principal] = web.RequestKey("principal", Principal)
+CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
 OPEN = frozenset({"/", "/live", "/ready", "/openapi.json", "/asyncapi.json"})
 """What anybody may ask: it says nothing of events, subscribers or principals."""
 GREETED = frozenset({"/ws"})
@@ -75,7 +77,8 @@ async def _answered(request: web.Request, handler: Handler, front: Front) -> web
         path = request.match_info.route.resource
         canonical = "" if path is None else path.canonical
         if canonical not in OPEN | GREETED:
-            request[PRINCIPAL] = front.principal_of(request)
+            request[CALLER] = front.caller_of(request)
+            request[PRINCIPAL] = request[CALLER].principal
         return await handler(request)
     except web.HTTPNotFound:
         return refusal(NotFoundError(f"there is nothing at {request.path!r:.100}", "a path of /openapi.json"))
