@@ -134,7 +134,7 @@ class TestTheLanguage:
     def test_the_checker_follows_the_kind_of_its_arguments(self):
         with pytest.raises(TypeMismatchError, match="different kinds"):
             tamis.parse("coalesce(1, 'a') = 1")
-        with pytest.raises(TypeMismatchError, match="never compares"):
+        with pytest.raises(TypeMismatchError, match="cannot be compared"):
             tamis.parse("coalesce(a, 'a') = 1")
         with pytest.raises(TypeMismatchError):
             tamis.parse("coalesce(a, b) < t", tamis.Schema({"a": "int", "b": "int", "t": "string"}))

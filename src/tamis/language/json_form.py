@@ -153,7 +153,7 @@ def _loaded(document: str | bytes, limits: Limits) -> Any:
     except RecursionError:
         raise LimitError("depth", limits.depth, "more") from None
     except ValueError as error:
-        raise JsonFormError(f"this is no JSON: {error}") from None
+        raise JsonFormError(f"this is not JSON: {error}") from None
 
 
 _Maker = Callable[[list[Expression]], Expression]
@@ -288,6 +288,6 @@ def _text(text: str) -> str:
 def _unknown(data: Any) -> JsonFormError:
     shown = repr(data)
     return JsonFormError(
-        f"this is no part of an expression: {shown if len(shown) <= 200 else shown[:197] + '...'}",
+        f"this is not part of an expression: {shown if len(shown) <= 200 else shown[:197] + '...'}",
         hint="The JSON Schema of the form is tamis.json_schema().",
     )

@@ -162,9 +162,9 @@ def match_stream(
     Folders are paths, or addresses of any file system that Spark reaches: "s3a://bucket/matches", "hdfs://host/matches".
     """
     if not events.isStreaming:
-        raise OptionError("events are no stream; for a table there is tamis.spark.match")
+        raise OptionError("the events are not a stream; use tamis.spark.match for a table")
     if result not in RESULTS:
-        raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
+        raise OptionError(f"result must be one of {', '.join(map(repr, RESULTS))}, not {result!r}")
     require_workers(events.sparkSession)
     kept = None if keep is None else names_in(keep)
     require(events, kept or (), "events")

@@ -20,7 +20,7 @@ from tamis.topk.windows import CountWindow, TimeWindow
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
 
-# A term is no document of the language, but an operand of one is: so a score travels as what is asked to be NULL.
+# A term is not a document of the language, but an operand of one is: so a score travels as what is asked to be NULL.
 _BEFORE, _AFTER = f'{{"tamis":{json_form.VERSION},"expression":{{"is_null":', "}}"
 _OUTSIDE = f'{{"tamis":{json_form.VERSION},"expression":', "}"
 _FIELDS = {"k", "by", "order", "window", "where"}
@@ -88,4 +88,4 @@ def _loaded(document: str | bytes, limits: Limits) -> Any:
     except RecursionError:
         raise LimitError("depth", limits.depth, "more") from None
     except ValueError as error:
-        raise JsonFormError(f"this is no JSON: {error}") from None
+        raise JsonFormError(f"this is not JSON: {error}") from None
