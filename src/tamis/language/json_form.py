@@ -132,7 +132,7 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
     >>> print(from_json('{"tamis": 1, "expression": {"compare": "<", "arguments": [{"attribute": ["price"]}, 20]}}'))
     price < 20
     """
-    data = _loaded(document, limits) if isinstance(document, str | bytes) else document
+    data = loaded(document, limits) if isinstance(document, str | bytes) else document
     if not isinstance(data, dict) or "expression" not in data:
         raise JsonFormError('a document is {"tamis": 1, "expression": ...}')
     if data.get("tamis") != VERSION or set(data) - {"tamis", "expression"}:
@@ -145,7 +145,13 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
     return expression
 
 
-def _loaded(document: str | bytes, limits: Limits) -> Any:
+def loaded(document: str | bytes, limits: Limits) -> Any:
+    """Return what a JSON text denotes, within the limits.
+
+    >>> from tamis.language.limits import DEFAULT_LIMITS
+    >>> loaded('{"tamis": 1}', DEFAULT_LIMITS)
+    {'tamis': 1}
+    """
     if len(document) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(document):,} characters")
     try:
