@@ -406,7 +406,7 @@ def test_many_names_are_not_all_listed():
 def test_a_word_that_is_no_seed_is_refused_before_anything_runs(capsys):
     assert main(["1", "abc"]) == 2
     told = capsys.readouterr()
-    assert told.out == "" and told.err.startswith("'abc' is no seed; a seed is a whole number")
+    assert told.out == "" and told.err.startswith("'abc' is not a seed; a seed is a whole number")
 
 
 def test_a_checker_sees_what_is_said_when_links_come_up():

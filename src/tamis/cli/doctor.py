@@ -23,8 +23,8 @@ from tamis.cli.lessons import Example
 from tamis.cli.output import NO, AsJson, to_people, to_programs, visible
 
 EXAMPLES = (
-    Example("tamis doctor", "What is here, what is missing, and what to do."),
-    Example("tamis doctor --json", "The same for a program, or for a report of a mistake."),
+    Example("tamis doctor", "What is installed, what is missing, and what to do."),
+    Example("tamis doctor --json", "The same for a program, or for a bug report."),
 )
 NOTES = ("It exits with 1 if something essential does not work. The first time it compiles kernels, for some seconds.",)
 
@@ -44,7 +44,7 @@ class Finding:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Look whether everything is here that tamis needs, and say what to do if not."""
+    """Check that everything tamis needs is installed, and say what to do if it is not."""
     findings = [_python(), *map(_library, ESSENTIAL), _cache(), _kernels(), *_spark(), _nats()]
     is_well = all(finding.is_well for finding in findings if finding.is_essential)
     if as_json:

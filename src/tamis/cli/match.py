@@ -54,11 +54,11 @@ EXAMPLES = (
 NOTES = (
     "A path names a file or a folder of files; its ending says what it holds: [cyan].parquet[/cyan], "
     "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
-    "folder of files. What is large goes to Spark, which needs Java 17 or newer; so does what is named with "
-    "[cyan]--master[/cyan], and only [cyan]--engine[/cyan] decides otherwise. On a cluster, give "
+    "folder of files. Large tables are matched on Spark, which needs Java 17 or newer, and so are all if "
+    "[cyan]--master[/cyan] is given; [cyan]--engine[/cyan] overrides both. On a cluster, give "
     "[cyan]tamis/cli/__main__.py[/cyan] to "
     "[cyan]spark-submit[/cyan].",
-    "Rows that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
+    "Rows that are not subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
     "out: the first three are shown with their reasons, and all go to [cyan]OUT.rejected.jsonl[/cyan] or where "
     "[cyan]--rejected[/cyan] says.",
     "[bold]Events[/bold] may also be what a stream of NATS ([cyan]nats://host:4222/STREAM?subject=a.>[/cyan]) or a "
@@ -185,7 +185,7 @@ class _Targets(NamedTuple):
 
 
 def _taken(place: str) -> InputError:
-    return InputError(f"{place} is there already", hint="Name another, or add --overwrite.")
+    return InputError(f"{place} already exists", hint="Name another, or add --overwrite.")
 
 
 def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool) -> None:
@@ -195,7 +195,7 @@ def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrit
     for path in read:
         place = on_disk(path)
         if place is not None and not place.exists():
-            raise InputError(f"there is nothing at {path}")
+            raise InputError(f"{path} does not exist")
     for target in written:
         place = on_disk(target) if target else None
         if target and place is not None and place.exists() and not overwrite:

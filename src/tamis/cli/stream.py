@@ -52,12 +52,12 @@ EXAMPLES = (
     Example(
         "tamis stream --events arriving --subscriptions a/subscriptions.parquet \\\n"
         "      --out matches --checkpoint checkpoint --keep title --once",
-        "Match all that is there, and stop; next time, what came since.",
+        "Match all that has arrived, and stop; the next run matches what came since.",
     ),
     Example(
         "tamis stream --events arriving --subscriptions a/subscriptions.parquet \\\n"
         "      --out nats://localhost:1/MATCHES --checkpoint another --once",
-        "Nobody is there: that is told at once, before Spark starts.",
+        "No server answers there: the error comes at once, before Spark starts.",
         exit_code=2,
     ),
 )
@@ -65,7 +65,7 @@ NOTES = (
     "[cyan]--subscriptions[/cyan] names a table (.parquet, .jsonl or .csv), which is read at the start, or the folder "
     "of a subscription log, whose changes are in force from the next micro-batch on. The matches are a folder for each "
     "micro-batch; those with a commit in [cyan]_tamis/commits[/cyan] are whole. It needs Java 17 or newer.",
-    "Rows of a table that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are "
+    "Rows of a table that are not subscriptions (a text that does not parse, no id, an id that an earlier row has) are "
     "left out: the first three are shown with their reasons, and all go to [cyan]CHECKPOINT/rejected.jsonl[/cyan] or "
     "where [cyan]--rejected[/cyan] says.",
     "[bold]Events[/bold] may also come as JSON from [cyan]nats://host:4222/STREAM?subject=a.>[/cyan] or "
@@ -174,10 +174,10 @@ def _look_first(
     asked = on_disk(subscriptions)
     for path in (arriving, asked):
         if path is not None and not path.exists():
-            raise InputError(f"there is nothing at {path}")
+            raise InputError(f"{path} does not exist")
     if arriving is not None and not arriving.is_dir():
         raise InputError(
-            f"{events} is a file, and events arrive in a folder",
+            f"{events} is a file, but events arrive in a folder",
             hint="Name its folder; or match the file as it is: tamis match.",
         )
     if asked is not None and asked.is_file() and asked.suffix.lower() not in ENDINGS:
@@ -244,7 +244,7 @@ def _arriving(
 ) -> Any:
     """Return the stream of events: of a broker, or of the files of a folder."""
     if not is_stream(events) and (local := on_disk(events)) is not None and not any(local.iterdir()):
-        raise InputError(f"{events} is empty: its first file says which columns events have")
+        raise InputError(f"{events} is empty, but its first file decides which columns events have")
     remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
     return events_of(session, events, options, schema, keep, remembered, streaming=True, kind=kind, files=files)
 
@@ -254,7 +254,7 @@ def _asked(
 ) -> tuple["SubscriptionLog | None", list["Rejected"]]:
     """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says.
 
-    And the rows of the table that are no subscriptions; if these forbid the whole there is no log.
+    And the rows of the table that are not subscriptions; if these forbid the whole there is no log.
     """
     from tamis import spark as on_spark
     from tamis.matching.admission import CandidateRow, admitted

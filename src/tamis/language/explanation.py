@@ -207,7 +207,7 @@ def _why_null(event: Event, path: tuple[str, ...]) -> str:
         if not hasattr(record, "get") or name not in record:
             return "absent"
         record = record[name]
-    return "NULL" if record is None else f"{record!r:.60}, which is no value of the language"
+    return "NULL" if record is None else f"{record!r:.60}, which is not a value of the language"
 
 
 def _shown(value: Any) -> str:

@@ -124,7 +124,7 @@ def parse_term(text: str, schema: Schema | None = None, *, limits: Limits = DEFA
 
 def _parsed(text: str, schema: Schema | None, limits: Limits, *, is_term: bool) -> Expression:
     if not isinstance(text, str):
-        raise TypeError(f"an expression's text is a str, not {type(text).__name__}")
+        raise TypeError(f"an expression's text must be a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
     if not text.isascii():
@@ -145,7 +145,7 @@ def _check_unicode(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ExpressionSyntaxError(
-            "half a surrogate pair is no character",
+            "half a surrogate pair is not a character",
             text=text,
             position=error.start,
             hint="The text is not valid Unicode.",
@@ -665,7 +665,7 @@ class _Parser:
         count, *conditions = arguments
         if not isinstance(count, Literal) or type(count.value) is not int or count.value < 0:
             raise TypeMismatchError(
-                "at_least counts to a whole number that is not negative",
+                "at_least takes a count that is a whole number of at least 0",
                 text=self.text,
                 position=starts[0],
                 hint="Write at_least(2, a = 1, b = 2, c = 3).",

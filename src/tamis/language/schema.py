@@ -310,7 +310,7 @@ def _conform(value: Any, kind: AttributeType, name: str) -> Any:
         return _conform_record(value, kind, f"{name}.")
     if isinstance(kind, ArrayType):
         if not isinstance(value, list | tuple):
-            raise EventError(f"{name} is {kind}, and {shown(value)} is no array")
+            raise EventError(f"{name} is {kind}, and {shown(value)} is not an array")
         return [None if element is None else _conform(element, kind.element, name) for element in value]
     try:
         conforming = _READERS[kind.name](value)

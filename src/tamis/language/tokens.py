@@ -136,7 +136,7 @@ def _bad_character(text: str, position: int) -> ExpressionSyntaxError | LiteralE
         )
     if character.isdigit() or character == ".":
         return LiteralError(
-            "this is no number",
+            "this is not a number",
             text=text,
             position=position,
             hint="A name that starts with a digit must be back-quoted: `2nd_price`.",

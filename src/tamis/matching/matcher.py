@@ -109,7 +109,7 @@ class Matcher(Registering):
         [('cheap', {'mail': 'a@example.org'})]
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked = self._snapshot(among)
         self._sightings.look(event)
         if self._watch is not None and self._watch.take_turn():
@@ -131,7 +131,7 @@ class Matcher(Registering):
         [['very cheap'], ['cheap']]
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked = self._snapshot(among)
         self._sightings.look(event)
         for group in snapshot.match_event_in_order(event, asked):
@@ -219,7 +219,7 @@ class Matcher(Registering):
         self, event: Mapping[str, Any], among: Iterable[Hashable] | None
     ) -> tuple[Register, Handles, list[Any]]:
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked, destinations = self._snapshot_and_destinations(among)
         self._sightings.look(event)
         if self._watch is not None and self._watch.take_turn():
@@ -385,7 +385,7 @@ class Matcher(Registering):
                 raise UnknownIdError(subscription_id)
             plan = self._engine.plan(handle)
             if plan is None:
-                raise MatcherOptionError(f"the algorithm {self.algorithm!r} has no plans to show; 'block' has")
+                raise MatcherOptionError(f"the algorithm {self.algorithm!r} cannot show plans, only 'block' can")
             twin = None if plan.twin_of is None else self._register.ids[plan.twin_of]
             return AccessPlan(
                 plan.segment, plan.segment_size, plan.is_informed, twin, plan.twin_count, plan.clauses,
@@ -526,7 +526,7 @@ class Matcher(Registering):
         except LabMissingError:
             raise  # the file is whole; what it needs can be installed
         except (TamisError, UnicodeDecodeError) as error:
-            raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
+            raise SavedMatcherError(f"{path} does not hold a matcher of this version: {error}") from error
 
     @classmethod
     def _restored(cls, saved: storage.Saved) -> Matcher:

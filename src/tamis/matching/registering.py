@@ -62,7 +62,9 @@ class Registering:
         if isinstance(schema, Mapping):
             schema = Schema(schema)
         elif not isinstance(schema, Schema | None):
-            raise SchemaError(f"a schema is a tamis.Schema or a dict of names and types, not {type(schema).__name__}")
+            raise SchemaError(
+                f"a schema must be a tamis.Schema or a dict of names and types, not {type(schema).__name__}"
+            )
         self.algorithm = algorithm
         self.schema = schema
         self._engine = engine(schema)
@@ -374,7 +376,7 @@ class Registering:
         {3: 'price < 40', 2: 'price < 35'}
         """
         if isinstance(remove, str | bytes | Mapping):
-            raise MatcherOptionError(f"what is removed is a list of ids, not {type(remove).__name__}: {remove!r}")
+            raise MatcherOptionError(f"remove takes a list of ids, not {type(remove).__name__}: {remove!r}")
         added, replacing = (
             _checked(each if isinstance(each, Rows) else subscription_rows(each)) for each in (add, upsert)
         )
@@ -506,7 +508,7 @@ class Registering:
         if isinstance(condition, str):
             return parse(condition, self.schema)
         if not isinstance(condition, Expression) or not is_condition(condition):
-            raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
+            raise BadTableError(f"a condition must be a text or an expression, not {type(condition).__name__}")
         if self.schema is not None:
             check(condition, self.schema)
         return condition
@@ -514,7 +516,7 @@ class Registering:
 
 def _is_skipping(on_error: str) -> bool:
     if on_error not in ("raise", "skip"):
-        raise MatcherOptionError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        raise MatcherOptionError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
     return on_error == "skip"
 
 

@@ -160,7 +160,7 @@ def _json(metadata: Any) -> str:
             return text
     except (TypeError, ValueError, RecursionError):
         pass
-    raise SavedMatcherError(f"metadata that JSON has a form for can be saved, not {metadata!r}")
+    raise SavedMatcherError(f"only metadata with a JSON form can be saved, not {metadata!r}")
 
 
 def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool) -> Saved:
@@ -195,7 +195,7 @@ def _saved(path: str | os.PathLike[str], document: Any, arrays: dict[str, Array]
         )
         _check(saved, alive, texts)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, TamisError) as error:
-        raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
+        raise SavedMatcherError(f"{path} does not hold a matcher of this version: {error}") from error
     return saved
 
 
@@ -242,7 +242,7 @@ def _names(names: list[Any], what: str) -> list[Any]:
     for name in names:
         if type(name) not in (int, str):
             raise SavedMatcherError(
-                f"{what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
+                f"only {what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
             )
     return names
 

@@ -154,7 +154,7 @@ def _ascending(dimension: str, change: Change) -> float:
             return change.by_distance
         case "overlap":
             return change.overlap
-    raise AssertionError(f"a dimension that nobody knows: {dimension}")
+    raise AssertionError(f"an unknown dimension: {dimension}")
 
 
 MEASURES: dict[str, Measure] = {

@@ -12,7 +12,7 @@ Whenever a network is quiet, on every link and in both directions:
               everything, and for what brokers advertise themselves, because they announce
 
 Advertisements are held to the same, the other way round. What filters match is compared on a *world* of some events; it
-is no proof, and needs none, as all of it is asked again in every run.
+is not a proof, and needs none, as all of it is asked again in every run.
 
 Source: valid and perfect routing are Mühl et al. 2002, section 2.2; where subscriptions go with advertisements is
 section 2.7 (docs/bibliography.md).

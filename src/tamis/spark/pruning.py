@@ -77,7 +77,7 @@ def pruned(
 ) -> DataFrame:
     """Return the subscriptions as they are when a goal is reached: their ids, conditions, and the steps taken.
 
-    Rows whose condition is no condition are returned as they are.
+    Rows whose condition is not a condition are returned as they are.
     """
     task = _Task.of(subscriptions, share, measure, id, where, occurrence)
     limit = _last_step(subscriptions, task, goal)

@@ -76,9 +76,9 @@ def top_k(
     require(events, (time, event), "events")
     require(ranked_subscriptions, (id, ranked), "ranked subscriptions")
     if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
-        raise ColumnError(f"times are timestamps, and {time!r} is {events.schema[time].dataType.simpleString()}")
+        raise ColumnError(f"times must be timestamps, but {time!r} is {events.schema[time].dataType.simpleString()}")
     if events.isStreaming and until is not None:
-        raise OptionError("a stream ends when it ends: until is for tables")
+        raise OptionError("until is for tables only: a stream has no end that is known")
     kinds = ID_TYPES[id_type(ranked_subscriptions, id).simpleString()], ID_TYPES[id_type(events, event).simpleString()]
     schema = schema or Schema.from_spark(events)
     asked = _parsed(ranked_subscriptions, id, ranked, schema)

@@ -98,10 +98,10 @@ class TopK:
         try:
             self.settings = TopKSettings(filter, **settings)
         except TypeError as error:
-            raise SettingError(str(error).replace("Settings.__init__()", "TopK()")) from None
+            raise SettingError(str(error).replace("TopKSettings.__init__()", "TopK()")) from None
         self.settings.check_filter(algorithm)
         if not 0 <= lateness < math.inf:
-            raise SettingError(f"lateness is a number of seconds, 0 or more, not {lateness!r}")
+            raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
         self.algorithm = algorithm
         self.schema = schema
         self._lock = threading.RLock()
@@ -173,7 +173,9 @@ class TopK:
             if isinstance(wanted, Ranked):
                 return wanted.checked(self.schema)
             if not isinstance(wanted, Expression) or not is_condition(wanted):
-                raise BadTableError(f"a subscription is a text, a Ranked or a condition, not {type(wanted).__name__}")
+                raise BadTableError(
+                    f"a subscription must be a text, a Ranked or a condition, not {type(wanted).__name__}"
+                )
             check(wanted, self.schema)
             return wanted
         except TamisError as error:
@@ -268,7 +270,7 @@ class TopK:
         place, untold.
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         with self._lock:
             return self._settled(self._lateness.take([Publication(_moment(now), event, id, _end(expires))]))
 
@@ -299,7 +301,7 @@ class TopK:
             return self._settled(self._lateness.take(published))
 
     def withdraw(self, event_id: Any, now: float) -> list[Delivery]:
-        """Let nobody be told of an event from now on. It keeps its place in all windows. An unknown id is no error."""
+        """Deliver an event to nobody from now on. It keeps its place in all windows. An unknown id is not an error."""
         with self._lock:
             return self._settled(self._lateness.take([Withdrawal(_moment(now), event_id)]))
 
@@ -469,7 +471,7 @@ _NOBODY = np.zeros(0, np.int64)
 
 def _moment(now: Any) -> float:
     if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
-        raise EventError(f"a time is a finite number of seconds, not {now!r}")
+        raise EventError(f"a time must be a finite number of seconds, not {now!r}")
     return float(now)
 
 
@@ -477,5 +479,5 @@ def _end(expires: Any) -> float:
     if expires is None:
         return math.inf
     if isinstance(expires, bool) or not isinstance(expires, int | float) or math.isnan(expires):
-        raise EventError(f"an event expires at a number of seconds, not {expires!r}")
+        raise EventError(f"an event must expire at a number of seconds, not {expires!r}")
     return float(expires)

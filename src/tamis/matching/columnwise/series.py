@@ -248,7 +248,7 @@ def from_values(values: list[Any]) -> Series:
 
 
 def _arrays(values: list[Any]) -> Series | None:
-    """Return Python lists as arrays; None where some are no lists."""
+    """Return Python lists as arrays; None where some are not lists."""
     if not {type(value) for value in values} <= {list, type(None)}:
         return None
     ends = np.cumsum([0 if value is None else len(value) for value in values])

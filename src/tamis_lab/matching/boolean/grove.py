@@ -68,7 +68,7 @@ class GroveOptions:
 
     def __post_init__(self) -> None:
         if self.child_order not in _CHILD_ORDERS:
-            raise ValueError(f"child_order is one of {', '.join(_CHILD_ORDERS)}, not {self.child_order!r}")
+            raise ValueError(f"child_order must be one of {', '.join(_CHILD_ORDERS)}, not {self.child_order!r}")
 
     @property
     def mode(self) -> int:

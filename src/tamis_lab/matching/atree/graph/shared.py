@@ -108,7 +108,7 @@ class SharedGraph:
 
     @property
     def inner_count(self) -> int:
-        """How many nodes there are that are no leaves."""
+        """How many nodes there are that are not leaves."""
         return int(self._tables.meta[kernels.LIVE])
 
     @property
