@@ -19,6 +19,7 @@ from tamis.service.subscribers import Loss
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
+    from tamis.routing.wanted import Wanted
     from tamis.service.interest import Hits, Interest, PastVersions
     from tamis.service.log.base import Block
     from tamis.service.subscribers import Replay, Subscriber
@@ -62,6 +63,7 @@ class Window:
         past: PastVersions,
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
+        onward: Callable[[Wanted, bytes, Set[str]], Hits] | None = None,
     ) -> None:
         self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
@@ -72,7 +74,9 @@ class Window:
         misfits = {position for position, record in zip(self._positions, fitting, strict=True) if record is None}
         names = {subscriber.name for subscriber in subscribers}
         self._left_out = repetitions | misfits if misfits else repetitions
-        self._hits: Hits = interest.hits(records, names)[0]
+        self._hits, _, wanted = interest.hits(records, names)
+        if onward is not None:
+            self._hits |= onward(wanted, flags, names)
         self._past_hits: Hits = past.hits(records, self._positions, names)
 
     def look(self, subscriber: Subscriber, through: int, head: int, is_full: Callable[[Subscriber], bool]) -> None:
@@ -97,6 +101,9 @@ class Window:
         self, subscriber: Subscriber, replay: Replay | None, first: int, until: int
     ) -> Iterable[tuple[int, tuple[str, ...]]]:
         """Yield what a subscriber wants of the events from `first` to `until`: index, and keys."""
+        if subscriber.is_neighbour:
+            hits = self._hits.get(subscriber.name, ())
+            return [(index, ()) for index, _ in hits if first <= self._positions[index] <= until]
         by_index: dict[int, list[str]] = {}
         current = subscriber.subscriptions
         for index, keys in self._hits.get(subscriber.name, ()):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.routing import Broker
+    from tamis.routing.wanted import Wanted
     from tamis.service.subscribers import Version
 
 Hits: TypeAlias = "dict[str, list[tuple[int, list[str]]]]"
@@ -38,7 +39,8 @@ class Interest:
     def follow(self, name: str) -> None:
         """Ask for what a subscriber wants as events come."""
         handle = self._table.client_handle(name)
-        assert handle is not None, "a subscriber is attached to the broker"
+        if handle is None:
+            return  # a neighbour, about which the broker is asked
         while handle >= len(self._is_followed):
             self._is_followed = np.concatenate([self._is_followed, np.zeros_like(self._is_followed)])
         self._is_followed[handle] = True
@@ -49,8 +51,14 @@ class Interest:
         if handle is not None and handle < len(self._is_followed):
             self._is_followed[handle] = False
 
-    def hits(self, records: Sequence[Mapping[str, Any]], names: Set[str] | None = None) -> tuple[Hits, list[int]]:
-        """Return what these subscribers, or those that are followed, want of a group, and how many want each event."""
+    def hits(
+        self, records: Sequence[Mapping[str, Any]], names: Set[str] | None = None
+    ) -> tuple[Hits, list[int], Wanted]:
+        """Return what these subscribers, or those that are followed, want of a group, and how many want each event.
+
+        The last of the three is all of it as the routing table has it, from which the broker decides what neighbours
+        get.
+        """
         table = self._table
         wanted = table.match_many(records)
         matches = wanted.clients
@@ -72,7 +80,7 @@ class Interest:
             else:
                 last, keys = (event, client), [key]
                 hits.setdefault(table.client_name(client), []).append((event, keys))
-        return hits, counts.tolist()
+        return hits, counts.tolist(), wanted
 
     def _mask(self, names: Set[str]) -> npt.NDArray[np.bool_]:
         """Return of each client's handle whether it is asked about."""

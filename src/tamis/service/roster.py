@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing import Broker
+    from tamis.routing.messages import Output as RoutingOutput
     from tamis.service.changes import Stored
     from tamis.service.messages import Subscribe
     from tamis.service.permissions import Permissions
@@ -58,9 +59,15 @@ class Roster:
         self.subscriptions_each = subscriptions_each
         self._counts: dict[str, int] = {}  # of subscriptions, by owner
         self._principals: dict[tuple[str, str], Principal] = {}
+        self._told: list[RoutingOutput] = []
 
     def __iter__(self) -> Iterator[Subscriber]:
         return iter(self.subscribers.values())
+
+    def take_told(self) -> list[RoutingOutput]:
+        """Return what the broker wants told to neighbours since this was asked last."""
+        told, self._told = self._told, []
+        return told
 
     # -- Finding
 
@@ -141,7 +148,7 @@ class Roster:
         for key in subscriber.subscriptions:
             self._principals.pop((subscriber.name, key), None)
         del self.subscribers[subscriber.name]
-        self.broker.disconnect(subscriber.name, now)
+        self._told += self.broker.disconnect(subscriber.name, now)
         return [SubscriberGone(subscriber.name)] if subscriber.is_durable else []
 
     # -- Subscriptions
@@ -201,7 +208,7 @@ class Roster:
             if subscriber.is_durable:
                 changes += [self._version_kept(subscriber, version), *renewed]
         if entries:
-            self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
+            self._told += self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
         return changes
 
     def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
@@ -236,7 +243,7 @@ class Roster:
                     changes.append(self._drop_past(subscriber, past_key, number, past))
             for sent in subscriber.deliveries.drop_key(key):
                 subscriber.free(sent)
-        self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
+        self._told += self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
         return changes if subscriber.is_durable else []
 
     def _drop_past(self, subscriber: Subscriber, key: str, number: int, version: Version) -> Change:
@@ -375,7 +382,7 @@ class Roster:
                 self._count(subscriber.owner, 1)
                 entries.setdefault(row.subscriber, []).append(Entry(row.key, effective))
         for name, of_name in entries.items():
-            self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
+            self._told += self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
         replays: dict[tuple[str, int], Replay] = {}
         for each in stored.replays:
             replay = replays.get((each.subscriber, each.since))
