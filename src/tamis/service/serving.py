@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import secrets
 import signal
 import sqlite3
 import time
@@ -23,6 +24,7 @@ from tamis.service.core_thread import Core
 from tamis.service.errors import LogError, ServiceError
 from tamis.service.figures import Figures
 from tamis.service.http.server import HttpServer
+from tamis.service.links.server import LinkServer
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.retention import Retention
 from tamis.service.log.sqlite import SqliteLog
@@ -99,6 +101,9 @@ class Service:
             self._doors = [None if each.tls is None else TlsDoor(each.tls) for each in settings.listeners]
             self.http = HttpServer(self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload)
             self.core.start()
+            self.links = LinkServer(self.core, settings)
+            self.http.front.links = self.links
+            await self.links.start()
             await self.http.start([None if door is None else door.context for door in self._doors])
             undo.pop_all()
         self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag())]
@@ -113,7 +118,7 @@ class Service:
         facts = LogFacts(log.first, log.last, log.last_time_us, log.is_shared, not settings.log.sync, log.gaps())
         node = Node(
             broker, self.permissions, record_of, self.state.load(), facts,
-            now=time.time(), schema=schema, limits=_node_limits(settings.limits),
+            now=time.time(), schema=schema, limits=_node_limits(settings.limits), life=secrets.token_hex(8),
         )  # fmt: skip
         node.remember(log.read(max(log.first, self._oldest_key()), log.last))
         node.warm()
@@ -141,6 +146,7 @@ class Service:
         self.http.front.renew(settings, permissions)
         self.core.catch_up_share = settings.catch_up.share
         self.core.permit(permissions, settings.limits)
+        await self.links.reload(settings)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
             _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))
@@ -177,6 +183,7 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.http.stop()
+        await self.links.stop()
         await self.core.stop()
         await asyncio.to_thread(self.log.close)
         self.state.close()

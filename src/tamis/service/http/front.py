@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.service.changes import Buried
     from tamis.service.figures import Figures
+    from tamis.service.links.server import LinkServer
     from tamis.service.log.base import Block
     from tamis.service.messages import Answer, Principal, Request, Session, Wanted
     from tamis.service.permissions import Permissions
@@ -84,6 +85,8 @@ class Front:
         self.authenticator = authenticator
         self.quotas = quotas
         self.reload = reload
+        self.links: LinkServer | None = None
+        """The sockets of neighbours."""
         self.connections = Connections(settings.limits)
         self.closing = asyncio.Event()
         """Set when the broker stops: whoever holds a connection says goodbye and ends it."""

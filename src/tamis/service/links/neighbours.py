@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from tamis.routing import Broker
     from tamis.routing.messages import Output as RoutingOutput
     from tamis.routing.wanted import Wanted
+    from tamis.service.figures import Figures
     from tamis.service.interest import Hits
     from tamis.service.links.settling import Marks
     from tamis.service.log.base import Block
@@ -549,6 +550,18 @@ class Neighbours:
                 said, gone = self.forget(neighbour.name, now)
                 outputs += said + self._node.keep_all(gone, None, None)
         return outputs + self.flushed(now)
+
+    def measure(self, figures: Figures) -> None:
+        """Write down how the links fare."""
+        for neighbour in self:
+            name, counts = neighbour.name, neighbour.counts
+            figures.link_up[name] = int(neighbour.is_joined)
+            figures.link_unacknowledged[name] = neighbour.subscriber.deliveries.unacknowledged_count
+            figures.link_waiting_control[name] = neighbour.session.waiting_count
+            for what in ("sent", "received", "known", "begun", "resumed", "lost"):
+                getattr(figures, f"link_{what}")[name] = counts[what]
+        for name in figures.link_up.keys() - self._by_name.keys():
+            figures.link_up[name] = figures.link_unacknowledged[name] = figures.link_waiting_control[name] = 0
 
     def _facts(self, neighbour: Neighbour) -> LinkFacts:
         subscriber, session = neighbour.subscriber, neighbour.session

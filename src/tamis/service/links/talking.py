@@ -91,6 +91,8 @@ class Talk:
         self.is_over = False
         """Whether nothing more is to be said: the connection is to be closed."""
         self.refusal = ""
+        self.is_refused = False
+        """Whether one of the ends refuses the link, so that another try soon would end the same way."""
         self._written: list[bytes] = []
         self._under_way: deque[tuple[int, bool]] = deque()
         """Events that the node has, by the position of the last in a frame, and whether they are on disk."""
@@ -123,7 +125,7 @@ class Talk:
     def close(self, reason: str, is_refusal: bool = False) -> None:
         """Say goodbye."""
         if not self.is_over:
-            self.is_over = True
+            self.is_over, self.is_refused = True, is_refusal
             self._write(frames.told(Kind.CLOSE, Close(reason[:500], is_refusal)))
 
     # -- What comes
