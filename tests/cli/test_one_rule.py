@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import tamis as library
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tests.cli.conftest import tamis
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -87,7 +87,7 @@ def pairs_of(table):
 
 def test_a_matcher_takes_the_first_usable_row_of_an_id(place):
     schema = library.Schema.from_arrow(EVENTS.schema)
-    matcher, rejected = admitted((Row(*row) for row in rows_of(place / "rules.csv")), schema)
+    matcher, rejected = admitted((CandidateRow(*row) for row in rows_of(place / "rules.csv")), schema)
     pairs = matcher.match_batch(EVENTS)
     assert set(zip(pairs["event"].to_pylist(), pairs["subscription"].to_pylist(), strict=True)) == PAIRS
     assert [row[:3] for row in rejected] == REJECTED

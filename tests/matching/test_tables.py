@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import EventError
-from tamis.matching import BadTableError, DuplicateIdError, Matcher, OptionError, Rejected
+from tamis.matching import BadTableError, DuplicateIdError, Matcher, MatcherOptionError, Rejected
 from tamis.matching.tables import arrow_table
 
 RULES = {"subscription_id": [7, 8, 9], "condition": ["a > 1", "s = 'é'", "a IS NULL"], "priority": [0, 2, None]}
@@ -362,7 +362,7 @@ def test_a_schema_decides_what_is_skipped():
 
 
 def test_there_are_two_ways_to_meet_an_error():
-    with pytest.raises(OptionError, match="'raise' or 'skip', not 'ignore'"):
+    with pytest.raises(MatcherOptionError, match="'raise' or 'skip', not 'ignore'"):
         Matcher().add_many([], on_error="ignore")
 
 

@@ -43,7 +43,7 @@ from tamis.routing import (
 from tamis.routing.adaptation import AdaptationError
 from tamis.routing.announcements import is_reminder
 from tamis.simulation import Network
-from tamis.simulation.occurrences import Delivered
+from tamis.simulation.occurrences import EventDelivered
 
 
 def entry(key, text):
@@ -351,7 +351,7 @@ def test_an_event_that_breaks_the_schema_is_refused_whatever_the_strategy(strate
         Random(1),
     )
     got = []
-    network.observers.append(lambda each: got.append(each) if isinstance(each, Delivered) else None)
+    network.observers.append(lambda each: got.append(each) if isinstance(each, EventDelivered) else None)
     for client, home in (("ann", "a"), ("bob", "a"), ("cat", "b"), ("shop", "c")):
         network.attach(client, home)
     network.advertise("shop", "all", tamis.parse("TRUE"))

@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from tamis.service import wire
-from tamis.service.descriptions import FROM_BROKER, FROM_CLIENT, OPERATIONS, asyncapi, openapi
+from tamis.service.asyncapi import FROM_BROKER, FROM_CLIENT, asyncapi
 from tamis.service.http.routes import ROUTES
+from tamis.service.openapi import openapi
+from tamis.service.operations import OPERATIONS
 
 from .http.brokers import eventually, running
 

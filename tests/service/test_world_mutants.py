@@ -349,9 +349,19 @@ def delivers_an_event_that_was_written_twice(patch):
     patch.setattr(Node, "_learn_keys", learn)
 
 
-@mutant(148, node_count=3)
+@mutant(265, node_count=3)
 def does_not_see_that_the_log_has_overtaken_it(patch):
-    patch.setattr(Node, "dropped", lambda self, first: setattr(self, "first", max(self.first, first)))
+    patch.setattr(Node, "overtaken", lambda self, first: [])
+
+
+@mutant(27, node_count=2, has_retention=True, steps=500)
+def goes_on_as_live_when_the_log_has_overtaken_it(patch):
+    def overtaken(self, first):
+        self.head = max(self.head, first - 1)
+        self.dropped(first)
+        return self.gate.on_disk(self.head)
+
+    patch.setattr(Node, "overtaken", overtaken)
 
 
 def is_found(name: str, seed: int) -> bool:

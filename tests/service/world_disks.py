@@ -105,11 +105,15 @@ class StateDisk:
 class LogDisk:
     """The log of one node."""
 
+    block_positions = 1
+
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.writing: deque[Block] = deque()
         self.first = 1
         self.last = 0
+        self.dropped_through = 0
+        """The last event that retention has taken."""
         self.gaps: tuple[Gap, ...] = ()
         self.is_full = False
 
@@ -139,7 +143,7 @@ class LogDisk:
     def drop(self, before: int) -> int:
         """Retention: let go of the blocks that end before a position."""
         while len(self.blocks) > 1 and self.blocks[0].last < before:
-            self.blocks.pop(0)
+            self.dropped_through = self.blocks.pop(0).last
             self.first = self.blocks[0].first
         return self.first
 
@@ -155,14 +159,13 @@ class LogDisk:
 
 
 class SharedLog(LogDisk):
-    """A log that several nodes append to and follow; it gives positions."""
+    """A log that several nodes append to and follow; it gives positions, and each block takes as many of them."""
 
-    def __init__(self, chance: Random) -> None:
-        super().__init__()
-        self._chance = chance
+    block_positions = 64
 
     def append(self, block: Block) -> Block:
-        first = self.last + 1 + (self._chance.random() < 0.1)
+        assert len(block.events) <= self.block_positions
+        first = (self.last // self.block_positions + 1) * self.block_positions
         written = Block(
             first, max(block.time_us, self.blocks[-1].time_us if self.blocks else 0), block.events, block.flags
         )

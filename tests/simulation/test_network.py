@@ -10,7 +10,7 @@ import pytest
 import tamis
 from tamis.errors import TamisError
 from tamis.routing import Adaptation, Broker, Hello, ImperfectMerging, Send, Subscribe, Unsubscribe
-from tamis.simulation import Checker, Counters, Network, Scenario, measured, simulate
+from tamis.simulation import Checker, Network, Scenario, TrafficCounters, measured, simulate
 from tamis.simulation.__main__ import main
 from tamis.simulation.errors import KnownNameError, RestlessError, UnknownNameError, WrongStateError
 from tamis.simulation.occurrences import Expired
@@ -129,7 +129,7 @@ def test_a_network_that_answers_in_circles_is_stopped():
 
 def test_counters_tell_messages_items_bytes_hops_and_delays():
     network = ring()
-    counters = Counters(counts_bytes=True)
+    counters = TrafficCounters(counts_bytes=True)
     network.observers.append(counters)
     network.subscribe("client c", "t", tamis.parse("x > 0"))
     network.run()
@@ -236,9 +236,38 @@ def test_a_broker_that_dies_unnoticed_is_forgotten_when_its_lease_is_over():
     assert network.delivered_count == 2 and checker.problems == []
 
 
+@pytest.mark.parametrize("dying", ["cd", "dc", "bc", "abcd", "dcba", "bcd", "acd"])
+def test_neighbours_that_die_unnoticed_together_leave_a_network_that_comes_to_rest(dying):
+    network = Network(
+        "abcd",
+        [("a", "b"), ("b", "c"), ("c", "d")],
+        lambda name: Broker(name, algorithm="naive", link_lease_s=1.0),
+        Random(1),
+    )
+    checker = Checker(network)
+    network.attach("ann", "a"), network.attach("dan", "d")
+    network.subscribe("dan", "s", tamis.parse("x > 1"))
+    network.run()
+    for name in dying:
+        network.crash(name, is_noticed=False)
+    network.run(most_steps=1_000)
+    assert network.is_quiet and network.crashed == sorted(dying)
+    assert all(end in network.brokers for link in network.used for end in link)
+    assert all(end in network.brokers for broker in network.brokers.values() for end in broker.neighbours)
+    network.mend()
+    network.run(most_steps=1_000)
+    network.publish("ann", "e", {"x": 5})
+    network.run(most_steps=1_000)
+    assert network.delivered_count == 1 and checker.problems == []
+
+
+def test_a_seed_by_which_two_neighbours_die_unnoticed_comes_to_rest():
+    assert simulate(Scenario.of_seed(1766, has_faults=True)).problems == []
+
+
 def test_neighbours_that_live_are_not_lost_however_long_nothing_happens():
     network = ring(make=lambda name: Broker(name, algorithm="naive", link_lease_s=1.0))
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     used = list(network.used)
     network.wait(60.0)

@@ -97,8 +97,8 @@ def _kernels() -> Finding:
         matcher.add("cheap", "price < 20 AND title LIKE 'The %'")
         answer = matcher.match(events[0]), matcher.match_batch(events)["event"].to_pylist()
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        return Finding("matching", told, False, True, "install it anew: pip install --force-reinstall tamis")
+        cause = f"{type(error).__name__}: {error}"
+        return Finding("matching", cause, False, True, "install it anew: pip install --force-reinstall tamis")
     if answer != (["cheap"], [0]):
         return Finding("matching", f"a wrong answer: {answer}", False, True, "report it, with tamis doctor --json")
     return Finding("matching", f"works, after {perf_counter() - start:.1f} s", True, True)
@@ -119,8 +119,8 @@ def _spark() -> list[Finding]:
     try:
         require_java()
     except JavaError as error:
-        told, _, how = str(error).partition("\n")
-        return [pyspark, Finding("Java", told.removesuffix(" Install it:"), False, False, how.strip())]
+        cause, _, how = str(error).partition("\n")
+        return [pyspark, Finding("Java", cause.removesuffix(" Install it:"), False, False, how.strip())]
     return [pyspark, Finding("Java", f"{java_version()}, {java_program()}", True, False)]
 
 

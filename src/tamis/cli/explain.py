@@ -100,8 +100,8 @@ def explain(
             raise InputError("--among and --sample are about a plan", hint="Add --plan, or leave them out.")
         known = schema_file(schema) if schema else None
         expression = parse(text, known)
-        found = _event(event, event_file_)
-        explanation = explained(expression, known.conform(found) if known else found, known)
+        given_event = _event(event, event_file_)
+        explanation = explained(expression, known.conform(given_event) if known else given_event, known)
     if as_json:
         to_programs(
             {

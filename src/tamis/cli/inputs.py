@@ -135,8 +135,8 @@ def _loaded(written: str, name: str, hint: str) -> Any:
         raise InputError(f"{name} cannot be read: {error}") from None
 
 
-def _word(found: Any) -> str:
-    return _JSON_WORDS.get(type(found), "a number")
+def _word(document: Any) -> str:
+    return _JSON_WORDS.get(type(document), "a number")
 
 
 def require_known(name: str, known: Iterable[str], what: str) -> None:

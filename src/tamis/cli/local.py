@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.language import Schema
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.sources.errors import ColumnError
 from tamis.sources.places import source_at
 from tamis.sources.tables import read_table, require, written_table
@@ -40,7 +40,7 @@ class Rules:
         rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
         self.matcher: Matcher
         self.rejected: list[Rejected]
-        self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
+        self.matcher, self.rejected = admitted((CandidateRow(*row) for row in rows), schema)
 
 
 def read_events(
@@ -74,23 +74,23 @@ def write_matches(events: pa.Table, rules: Rules, keep: Sequence[str] | None, re
     count = 0
     with written_table(out) as add:
         for start in range(0, max(events.num_rows, 1), _PORTION):
-            found = _answered(events.slice(start, _PORTION), rules, names, result, added)
-            count += found.num_rows
-            add(found)
+            answers = _answered(events.slice(start, _PORTION), rules, names, result, added)
+            count += answers.num_rows
+            add(answers)
     return count
 
 
 def _answered(events: pa.Table, rules: Rules, names: list[str], result: str, added: str) -> pa.Table:
     kept, threads = events.select(names), os.cpu_count() or 1
     kind = pa.string() if rules.id_type not in _INTEGERS else rules.id_type
-    found: Any
+    column: Any
     if result == "counts":
-        found = rules.matcher.count_batch(events, threads=threads)
+        column = rules.matcher.count_batch(events, threads=threads)
     elif result == "lists":
         lists = rules.matcher.list_batch(events, threads=threads)
-        found = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
+        column = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
     else:
         pairs = rules.matcher.match_batch(events, threads=threads)
         kept = kept.take(pairs["event"]) if names else kept
-        found = pairs["subscription"].cast(kind)
-    return kept.append_column(added, found) if names else pa.table({added: found})
+        column = pairs["subscription"].cast(kind)
+    return kept.append_column(added, column) if names else pa.table({added: column})

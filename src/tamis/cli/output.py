@@ -82,11 +82,11 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
     for lead, part in explanation.lines():
         colour = COLOURS[part.truth]
         label = (part.operator, f"bold {colour}") if part.operator else (visible(part.text), colour)
-        told = Text.assemble((f"{MARKS[part.truth]} ", f"bold {colour}"), label)
+        line = Text.assemble((f"{MARKS[part.truth]} ", f"bold {colour}"), label)
         if part.reason:
-            told.append(f"   ({visible(part.reason)})", "dim")
+            line.append(f"   ({visible(part.reason)})", "dim")
         stem = lead.replace("├─ ", "│  ").replace("└─ ", "   ")
-        show(console, told, lead, stem + ("│ " if part.parts else "  "))
+        show(console, line, lead, stem + ("│ " if part.parts else "  "))
 
 
 # -- Mistakes

@@ -70,8 +70,8 @@ def publish(
         to_programs({"events": len(positions), "position": positions[-1] if positions else None})
     elif positions:
         count = "1 event is" if len(positions) == 1 else f"{len(positions):,} events are"
-        told = Text.assemble(("✓ ", "bold green"), f"{count} on disk, ", ("the last at ", "dim"), positions[-1])
-        show(to_people(), told, below="  ")
+        line = Text.assemble(("✓ ", "bold green"), f"{count} on disk, ", ("the last at ", "dim"), positions[-1])
+        show(to_people(), line, below="  ")
     else:
         show(to_complain(), Text("There was nothing to publish."))
 

@@ -37,7 +37,7 @@ RejectedOption = Annotated[
 ]
 
 
-def told_in_json(rejected: Sequence[Rejected], file: str | None) -> dict[str, Any]:
+def rejections_as_json(rejected: Sequence[Rejected], file: str | None) -> dict[str, Any]:
     """Return what a JSON answer says of rejected rows."""
     first = [{"id": row.id, "error": row.error, "message": row.reason} for row in rejected[:SHOWN]]
     return {"rejected": len(rejected), "first_rejected": first, "rejected_file": file if rejected else None}
@@ -67,7 +67,7 @@ def show_rejected(rejected: Sequence[Rejected], file: str | None) -> None:
 def refuse(rejected: Sequence[Rejected], as_json: bool) -> None:
     """End the command because of rejected rows; before anything is written."""
     if as_json:
-        to_programs({"refused": True, **told_in_json(rejected, None)})
+        to_programs({"refused": True, **rejections_as_json(rejected, None)})
     else:
         show_rejected(rejected, None)
     raise typer.Exit(NO)

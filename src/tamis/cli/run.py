@@ -22,8 +22,8 @@ from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
     refuse,
+    rejections_as_json,
     show_rejected,
-    told_in_json,
     write_rejected,
 )
 from tamis.cli.unmet import show_unmet
@@ -110,13 +110,13 @@ def run(
             counts = _matched(batches, rules, keep, match_id, take)
     unmet = [str(each) for each in rules.matcher.unmet()]
     if as_json:
-        document = {**counts, "bad_lines": bad_lines.count, "unmet": unmet, **told_in_json(rules.rejected, kept)}
+        document = {**counts, "bad_lines": bad_lines.count, "unmet": unmet, **rejections_as_json(rules.rejected, kept)}
         typer.echo(json.dumps(document), err=True)
         return
     show_bad_lines(bad_lines)
     show_unmet(unmet)
-    told = f"{counts['events']:,} events, {counts['matches']:,} matches"
-    show(to_complain(), Text.assemble(("✓ ", "bold green"), told), below="  ")
+    totals = f"{counts['events']:,} events, {counts['matches']:,} matches"
+    show(to_complain(), Text.assemble(("✓ ", "bold green"), totals), below="  ")
 
 
 def _look_first(

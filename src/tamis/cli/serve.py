@@ -107,8 +107,8 @@ def _show_settings(settings: "Settings", as_json: bool) -> None:
     if as_json:
         to_programs({"good": True, "data": settings.data, "listeners": listeners})
     else:
-        told = f"The settings are good: {', '.join(listeners)}, data in {settings.data}."
-        show(to_people(), Text.assemble(("✓ ", "bold green"), told), below="  ")
+        sentence = f"The settings are good: {', '.join(listeners)}, data in {settings.data}."
+        show(to_people(), Text.assemble(("✓ ", "bold green"), sentence), below="  ")
 
 
 def _run(settings: "Settings", read: "Callable[[], Settings]", demo: bool, as_json: bool) -> int:

@@ -22,7 +22,7 @@ from tamis.cli.addresses import (
     is_stream,
     look_at_events,
     look_at_out,
-    options_told,
+    options_help,
     read_options,
 )
 from tamis.cli.figures import served, write_figures
@@ -33,8 +33,8 @@ from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
     refuse,
+    rejections_as_json,
     show_rejected,
-    told_in_json,
     write_rejected,
 )
 from tamis.sources.addresses import without_secrets
@@ -74,7 +74,7 @@ NOTES = (
     "was killed goes on where it was: a folder takes each match once; to NATS and webhooks matches may be sent again, "
     "with the id (Nats-Msg-Id, Idempotency-Key) that they had. Kafka needs Spark's connector, which is fetched, or "
     "named with [cyan]--jars[/cyan].",
-    f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_told()} Of Kafka and of files: "
+    f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_help()} Of Kafka and of files: "
     "those of Spark's sources.",
 )
 _FORMATS = ("parquet", "json", "csv", "parquet_folder")
@@ -156,10 +156,10 @@ def stream(
         return
     shown = without_secrets(out) if scheme_at(out).is_server else out
     if as_json:
-        to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
+        to_programs({"out": shown, **figures, **rejections_as_json(bad, kept)})
         return
-    told = f"{figures['events_total']:,.0f} events, {figures['rows_total']:,.0f} rows in {shown}"
-    show(to_people(), Text.assemble(("✓ ", "bold green"), told), below="  ")
+    totals = f"{figures['events_total']:,.0f} events, {figures['rows_total']:,.0f} rows in {shown}"
+    show(to_people(), Text.assemble(("✓ ", "bold green"), totals), below="  ")
 
 
 def _look_first(
@@ -257,7 +257,7 @@ def _asked(
     And the rows of the table that are no subscriptions; if these forbid the whole there is no log.
     """
     from tamis import spark as on_spark
-    from tamis.matching.admission import Row, admitted
+    from tamis.matching.admission import CandidateRow, admitted
     from tamis.sources.tables import ENDINGS
     from tamis.spark.columns import column, require
     from tamis.spark.files import read_in_order
@@ -268,7 +268,7 @@ def _asked(
     require(table, (id, where), "subscriptions")
     rows = [(row[0], row[1]) for row in table.select(column(id), column(where)).collect()]
     if strict:
-        _, bad = admitted((Row(*row) for row in rows), schema)
+        _, bad = admitted((CandidateRow(*row) for row in rows), schema)
         if bad:
             return None, bad
     log = on_spark.SubscriptionLog(f"{checkpoint.rstrip('/')}/tamis/subscriptions", spark=session)

@@ -88,8 +88,8 @@ def _print(event: "BlockingDelivery", console: "Console", as_json: bool) -> None
         return
     data = json.dumps(event.data, ensure_ascii=False, default=repr)
     again_mark = (" again", "yellow") if event.is_again else ""
-    told = Text.assemble((event.at, "dim"), " ", (visible(str(event.type)), "cyan"), again_mark, " ", visible(data))
-    show(console, told, below="    ")
+    line = Text.assemble((event.at, "dim"), " ", (visible(str(event.type)), "cyan"), again_mark, " ", visible(data))
+    show(console, line, below="    ")
     sys.stdout.flush()
 
 

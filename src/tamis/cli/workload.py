@@ -94,8 +94,8 @@ def workload(
         return
     console = to_people()
     for file in files:
-        told = f"  {file['rows']:,} {file['holds']}, {file['bytes']:,} bytes"
-        show(console, Text.assemble(("✓ ", "bold green"), file["path"], (told, "dim")), below="  ")
+        details = f"  {file['rows']:,} {file['holds']}, {file['bytes']:,} bytes"
+        show(console, Text.assemble(("✓ ", "bold green"), file["path"], (details, "dim")), below="  ")
 
 
 def _written(
@@ -173,13 +173,13 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _advancing(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def _advancing(activity: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show how far we are, on a terminal only; yield a function that is told of every step."""
     from rich.progress import Progress  # here, so that no other command waits for it
 
     console = to_complain()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(told, total=total)
+        task = progress.add_task(activity, total=total)
         yield lambda count: progress.advance(task, count)
 
 

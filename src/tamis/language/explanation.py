@@ -110,7 +110,7 @@ def _is_shown(node: Expression) -> bool:
     return not isinstance(node, Attribute | Literal | Call)
 
 
-def _explained(node: Expression, found: Any, below: list[tuple[Any, Explanation | None]], event: Event) -> Explanation:
+def _explained(node: Expression, result: Any, below: list[tuple[Any, Explanation | None]], event: Event) -> Explanation:
     parts = []
     for child, (value, explanation) in zip(node.children, below, strict=True):
         if explanation is not None:
@@ -120,8 +120,8 @@ def _explained(node: Expression, found: Any, below: list[tuple[Any, Explanation 
     if isinstance(node, CONNECTIVES):
         reason = _connective_reason(node, [part.truth for part in parts])
     else:
-        reason = _predicate_reason(node, found, [value for value, _ in below], event)
-    return Explanation(str(node), as_truth(found), reason, tuple(parts), _operator(node))
+        reason = _predicate_reason(node, result, [value for value, _ in below], event)
+    return Explanation(str(node), as_truth(result), reason, tuple(parts), _operator(node))
 
 
 def _operator(node: Expression) -> str:
@@ -162,17 +162,17 @@ def _is(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _predicate_reason(node: Expression, found: Any, values: list[Any], event: Event) -> str:
+def _predicate_reason(node: Expression, result: Any, values: list[Any], event: Event) -> str:
     values_in_words = [
         _operand_reason(child, value, event)
         for child, value in zip(node.children, values, strict=True)
         if not isinstance(child, Literal)
     ]
-    if found is None and isinstance(node, Compare | Between) and all(value is not None for value in values):
+    if result is None and isinstance(node, Compare | Between) and all(value is not None for value in values):
         kinds = list(dict.fromkeys(_WORDS[kind_of(value)] for value in values))
         if len(kinds) > 1:
             values_in_words.append(f"{' and '.join(kinds)} do not compare")
-    if found is None and any(isinstance(value, list) and None in value for value in values):
+    if result is None and any(isinstance(value, list) and None in value for value in values):
         values_in_words.append("a NULL among its elements could be it")
     return "; ".join(dict.fromkeys(values_in_words))
 
@@ -193,12 +193,12 @@ def _operand_reason(node: Expression, value: Any, event: Event) -> str:
 
 
 def _why_null(event: Event, path: tuple[str, ...]) -> str:
-    found: Any = event
+    record: Any = event
     for name in path:
-        if not hasattr(found, "get") or name not in found:
+        if not hasattr(record, "get") or name not in record:
             return "absent"
-        found = found[name]
-    return "NULL" if found is None else f"{found!r:.60}, which is no value of the language"
+        record = record[name]
+    return "NULL" if record is None else f"{record!r:.60}, which is no value of the language"
 
 
 def _shown(value: Any) -> str:

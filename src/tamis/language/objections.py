@@ -51,11 +51,11 @@ def misfit(event: Any, record: RecordType, needed: Iterable[Path]) -> str | None
     return f"the event lacks the mandatory {', '.join(missing)}" if missing else None
 
 
-def _record_misfit(found: Any, record: RecordType, prefix: str) -> str | None:
-    if not isinstance(found, Mapping):
-        return f"{prefix.rstrip('.') or 'an event'} is a record, not {type(found).__name__}"
+def _record_misfit(candidate: Any, record: RecordType, prefix: str) -> str | None:
+    if not isinstance(candidate, Mapping):
+        return f"{prefix.rstrip('.') or 'an event'} is a record, not {type(candidate).__name__}"
     attributes = record.attributes
-    for name, value in found.items():
+    for name, value in candidate.items():
         kind = attributes.get(name) if isinstance(name, str) else None
         if kind is None:
             near = did_you_mean(name, attributes) if isinstance(name, str) else ""
@@ -91,10 +91,10 @@ def _is_of(raw: Any, kind: ScalarType) -> bool:
 
 
 def _lacks(event: Mapping[str, Any], path: Path) -> bool:
-    found: Any = event
+    value: Any = event
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found is None
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value is None
 
 
 def _plain(name: Any) -> str:

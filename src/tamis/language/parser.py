@@ -559,10 +559,10 @@ class _Parser:
             self.close_call(frame)
 
     def arguments(self, frame: _Pending) -> tuple[Expression, ...]:
-        found = tuple(self.operands[frame.base :])
+        operands = tuple(self.operands[frame.base :])
         del self.operands[frame.base :]
         del self.starts[frame.base :]
-        return found
+        return operands
 
     def close_in(self, frame: _Pending) -> None:
         """`a IN (b, 1)` is `a = b OR a IN (1)`, and with literals only it is a list of them."""
@@ -710,11 +710,11 @@ class _Parser:
         return token
 
     def fail(self, token: Token, expected: tuple[str, ...], hint: str | None = None) -> NoReturn:
-        found = "the end of the text" if token.kind == "end" else token.text
-        if len(found) > 40:
-            found = f"{found[:37]}..."
+        shown = "the end of the text" if token.kind == "end" else token.text
+        if len(shown) > 40:
+            shown = f"{shown[:37]}..."
         raise ExpressionSyntaxError(
-            f"found {found}", text=self.text, position=token.start, expected=expected, hint=hint
+            f"found {shown}", text=self.text, position=token.start, expected=expected, hint=hint
         )
 
 
@@ -730,9 +730,9 @@ def _new_attribute(name: str) -> Attribute:
     return attribute
 
 
-def _simple_predicate(found: re.Match[str]) -> Expression | None:
+def _simple_predicate(match: re.Match[str]) -> Expression | None:
     """Make and remember the node of a simple predicate; None where it is not that simple after all."""
-    name, operator, operand, negation, low, high, members, pattern, is_not, null = found.groups()
+    name, operator, operand, negation, low, high, members, pattern, is_not, null = match.groups()
     if name.upper() in RESERVED:
         return None
     attribute = _attribute(name)
@@ -761,7 +761,7 @@ def _simple_predicate(found: re.Match[str]) -> Expression | None:
         node = Not(node)
     if len(_simple_predicates) >= _REMEMBERED:
         _simple_predicates.clear()
-    _simple_predicates[found[0]] = node
+    _simple_predicates[match[0]] = node
     return node
 
 

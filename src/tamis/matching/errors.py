@@ -55,7 +55,7 @@ class BadTableError(TamisError, ValueError):
     """A table of subscriptions that lacks a column, or has one of the wrong type."""
 
 
-class OptionError(TamisError, ValueError):
+class MatcherOptionError(TamisError, ValueError):
     """An option that does not exist, or not with this value."""
 
 

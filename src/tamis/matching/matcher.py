@@ -20,7 +20,7 @@ from tamis.matching import storage
 from tamis.matching.block.access import AccessPlan
 from tamis.matching.columns import Events
 from tamis.matching.destinations import Destinations
-from tamis.matching.errors import OptionError, SavedMatcherError, UnknownIdError
+from tamis.matching.errors import MatcherOptionError, SavedMatcherError, UnknownIdError
 from tamis.matching.register import Register, column_of
 from tamis.matching.registering import Registering
 from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
@@ -384,7 +384,7 @@ class Matcher(Registering):
                 raise UnknownIdError(subscription_id)
             plan = self._engine.plan(handle)
             if plan is None:
-                raise OptionError(f"the algorithm {self.algorithm!r} has no plans to show; 'block' has")
+                raise MatcherOptionError(f"the algorithm {self.algorithm!r} has no plans to show; 'block' has")
             twin = None if plan.twin_of is None else self._register.ids[plan.twin_of]
             return AccessPlan(
                 plan.segment, plan.segment_size, plan.is_informed, twin, plan.twin_count, plan.clauses,
@@ -424,8 +424,8 @@ class Matcher(Registering):
         """
         unmet = [str(each) for each in self.unmet()]
         with self._lock:
-            told = {"algorithm": self.algorithm, "subscriptions": len(self), "events": self._sightings.event_count}
-            return {**told, "unmet": unmet, **self._engine.statistics()}
+            counts = {"algorithm": self.algorithm, "subscriptions": len(self), "events": self._sightings.event_count}
+            return {**counts, "unmet": unmet, **self._engine.statistics()}
 
     def unmet(self) -> list[Unmet]:
         """Return what rules ask for and no event had so far: attributes, and values of the type they compare with.

@@ -128,7 +128,7 @@ class Register:
         if self.destinations.is_worn:
             self.destinations = self.destinations.renewed(self.sources.alive)
 
-    def found(self, ids: Iterable[Hashable]) -> dict[Hashable, int]:
+    def handles_of(self, ids: Iterable[Hashable]) -> dict[Hashable, int]:
         """Return the handles of some, each asked for once; raise if one is not there."""
         handles: dict[Hashable, int] = {}
         for each in ids:

@@ -18,7 +18,7 @@ from tamis.language.ranges.lines import ARRAY, RECORD, first_value, next_cut
 from tamis.language.ranges.value_sets import is_member
 from tamis.relations.formulas import NEVER, Fact, Formula, Within
 from tamis.relations.links import links
-from tamis.relations.satisfiability import Model, SatProblem, TooLargeError
+from tamis.relations.satisfiability import Model, SatProblem, TooManyClausesError
 from tamis.relations.search import MOST_STEPS, search
 from tamis.relations.witnesses import Event, completed, guesses, is_witness
 
@@ -103,7 +103,7 @@ def ask(
     try:
         with SatProblem(formulas) as question:
             return _solved(question, matching, missing, context, budget, is_plain, effort)
-    except TooLargeError:
+    except TooManyClausesError:
         return Decision(True, False, "budget")
 
 

@@ -221,9 +221,9 @@ def _known(cuts: list[Cut], line: str) -> _Known:
 
 def _nearest(known: _Known, place: tuple[Cut, ...], is_end: bool) -> Station | None:
     """Return the operand to name: an exact and short one, and one that belongs to the interval if there is a choice."""
-    found = known.get(place, [])
+    stations = known.get(place, [])
     wanted = 1 if is_end else 0
-    return min(found, key=lambda each: (*_awkwardness(each[0]), each[1] != wanted, len(str(each[0]))), default=None)
+    return min(stations, key=lambda each: (*_awkwardness(each[0]), each[1] != wanted, len(str(each[0]))), default=None)
 
 
 def _awkwardness(operand: Any) -> tuple[bool, bool]:

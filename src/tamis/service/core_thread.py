@@ -22,8 +22,8 @@ from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from tamis.service.catching_up import WINDOW
 from tamis.service.errors import LogError, OverloadedError, ServiceError, StorageFullError
+from tamis.service.log.ranges import RangeReader
 from tamis.service.messages import (
     Answer,
     Append,
@@ -200,6 +200,12 @@ class Core:
             raise answer.error
         return answer
 
+    def refresh(self) -> None:
+        """Learn what others have dropped of a shared log; this asks the log, and blocks."""
+        if self._log.is_shared:
+            log: Any = self._log
+            log.refresh()
+
     def position_at(self, time_us: int) -> int:
         """Return the first position at or after a time; this reads the disk."""
         return self._log.position_at(time_us)
@@ -316,7 +322,9 @@ class Core:
 
     def _take(self, group: Sequence[tuple[Session, Publish, int]], said: list[Say]) -> None:
         begun = time.perf_counter()
-        self._carry(self._node.take([(session, request) for session, request, _ in group], time.time()), said)
+        now = time.time()
+        self._carry(self._node.accept([(session, request) for session, request, _ in group], now), said)
+        self._carry(self._node.match_taken(now), said)  # while the disk works
         took_s = time.perf_counter() - begun
         self.figures.match_seconds.observe(took_s)
         self.figures.group_events.observe(sum(len(request.events) for _, request, _ in group))
@@ -451,15 +459,9 @@ class Core:
         return self._node.kept(number)
 
     def _read_log(self) -> None:
+        reader = RangeReader(self._log)
         while (read := self._reads.get()) is not None:
-            blocks: list[Block] = []
-            count, through = 0, read.last
-            for block in self._log.read(read.first, read.last):
-                blocks.append(block)
-                count += len(block.events)
-                if count >= WINDOW:
-                    through = block.last
-                    break
+            blocks, through = reader.read(read.first, read.last, read.count)
             self._post(self._node.was_read, blocks, through, self._log.first)
 
     def _follow(self) -> None:
@@ -469,9 +471,18 @@ class Core:
         try:
             while not self._is_stopping:
                 if blocks := follower.next_blocks(timeout_s=0.2):
-                    self._post(self._node.follow, blocks)
+                    overtaken = 0
+                    if follower.is_overtaken:
+                        log.refresh()
+                        overtaken = min(log.first, blocks[0].first)
+                    self._post(self._followed, blocks, overtaken)
         finally:
             follower.close()
+
+    def _followed(self, blocks: Sequence[Block], overtaken: int, now: float) -> list[Output]:
+        """Take blocks of a shared log, which may have dropped what came before them (`overtaken`, or 0)."""
+        outputs = self._node.overtaken(overtaken) if overtaken else []
+        return outputs + self._node.follow(blocks, now)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a thread's work; what goes wrong there is the end of this process, and is said."""

@@ -20,12 +20,12 @@ import msgspec
 
 from tamis.errors import EventError
 from tamis.service import event_keys
-from tamis.service.catching_up import WINDOW, Window, lowest_event, skipped
+from tamis.service.catching_up import Stride, Window, lowest_event, skipped
 from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import ForbiddenError, MisfitError, OverloadedError, ServiceError, StorageFullError
 from tamis.service.event_keys import EventKeys, event_key
 from tamis.service.gate import Gate
-from tamis.service.interest import Interest
+from tamis.service.interest import CloseInterest, Interest
 from tamis.service.links.neighbours import Neighbours, mark_of
 from tamis.service.links.requests import (
     LinkAcked,
@@ -119,6 +119,8 @@ class LogFacts(msgspec.Struct, frozen=True):
     is_durable: bool = True
     """Whether what is acknowledged is on disk, and not only on its way there."""
     gaps: tuple[Gap, ...] = ()
+    block_positions: int = 1
+    """A block takes a multiple of so many positions, the last of which may be of no event."""
 
 
 class Node:
@@ -138,15 +140,18 @@ class Node:
         life: str = "",
     ) -> None:
         self.limits = limits or NodeLimits()
-        self.head = max(log.last, 0 if log.is_shared else highest_position(stored))
+        self._block_positions = log.block_positions
+        self.head = max(self._end_of(log.last), 0 if log.is_shared else highest_position(stored))
         """The highest position that was given to an event, or that the state speaks of."""
         self.first = log.first
-        self.gate = Gate(logged=log.last)
+        self.gate = Gate(logged=self._end_of(log.last))
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
         self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
+        self._close_interest = CloseInterest(schema)
+        self._stride = Stride()
         self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
         self._time_us = log.time_us
         self._recent = Recent(self.limits.recent_bytes, log.last)
@@ -166,6 +171,8 @@ class Node:
         """Blocks that were handed to a shared log and have no positions yet."""
         self._repetitions: set[int] = set()
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
+        self._unmatched: tuple[Block, list[Mapping[str, Any]], list[_Publication], list[str]] | None = None
+        """What was accepted, and is to be matched next."""
         self.counts = {"taken": 0, "known": 0, "refused": 0}
         # A shared log cannot be made to go on behind the replays that were asked for at its head.
         sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
@@ -504,6 +511,15 @@ class Node:
 
     def take(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
         """Take the events of several publications as one group; return what to write and, later, to answer."""
+        return self.accept(publications, now) + self.match_taken(now)
+
+    def accept(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
+        """Do the first half of `take`: number events, and return what to write. `match_taken` is the other half.
+
+        Nothing else may come between them. Whoever drives the node hands the block to the disk first, which works while
+        the events are matched.
+        """
+        assert self._unmatched is None, "what was accepted before is matched"
         outputs: list[Output] = []
         group: list[Incoming] = []
         sources: list[str] = []
@@ -552,8 +568,18 @@ class Node:
             self._expected.append((block, waiting))
             return outputs
         self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
-        wanted = self._found(block, [event.record for event in group], now, outputs, sources)
+        self._unmatched = block, [event.record for event in group], waiting, sources
         self._note_relayed(relayed, range(block.first, block.last + 1))
+        return outputs
+
+    def match_taken(self, now: float) -> list[Output]:
+        """Find out who wants the events that were accepted; return what to say of that."""
+        if self._unmatched is None:
+            return []
+        (block, records, waiting, sources), self._unmatched = self._unmatched, None
+        outputs: list[Output] = []
+        is_counted = any(each.asks_wanted for each in waiting)
+        wanted = self._found(block, records, now, outputs, sources, is_counted=is_counted)
         for publication in waiting:
             outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
         return outputs
@@ -602,13 +628,20 @@ class Node:
         now: float,
         outputs: list[Output],
         sources: Sequence[str] = (),
-    ) -> Sequence[int]:
-        """Find out who wants the events of a new block; return how many subscribers want each.
+        *,
+        is_counted: bool = False,
+    ) -> Sequence[int] | None:
+        """Find out who wants the events of a new block; return how many subscribers want each, if that is asked for.
 
-        `sources` are the neighbours that sent them, or nobody; a log that several nodes share has no neighbours.
+        To count them is to sort the matches of all, and not only of those who are connected. `sources`
+        are the neighbours that sent them, or nobody; a log that several nodes share has no neighbours.
         """
-        hits, counts, wanted = self._interest.hits(records)
-        self.head = block.last
+        wanted: Sequence[int] | None = None
+        if is_counted:
+            hits, wanted = self._interest.hits_and_counts(records)
+        else:
+            hits = self._interest.hits(records)
+        self.head = self._end_of(block.last)
         self._recent.add(block)
         self.counts["taken"] += len(records)
         touched = []
@@ -622,12 +655,12 @@ class Node:
             if self._is_full(subscriber):
                 outputs += self.sent(subscriber, now)
         if self.neighbours and sources:
-            for subscriber in self.neighbours.offer(block, wanted, sources, now):
+            for subscriber in self.neighbours.offer(block, self._interest.wanted, sources, now):
                 touched.append(subscriber)
                 if self._is_full(subscriber):
                     outputs += self.sent(subscriber, now)
         self._touched.append((block.last, touched))
-        return counts
+        return wanted
 
     def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
         """Return the answer to a publication whose group was given these positions."""
@@ -715,8 +748,16 @@ class Node:
                     self._repetitions.add(position)
                 records.append(record or {})
             self._found(block, records, now, outputs)
-            outputs += self.on_disk(block.last, now)
+            outputs += self.on_disk(self.head, now)
         return outputs
+
+    def _end_of(self, last: int) -> int:
+        """Return up to where there are no more events, if the last one of a block is here.
+
+        So a cursor that has passed a block has passed all its positions, and a log that drops just this block has
+        dropped nothing that anybody misses.
+        """
+        return last + -(last + 1) % self._block_positions if last else 0
 
     def _record(self, body: bytes, flag: int) -> Mapping[str, Any] | None:
         """Return what filters see of an event that was stored; None if it is older than the schema, and misfits."""
@@ -733,17 +774,26 @@ class Node:
     def dropped(self, first: int) -> None:
         """The log begins at a position now; those who needed more are told when they come there.
 
-        A shared log may have dropped what this node had not followed yet: then nobody is live any more.
+        Of what a shared log has given to events that this node has not followed, only `overtaken` speaks.
         """
-        self.first = max(self.first, first)
-        if self._is_shared and self.first > self.head + 1:
-            for subscriber in list(self._live.values()):
-                self._leave_live(subscriber)
-            self.head = self.first - 1
-            self.gate.on_disk(self.head)
-            self._recent = Recent(self.limits.recent_bytes, self.head)
+        self.first = max(self.first, min(first, self.head + 1))
         if self._repetitions:
             self._repetitions = {position for position in self._repetitions if position >= self.first}
+
+    def overtaken(self, first: int) -> list[Output]:
+        """A shared log has dropped events that this node has not followed; the next that it has is at `first`.
+
+        Nobody is live any more: everybody is told what is lost when its cursor comes there.
+        """
+        outputs: list[Output] = []
+        if first > self.head + 1:
+            for subscriber in list(self._live.values()):
+                self._leave_live(subscriber)
+            self.head = first - 1
+            outputs += self.gate.on_disk(self.head)
+            self._recent = Recent(self.limits.recent_bytes, self.head)
+        self.dropped(first)
+        return outputs
 
     # -- Catching up
 
@@ -773,9 +823,10 @@ class Node:
             return outputs
         if first < self._recent.first:
             self._asked_from = first
-            return [*outputs, Read(first, self._recent.first - 1)]
-        blocks = _some(self._recent.read(first, self.head))
-        self._look(ready, blocks, first, blocks[-1].last if blocks else self.head, now, outputs)
+            return [*outputs, Read(first, self._recent.first - 1, self._stride.events)]
+        blocks = _some(self._recent.read(first, self.head), self._stride.events)
+        through = self._end_of(blocks[-1].last) if blocks else self.head
+        self._look(ready, blocks, first, through, now, outputs)
         return outputs
 
     def was_read(self, blocks: Sequence[Block], through: int, log_first: int, now: float) -> list[Output]:
@@ -787,7 +838,7 @@ class Node:
         assert first is not None
         self.dropped(log_first)
         outputs: list[Output] = []
-        self._look(self._ready(outputs), blocks, first, through, now, outputs)
+        self._look(self._ready(outputs), blocks, first, self._end_of(through), now, outputs)
         return outputs
 
     def _ready(self, outputs: list[Output]) -> list[Subscriber]:
@@ -820,7 +871,18 @@ class Node:
         onward = None
         if any(subscriber.is_neighbour for subscriber in here):
             onward = lambda wanted, flags, names: self.neighbours.hits(wanted, flags, names, now)  # noqa: E731
-        window = Window(blocks, first, self._record, self._interest, self.roster.past, here, self._repetitions, onward)
+        window = Window(
+            blocks,
+            first,
+            self._record,
+            self._interest,
+            self._close_interest,
+            self.roster.past,
+            here,
+            self._repetitions,
+            onward,
+        )
+        self._stride.adapt(self.counts["taken"], window.delivery_count)
         for subscriber in here:
             window.look(subscriber, through, self.head, self._is_full)
             self.dispatcher.dirty[subscriber.name] = subscriber
@@ -897,12 +959,12 @@ class _Publication(msgspec.Struct):
     known_count: int
 
 
-def _some(blocks: Sequence[Block]) -> list[Block]:
-    """Return the first blocks that have as many events as a pass looks at in one step, or a few more."""
+def _some(blocks: Sequence[Block], least: int) -> list[Block]:
+    """Return the first blocks that have so many events, or a few more."""
     count, some = 0, []
     for block in blocks:
         some.append(block)
         count += len(block.events)
-        if count >= WINDOW:
+        if count >= least:
             break
     return some

@@ -115,7 +115,9 @@ class Service:
         settings, log = self.settings, self.log
         schema = settings.event_schema()
         broker = Broker(settings.name, settings.strategy, schema=schema)
-        facts = LogFacts(log.first, log.last, log.last_time_us, log.is_shared, not settings.log.sync, log.gaps())
+        facts = LogFacts(
+            log.first, log.last, log.last_time_us, log.is_shared, not settings.log.sync, log.gaps(), log.block_positions
+        )
         node = Node(
             broker, self.permissions, record_of, self.state.load(), facts,
             now=time.time(), schema=schema, limits=_node_limits(settings.limits), life=secrets.token_hex(8),

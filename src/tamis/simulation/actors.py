@@ -85,8 +85,8 @@ class Actor:
         client, event = chance.choice(list(self._network.clients)), self._event()
         advertising = [each for each in self._network.clients.values() if each.advertisements]
         if self._scenario.advertisements is not None and advertising and chance.random() < 0.9:
-            found = chance.choice(advertising)
-            client, filter_ = found.name, chance.choice(list(found.advertisements.values()))
+            publisher = chance.choice(advertising)
+            client, filter_ = publisher.name, chance.choice(list(publisher.advertisements.values()))
             event = next((each for each in (self._event() for _ in range(30)) if self._holds(filter_, each)), event)
         if self._schema is not None and chance.random() < 0.15:
             event = broken(event, self._schema, chance)

@@ -38,15 +38,15 @@ from tamis.language.meaning import holds
 from tamis.routing import Publish
 from tamis.routing.announcements import is_announcement, is_reminder
 from tamis.simulation.occurrences import (
-    Carried,
-    Delivered,
+    ClientSubscribed,
+    ClientUnsubscribed,
+    EventDelivered,
+    EventPublished,
     Expired,
     Failed,
+    MessageCarried,
     Occurrence,
-    Published,
     Quiet,
-    Subscribed,
-    Unsubscribed,
 )
 from tamis.simulation.tables import Filters, Tables, World
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 class _EventUnderWay:
     """An event that may still be under way."""
 
-    def __init__(self, occurrence: Published, due: set[tuple[str, Key]], is_calm: bool, is_accepted: bool) -> None:
+    def __init__(self, occurrence: EventPublished, due: set[tuple[str, Key]], is_calm: bool, is_accepted: bool) -> None:
         self.broker = occurrence.broker
         self.publication = occurrence.publication
         self.due = due
@@ -118,21 +118,21 @@ class Checker:
     def notice(self, occurrence: Occurrence) -> None:
         """Take note of what happened."""
         match occurrence:
-            case Subscribed(client, key, filter_, is_advertisement):
+            case ClientSubscribed(client, key, filter_, is_advertisement):
                 filters = self._advertised if is_advertisement else self._active
                 if filters.get((client, key)) != filter_:  # otherwise a lease is renewed, and nothing changes
                     self._gone(client, key, is_advertisement)
                     filters[client, key] = filter_
-            case Unsubscribed(client, key, is_advertisement) | Expired(client, key, is_advertisement):
+            case ClientUnsubscribed(client, key, is_advertisement) | Expired(client, key, is_advertisement):
                 self._gone(client, key, is_advertisement)
-            case Published():
+            case EventPublished():
                 self._published(occurrence)
-            case Carried(source, target, message):
+            case MessageCarried(source, target, message):
                 if isinstance(message, Publish):
                     self._carried(source, target, message)
                 else:
                     self._tables.carried(source, target, message)
-            case Delivered(client, publication, keys):
+            case EventDelivered(client, publication, keys):
                 self._arrived(client, publication, keys)
             case Failed(_, restarted):
                 self._failed(restarted)
@@ -169,7 +169,7 @@ class Checker:
 
     # -- Events
 
-    def _published(self, occurrence: Published) -> None:
+    def _published(self, occurrence: EventPublished) -> None:
         publication = occurrence.publication
         before = self._pending.get(publication.key)
         if before is not None and before.is_accepted:
@@ -209,7 +209,7 @@ class Checker:
         """Return what is known of an event that goes somewhere; an announcement is published when it first does so."""
         event = publication.event
         if publication.key not in self._published_keys and is_announcement(event) and event["broker"] == broker:
-            self._published(Published(event["client"], broker, publication))
+            self._published(EventPublished(event["client"], broker, publication))
         pending = self._pending.get(publication.key)
         if pending is None:
             self.problems.append(f"unasked: {publication.key} goes on from {broker}, though it was at rest")
@@ -284,12 +284,12 @@ class Checker:
     def _ways(self, start: str, homes: set[str]) -> set[frozenset[str]]:
         """Return the links between a broker and some others."""
         before = self._before(start)
-        found: set[frozenset[str]] = set()
+        edges: set[frozenset[str]] = set()
         for home in homes & before.keys():
             while home != start:
-                found.add(frozenset((home, before[home])))
+                edges.add(frozenset((home, before[home])))
                 home = before[home]
-        return found
+        return edges
 
     def _before(self, start: str) -> dict[str, str]:
         """Return the brokers within reach of one, and for each the one before it on the way there."""

@@ -34,18 +34,18 @@ from tamis.routing import (
     encode,
     spanning_links,
 )
-from tamis.simulation.clients import Client, Ends
+from tamis.simulation.clients import Ends, SimulatedClient
 from tamis.simulation.errors import KnownNameError, RestlessError, UnknownNameError, WrongStateError
 from tamis.simulation.occurrences import (
-    Carried,
-    Delivered,
+    ClientSubscribed,
+    ClientUnsubscribed,
+    EventDelivered,
+    EventPublished,
     Expired,
     Failed,
+    MessageCarried,
     Occurrence,
-    Published,
     Quiet,
-    Subscribed,
-    Unsubscribed,
 )
 from tamis.simulation.travel import Travel
 
@@ -94,7 +94,7 @@ class Network:
         self.brokers: dict[str, Broker] = {}
         self.links = list(links)
         self.used: list[tuple[str, str]] = []
-        self.clients: dict[str, Client] = {}
+        self.clients: dict[str, SimulatedClient] = {}
         self.observers = list(observers)
         self.delivered_count = 0
         self.rejected: list[Reject] = []
@@ -201,7 +201,7 @@ class Network:
                     self.delivered_count += 1
                     hops = self._hops.get(publication.key, {}).get(broker, 0)
                     delay_s = self.now - self._published_s.get(publication.key, self.now)
-                    self._notice(Delivered(client, publication, keys, hops, delay_s))
+                    self._notice(EventDelivered(client, publication, keys, hops, delay_s))
                 case Reject():
                     self.rejected.append(output)
                 case Lost(peer):
@@ -211,7 +211,7 @@ class Network:
         if not self.travel.is_open(source, target):
             return  # the link failed in this moment, and the broker is about to hear of it
         message = self._travelled(message)
-        self._notice(Carried(source, target, message))
+        self._notice(MessageCarried(source, target, message))
         if isinstance(message, Publish):
             hops = self._hops.setdefault(message.key, {})
             hops.setdefault(target, hops.get(source, 0) + 1)
@@ -229,32 +229,32 @@ class Network:
         if client in self._names and client != broker:
             raise KnownNameError(client, "another broker")
         self._running(broker).attach(client)
-        self.clients[client] = Client(client, broker)
+        self.clients[client] = SimulatedClient(client, broker)
 
     def disconnect(self, client: str) -> None:
         """Let a client be gone; its broker forgets what it wanted, and the client does not."""
-        found = self._client(client)
-        if not found.is_connected:
+        state = self._client(client)
+        if not state.is_connected:
             raise WrongStateError(f"client {client!r}", "gone", "let it come back first")
-        found.is_connected = False
-        if found.home in self.brokers:
-            self._notice_forgotten(found)
-            self._carry_out(found.home, self.brokers[found.home].disconnect(client, self.now))
+        state.is_connected = False
+        if state.home in self.brokers:
+            self._notice_forgotten(state)
+            self._carry_out(state.home, self.brokers[state.home].disconnect(client, self.now))
 
     def reconnect(self, client: str) -> None:
         """Let a client come back, and say again what it wants, if its broker is there."""
-        found = self._client(client)
-        if found.is_connected:
+        state = self._client(client)
+        if state.is_connected:
             raise WrongStateError(f"client {client!r}", "connected", "disconnect it first")
-        found.is_connected = True
-        if found.home in self.brokers:
-            self.brokers[found.home].attach(client)
-            self._say_again(found)
+        state.is_connected = True
+        if state.home in self.brokers:
+            self.brokers[state.home].attach(client)
+            self._say_again(state)
 
     def is_online(self, client: str) -> bool:
         """Are the client and its broker there?"""
-        found = self._client(client)
-        return found.is_connected and found.home in self.brokers
+        state = self._client(client)
+        return state.is_connected and state.home in self.brokers
 
     def subscribe(self, client: str, key: Key, filter_: Expression, lease_s: float | None = None) -> None:
         """A client subscribes; it does not remember what its broker refuses."""
@@ -283,7 +283,7 @@ class Network:
             publication = Publish(key, event)
             outputs = self._answers(client, publication)
             self._published_s.setdefault(key, self.now)
-            self._notice(Published(client, self.clients[client].home, publication))
+            self._notice(EventPublished(client, self.clients[client].home, publication))
             self._carry_out(self.clients[client].home, outputs)
 
     def ask(self, client: str, filter_: Expression) -> bool | None:
@@ -300,7 +300,7 @@ class Network:
         self._catch_up()
         self._carry_out(broker, self._running(broker).prune_advertisements(goal, now=self.now))
 
-    def _client(self, name: str) -> Client:
+    def _client(self, name: str) -> SimulatedClient:
         if name not in self.clients:
             raise UnknownNameError("client", name, self.clients)
         return self.clients[name]
@@ -324,7 +324,7 @@ class Network:
                 self._has_leases = True
                 self._ends.add(client, (is_advertisement, key))
             if is_online:
-                self._notice(Subscribed(name, key, filter_, is_advertisement))
+                self._notice(ClientSubscribed(name, key, filter_, is_advertisement))
         self._carry_out(client.home, outputs)
 
     def _take_back(self, name: str, key: Key, *, is_advertisement: bool) -> None:
@@ -337,14 +337,14 @@ class Network:
             return
         outputs = self._answers(name, Unadvertise((key,)) if is_advertisement else Unsubscribe((key,)))
         client.forget(is_advertisement, key)
-        self._notice(Unsubscribed(name, key, is_advertisement))
+        self._notice(ClientUnsubscribed(name, key, is_advertisement))
         self._carry_out(client.home, outputs)
 
     def _answers(self, client: str, message: Message) -> list[Output]:
         home = self.brokers[self.clients[client].home]
         return home.receive(self._travelled(message), client, self.now)
 
-    def _say_again(self, client: Client) -> None:
+    def _say_again(self, client: SimulatedClient) -> None:
         """Let a client tell a broker that knows nothing of it what it wants, for as long as it still does."""
         for is_advertisement in (True, False):
             for key, filter_ in list(client.said(is_advertisement).items()):
@@ -354,10 +354,10 @@ class Network:
                 if lease_s is None or lease_s > 0:
                     self._wish(client.name, {key: filter_}, lease_s, is_advertisement=is_advertisement)
 
-    def _notice_forgotten(self, client: Client) -> None:
+    def _notice_forgotten(self, client: SimulatedClient) -> None:
         for is_advertisement in (False, True):
             for key in client.said(is_advertisement):
-                self._notice(Unsubscribed(client.name, key, is_advertisement))
+                self._notice(ClientUnsubscribed(client.name, key, is_advertisement))
 
     # -- Faults
 
@@ -394,6 +394,14 @@ class Network:
             self._rewire()
         else:
             self._unnoticed.add(broker)
+            self._forget_links_between_the_dead()
+
+    def _forget_links_between_the_dead(self) -> None:
+        """Wait for no one to find out what only the dead could: a link has two ends, and both may be gone unnoticed."""
+        for link in [link for link in self.used if not any(end in self.brokers for end in link)]:
+            self.used.remove(link)
+            self.travel.close(*link)
+        self._unnoticed &= {end for link in self.used for end in link}
 
     def _lose(self, broker: str, peer: str) -> None:
         """Close a link of which one end says that nothing comes out of it any more."""
@@ -451,7 +459,7 @@ class Network:
                 return self.links[self.links.index(each)]
         raise UnknownNameError("link", "-".join(map(str, link)), ["-".join(each) for each in self.links])
 
-    def _clients_at(self, broker: str) -> list[Client]:
+    def _clients_at(self, broker: str) -> list[SimulatedClient]:
         return [client for client in self.clients.values() if client.home == broker and client.is_connected]
 
     def _rewire(self) -> None:

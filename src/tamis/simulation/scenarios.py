@@ -18,7 +18,7 @@ from tamis.pruning import Goal
 from tamis.routing import STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
 from tamis.simulation.actors import Actor, world
 from tamis.simulation.checking import Checker
-from tamis.simulation.counting import Counters
+from tamis.simulation.counting import TrafficCounters
 from tamis.simulation.network import Network
 from tamis.simulation.schemas import SCHEMAS
 from tamis.simulation.topologies import TOPOLOGIES, names
@@ -34,6 +34,8 @@ _BUDGET = 0.5
 """Of imperfect merging: among so few filters there is nearly nothing to merge for less."""
 _LINK_LEASE_S = 1.0
 """Ten times as long as a message takes at most."""
+_MOST_STEPS = 200_000
+"""A scenario that needs more to come to rest never does; those of a few hundred seeds need 600 at most."""
 _ADAPTATION = Adaptation(stop_above=0.6, ask_above=0.5, event_count=4, wait_s=0.01)
 
 
@@ -135,7 +137,7 @@ class Run:
     scenario: Scenario
     network: Network
     checker: Checker
-    counters: Counters
+    counters: TrafficCounters
 
     @property
     def problems(self) -> list[str]:
@@ -160,32 +162,32 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
         world=world(scenario.kept_schema),
         schema=_schema(scenario),
     )
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     for number in range(chance.randint(1, 2 * scenario.broker_count)):
         network.attach(f"c{number}", chance.choice(brokers))
     actor = Actor(network, chance, scenario)
     actor.begin()
-    network.run()
+    network.run(_MOST_STEPS)
     for _ in range(scenario.round_count):
         for _ in range(scenario.action_count):
             actor.act()
             for _ in range(chance.choice((0, 0, 1, 2, 5))):
                 if not network.is_quiet:
                     network.step()
-        network.run()
+        network.run(_MOST_STEPS)
         for _ in range(3):
             checker.check_answer(*actor.ask())
         for _ in range(5):
             actor.publish()
-        network.run()
+        network.run(_MOST_STEPS)
     network.mend()
-    network.run()
+    network.run(_MOST_STEPS)
     for _ in range(5):
         actor.publish()
-    network.run()
+    network.run(_MOST_STEPS)
     actor.leave()
-    network.run()
+    network.run(_MOST_STEPS)
     checker.check_empty()
     return Run(scenario, network, checker, counters)
 

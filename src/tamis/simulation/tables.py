@@ -72,10 +72,10 @@ class World:
 
     def anywhere(self, filters: Iterable[Expression]) -> int:
         """Return the same for events that any of some filters matches."""
-        found = 0
+        events = 0
         for each in filters:
-            found |= self.where(each)
-        return found
+            events |= self.where(each)
+        return events
 
 
 class _Said:
@@ -173,13 +173,13 @@ class Tables:
     ) -> Iterator[str]:
         here, there = self._side(source, target), self._side(target, source)
         wishes = self._behind(here, wanted)
-        told = world.anywhere(entry.filter for entry in self._network.brokers[source].told(target))
-        if self._is_perfect and (vain := told & ~world.anywhere(wishes)):
+        announced = world.anywhere(entry.filter for entry in self._network.brokers[source].told(target))
+        if self._is_perfect and (vain := announced & ~world.anywhere(wishes)):
             yield f"tables: {source} told {target} what nobody wants{_such(vain, world)}"
         if self._network.brokers[source].advertising is not None:
             may_come = self._offered(there, advertised, world)
             wishes = [each for each in wishes if world.where(each) & may_come]
-        if missing := world.anywhere(wishes) & ~told:
+        if missing := world.anywhere(wishes) & ~announced:
             yield f"tables: {source} did not tell {target} all that is wanted{_such(missing, world)}"
         yield from self._wrong_advertisements(source, target, advertised, world)
 
@@ -187,12 +187,12 @@ class Tables:
         if (source, target) not in self._said:
             return
         here = self._side(source, target)
-        told = world.anywhere(self._said[source, target].advertisements.values())
+        announced = world.anywhere(self._said[source, target].advertisements.values())
         needed = self._offered(here, advertised, world)
-        if missing := needed & ~told:
+        if missing := needed & ~announced:
             yield f"tables: {source} did not tell {target} all that is advertised{_such(missing, world)}"
         strategies = [self._network.brokers[name].advertising for name in here]
-        if all(each is not None and each.is_perfect for each in strategies) and (vain := told & ~needed):
+        if all(each is not None and each.is_perfect for each in strategies) and (vain := announced & ~needed):
             yield f"tables: {source} told {target} what nobody advertised{_such(vain, world)}"
 
     def _offered(self, brokers: set[str], advertised: Filters, world: World) -> int:
@@ -207,14 +207,14 @@ class Tables:
 
     def _side(self, start: str, other: str) -> set[str]:
         """Return the brokers that one reaches without another."""
-        found = {start}
+        reached = {start}
         order = [start]
         for broker in order:
             for neighbour in self._network.brokers[broker].neighbours:
-                if neighbour not in found and (broker, neighbour) != (start, other):
-                    found.add(neighbour)
+                if neighbour not in reached and (broker, neighbour) != (start, other):
+                    reached.add(neighbour)
                     order.append(neighbour)
-        return found
+        return reached
 
     # -- Left
 
@@ -287,14 +287,14 @@ def _wrong_peers(
 
 
 def _by_client(filters: Filters) -> dict[str, dict[Key, Expression]]:
-    found: dict[str, dict[Key, Expression]] = {}
+    grouped: dict[str, dict[Key, Expression]] = {}
     for (client, key), filter_ in filters.items():
-        found.setdefault(client, {})[key] = filter_
-    return found
+        grouped.setdefault(client, {})[key] = filter_
+    return grouped
 
 
-def _such(found: int, world: World) -> str:
-    return f", such as {dict(world.events[(found & -found).bit_length() - 1])}"
+def _such(events: int, world: World) -> str:
+    return f", such as {dict(world.events[(events & -events).bit_length() - 1])}"
 
 
 @lru_cache(1 << 16)

@@ -53,8 +53,8 @@ def _single(text: str | None, kind: pa.DataType) -> pa.Array:
 def _column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
         # A column without zones drops those that are written, as Spark does.
-        found = instants(texts)
-        return found if kind.tz else found.cast(pa.timestamp("us"))
+        column = instants(texts)
+        return column if kind.tz else column.cast(pa.timestamp("us"))
     if pa.types.is_decimal(kind):
         return pa.array([_decimal(text, kind) for text in texts.to_pylist()], kind)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -152,8 +152,8 @@ def _double(value: Any, _: pa.DataType) -> Any:
 def _exact(value: Any, kind: pa.DataType) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _NONE
-    found = _decimal(repr(value) if isinstance(value, float) else value, kind)
-    return _NONE if found is None else found
+    decimal = _decimal(repr(value) if isinstance(value, float) else value, kind)
+    return _NONE if decimal is None else decimal
 
 
 def _time(value: Any, kind: pa.DataType) -> Any:

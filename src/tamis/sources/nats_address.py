@@ -53,8 +53,8 @@ def nats_address(
         raise OptionError(f"{without_secrets(url)} is no address of NATS: {_FORM}")
     authority, _, path = rest.partition("/")
     authority, _, query = authority.partition("?") if "?" in authority else (authority, "", "")
-    path, _, found = path.partition("?")
-    given = dict(parse_qsl(found or query, keep_blank_values=True))
+    path, _, written = path.partition("?")
+    given = dict(parse_qsl(written or query, keep_blank_values=True))
     for name in given:
         if name not in _PARAMETERS:
             raise OptionError(

@@ -55,12 +55,12 @@ def _keys(node: Expression, below: list[Keys]) -> Keys:
         case In(Attribute(path), values):
             return _one(path, [value for value in values if value is not None])
         case And():
-            found: Keys = {}
+            fewest: Keys = {}
             for keys in below:
                 for name, choices in keys.items():
-                    if name not in found or len(choices) < len(found[name]):
-                        found[name] = choices
-            return found
+                    if name not in fewest or len(choices) < len(fewest[name]):
+                        fewest[name] = choices
+            return fewest
         case Or():
             shared = set.intersection(*map(set, below)) if below else set()
             united: Keys = {name: frozenset().union(*(keys[name] for keys in below)) for name in sorted(shared)}
@@ -69,7 +69,7 @@ def _keys(node: Expression, below: list[Keys]) -> Keys:
 
 
 def _one(path: Path, values: list[object]) -> Keys:
-    found = [key_of(value) for value in values]
-    if len(found) > MOST_VALUES or any(key is None for key in found):
+    keys = [key_of(value) for value in values]
+    if len(keys) > MOST_VALUES or any(key is None for key in keys):
         return {}
-    return {path: frozenset(key for key in found if key is not None)}
+    return {path: frozenset(key for key in keys if key is not None)}

@@ -38,8 +38,8 @@ def asked_changes(changes: DataFrame, id: str, where: str, sequence: str | None)
     id_type(changes, id)
     for name in ("operation", where):
         if not isinstance(changes.schema[name].dataType, StringType):
-            told = changes.schema[name].dataType.simpleString()
-            raise ColumnError(f"{name!r} of the changes holds texts, and here {told}")
+            written = changes.schema[name].dataType.simpleString()
+            raise ColumnError(f"{name!r} of the changes holds texts, and here {written}")
     sequence = sequence or next((name for name in _USUAL if name in changes.columns), None)
     order = functions.lit(None).cast("bigint") if sequence is None else _moment(changes, sequence)
     asked = changes.select(column("operation"), column(id), column(where), order.alias("sequence"))
@@ -81,5 +81,5 @@ def feeder_error(feeder: StreamingQuery) -> Exception | None:
     error = feeder.exception()
     if error is None:
         return None
-    told = str(error).strip().splitlines()[0]
-    return understood(error) or ChangesError(f"the stream of changes has ended, so nothing is matched any more: {told}")
+    why = str(error).strip().splitlines()[0]
+    return understood(error) or ChangesError(f"the stream of changes has ended, so nothing is matched any more: {why}")

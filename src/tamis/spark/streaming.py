@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from tamis.spark.clock import Times
     from tamis.spark.folders import Place
-    from tamis.spark.sources.delivering import Sink
+    from tamis.spark.sources.delivering import BatchSink
 
 _PATIENCE_S = 5
 """So long is waited for Spark's word on the last batches of a stream."""
@@ -246,7 +246,7 @@ class _Job:
 
     versions: Versions
     log: SubscriptionLog
-    sink: Sink
+    sink: BatchSink
     chosen: Folder
     keep: list[str] | None
     result: str
@@ -266,9 +266,9 @@ class _Job:
         entered, left = Observation(), Observation()
         seen = events.observe(entered, functions.count(functions.lit(1)).alias("rows"))
         watch = clock(events)
-        found = matched(seen, compiled, self.keep, self.result, watch)
-        found = found.withColumn("version", functions.lit(version).cast("bigint"))
-        told = self.sink.write(found.observe(left, functions.count(functions.lit(1)).alias("rows")), batch)
+        matches = matched(seen, compiled, self.keep, self.result, watch)
+        matches = matches.withColumn("version", functions.lit(version).cast("bigint"))
+        delivered = self.sink.write(matches.observe(left, functions.count(functions.lit(1)).alias("rows")), batch)
         record = {
             "batch": batch,
             "version": version,
@@ -276,12 +276,12 @@ class _Job:
             "rejected": compiled.rejected_count + (rejected_count(self.put_aside) if self.put_aside else 0),
             "rows_in": entered.get["rows"],
             "rows_out": left.get["rows"],
-            **({"delivered": told} if told else {}),
+            **({"delivered": delivered} if delivered else {}),
             "compile_s": round(ready - start, 4),
-            **({} if watch is None else _told(watch.value)),
+            **({} if watch is None else _worker_seconds(watch.value)),
             "batch_s": round(perf_counter() - start, 4),
             "committed": round(time(), 3),
-            "schema": found.schema.jsonValue(),
+            "schema": matches.schema.jsonValue(),
         }
         self.sink.commit(batch, record)
         if self.metrics is not None:
@@ -296,7 +296,7 @@ class _Job:
         return int(known)
 
 
-def _told(times: Times) -> dict[str, float]:
+def _worker_seconds(times: Times) -> dict[str, float]:
     """Return what a commit says of where the time went."""
-    told = {"kernel_s": times.kernel_s, "forest_s": times.forest_s, "arrow_s": times.arrow_s}
-    return {name: round(seconds, 4) for name, seconds in (told | {"workers_s": times.workers_s}).items()}
+    durations = {"kernel_s": times.kernel_s, "forest_s": times.forest_s, "arrow_s": times.arrow_s}
+    return {name: round(seconds, 4) for name, seconds in (durations | {"workers_s": times.workers_s}).items()}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.matching.columns import Path
     from tamis.matching.sightings import Asked
     from tamis.selectivity import Statistics
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
     from tamis.spark.sharding import Shards
 
 ON_ERROR = ("reject", "raise")
@@ -52,7 +52,7 @@ class Compiled:
     rejected_count: int
     id: str
     id_type: DataType
-    forest: Forest | None
+    forest: ForestFile | None
     shards: Shards | None = None
     """One of the two is there."""
     has_priorities: bool = False
@@ -115,12 +115,12 @@ def compiled(
     return Compiled(count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None, asked)
 
 
-def warn_of_rejected(found: Compiled) -> None:
+def warn_of_rejected(compiled: Compiled) -> None:
     """Say that something was left out: nothing is lost in silence."""
-    if found.rejected_count:
-        first = found.rejected.collect()[0]
+    if compiled.rejected_count:
+        first = compiled.rejected.collect()[0]
         warnings.warn(
-            f"{found.rejected_count:,} subscriptions cannot be used and are left out; the first: "
+            f"{compiled.rejected_count:,} subscriptions cannot be used and are left out; the first: "
             f"{Rejected(*first).described()}\n  tamis.spark.compiled(subscriptions).rejected has them all",
             RejectedSubscriptionsWarning,
             stacklevel=3,

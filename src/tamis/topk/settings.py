@@ -13,7 +13,7 @@ FILTERED = ("strict", "relaxed")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TopKSettings:
     """How the algorithms work. The defaults are those of the thesis (Pripužić 2010, table 3.3)."""
 
     filter: str | None = None

@@ -163,12 +163,12 @@ class Field:
         expected: list[set[int]] | None = None
         for name in names:
             numbers, handles = self.subjects[name].pairs(few)
-            found = [set(handles[numbers == number].tolist()) for number in range(few.num_rows)]
-            if sum(map(len, found)) != len(handles):
+            matches = [set(handles[numbers == number].tolist()) for number in range(few.num_rows)]
+            if sum(map(len, matches)) != len(handles):
                 raise DisagreementError(name, name, -1)
             if expected is None:
-                expected = found
-            for number, (one, two) in enumerate(zip(expected, found, strict=True)):
+                expected = matches
+            for number, (one, two) in enumerate(zip(expected, matches, strict=True)):
                 if one != two:
                     raise DisagreementError(names[0], name, number)
 

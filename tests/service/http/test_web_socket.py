@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 
 import aiohttp
 import pytest
 
-from tamis.service.descriptions import FROM_CLIENT
+from tamis.service.asyncapi import FROM_CLIENT
 from tamis.service.settings import Duration, LimitSettings, Publishing, Role, Size
 
 from .brokers import Talk, eventually, running
@@ -228,6 +229,22 @@ async def test_a_token_in_hello_says_who_it_is(tmp_path):
         with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
             await broker.session.ws_connect(f"{broker.url}/ws", headers={"Authorization": "Bearer wrong"})
         assert caught.value.status == 401
+
+
+@eventually
+async def test_welcome_comes_before_every_answer_however_slow_the_state_is(tmp_path):
+    async with running(tmp_path) as broker, broker.connect() as socket:
+        write = broker.service.state.write
+
+        def slowly(changes, *, is_urgent):
+            time.sleep(0.2)
+            write(changes, is_urgent=is_urgent)
+
+        broker.service.state.write = slowly
+        talk = Talk(socket)
+        await talk.say({"hello": {"as": "ann"}}, {"publish": [{"n": 1}], "id": 1})
+        assert "welcome" in await talk.hear()
+        assert (await talk.hear())["ok"] == 1
 
 
 @eventually

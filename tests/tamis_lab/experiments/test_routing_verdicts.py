@@ -189,7 +189,7 @@ class Curve:
     def reduction(self, share):
         return share
 
-    def rise_told(self, line, published):
+    def rise_remark(self, line, published):
         return "It rises all along."
 
 

@@ -70,8 +70,8 @@ def _folded(node: Expression, below: list[Expression]) -> Expression:
 def _computed(node: Expression, below: list[Expression]) -> Expression:
     if not all(isinstance(child, Literal) for child in below):
         return node.with_children(tuple(below))
-    found = meaning(node, [child.value for child in below if isinstance(child, Literal)], {}, None)
-    return _CONSTANTS[found] if isinstance(node, Condition) else Literal(found)
+    value = meaning(node, [child.value for child in below if isinstance(child, Literal)], {}, None)
+    return _CONSTANTS[value] if isinstance(node, Condition) else Literal(value)
 
 
 def _conjunction(below: list[Expression]) -> Expression:

@@ -281,7 +281,7 @@ def _all(valid: Flags | None) -> Any:
 
 
 def _any_of(flags: list[Any]) -> Any:
-    found = flags[0]
+    union = flags[0]
     for each in flags[1:]:
-        found = found | each
-    return found
+        union = union | each
+    return union

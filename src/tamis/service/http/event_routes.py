@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,7 @@ async def read(request: web.Request) -> web.StreamResponse:
         return await listen(request)
     where = request.query.get("where")
     wanted = None if where is None else (await front.parsed({"where": where}))["where"].filter
+    await asyncio.to_thread(front.core.refresh)
     first = await front.start(request.query.get("from", "first"))
     until = await front.start(request.query["until"]) if "until" in request.query else 0
     head = front.core.head

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from tamis.service.descriptions import asyncapi, openapi
+from tamis.service.asyncapi import asyncapi
 from tamis.service.errors import ForbiddenError, NotFoundError
 from tamis.service.http.answers import answer
 from tamis.service.http.front import FRONT
 from tamis.service.http.guarding import PRINCIPAL
+from tamis.service.openapi import openapi
 
 GREETING = """\
 This is Tamis, a broker of events: publishers send them, and whoever wants those that fulfil a condition gets them.

@@ -27,33 +27,25 @@ from tamis.service.errors import (
     ConflictError,
     ForbiddenError,
     ServiceError,
-    TooLargeError,
     UnauthenticatedError,
 )
-from tamis.service.http.answers import deliveries_json, problem_of
 from tamis.service.http.consuming import Mailbox
-from tamis.service.http.event_stream import noted
+from tamis.service.http.correspondence import Correspondence
+from tamis.service.http.frames import frames_of, messages_in, refusal_message
 from tamis.service.messages import (
-    Accepted,
     Acknowledge,
     Attach,
     Attached,
-    CaughtUp,
     Deliveries,
     Ended,
-    Lost,
     Publish,
-    Published,
     Refused,
     Subscribe,
-    Subscribed,
     Unsubscribe,
 )
 from tamis.service.positions import Position, read_position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tamis.service.http.front import Front
     from tamis.service.messages import Principal
 
@@ -61,10 +53,6 @@ _logger = logging.getLogger("tamis.service.http")
 
 WAITING_MOST = 512
 """So many answers may wait to be written, and so many requests to be answered, before no more are read."""
-MESSAGES_MOST = 1_000
-"""So many messages may come in one frame."""
-FRAME_BYTES = 1_000_000
-"""About so much goes into one frame."""
 
 
 class WebSocket:
@@ -81,10 +69,10 @@ class WebSocket:
         self._is_attached = False
         self._credit = limits.credit
         self._is_greeted = False
-        self._next_number = 1
-        self._ids: dict[int, int | None] = {}
-        """The numbers of requests that are not answered yet, and how the other end calls them."""
+        self._requests = Correspondence(front.core.epoch)
         self._has_room = asyncio.Event()
+        self._is_answered = asyncio.Event()
+        """Set when the greeting has its answer; nothing else is heard before, so that this comes first."""
         self.response = web.WebSocketResponse(
             protocols=(wire.SUBPROTOCOL,),
             compress=False,
@@ -99,7 +87,7 @@ class WebSocket:
         try:
             messages = await self._introduced() if self._principal is None else []
         except TamisError as error:
-            await self._send(wire.encode({"error": problem_of(error)}))
+            await self._send(refusal_message(error))
             await self.response.close(code=WSCloseCode.POLICY_VIOLATION)
             return self.response
         if self._principal is None:
@@ -126,7 +114,7 @@ class WebSocket:
             raise UnauthenticatedError("nobody said hello", "hello with a token, as the first message") from None
         if frame.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
             return []
-        messages = _messages(frame.data)
+        messages = messages_in(frame.data)
         hello = messages[0].hello if messages else UNSET
         if hello is UNSET or not hello.token:
             raise UnauthenticatedError("nobody knows who you are", "hello with a token, as the first message")
@@ -140,7 +128,7 @@ class WebSocket:
             if frame.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                 return
             try:
-                messages = _messages(frame.data)
+                messages = messages_in(frame.data)
             except TamisError as error:
                 self._refuse(error, None)
                 messages = []
@@ -149,7 +137,7 @@ class WebSocket:
 
     async def _room(self) -> None:
         """Wait until not too much waits, to be answered or to be written."""
-        while len(self._mailbox) + len(self._ids) > WAITING_MOST:
+        while len(self._mailbox) + len(self._requests) > WAITING_MOST:
             self._has_room.clear()
             await self._has_room.wait()
 
@@ -183,6 +171,7 @@ class WebSocket:
         self._is_greeted = True
         if self._subscriber:
             await self._attach(request_id)
+            await self._is_answered.wait()
         else:
             self._mailbox.put(self._welcome(self._front.core.head))
 
@@ -197,10 +186,10 @@ class WebSocket:
                 self._subscriber = self._front.passing_name(self._principal)
             if not self._is_attached:
                 await self._attach(None)
-            number = self._number(request_id)
+            number = self._requests.number(request_id)
             await self._mailbox.hear(Subscribe(number, self._subscriber, wanted, self._is_durable, start))
         elif message.unsubscribe is not UNSET:
-            request = Unsubscribe(self._number(request_id), self._named(), tuple(message.unsubscribe))
+            request = Unsubscribe(self._requests.number(request_id), self._named(), tuple(message.unsubscribe))
             await self._mailbox.hear(request)
         elif message.done_through or any(
             positions is not UNSET for positions in (message.done, message.again, message.never)
@@ -214,7 +203,7 @@ class WebSocket:
     async def _attach(self, request_id: int | None) -> None:
         self._is_attached = True
         limits = self._front.settings.limits
-        number = self._number(request_id)
+        number = self._requests.number(request_id)
         await self._mailbox.hear(
             Attach(number, self._subscriber, self._is_durable, self._credit, limits.credit_bytes, self._is_durable)
         )
@@ -228,7 +217,7 @@ class WebSocket:
             if not events:
                 raise BadRequestError("there are no events", "at least one")
         await self._front.take(self._principal, len(events), sum(len(event.body) for event in events))
-        await self._mailbox.hear(Publish(self._number(request_id), events, asks_wanted))
+        await self._mailbox.hear(Publish(self._requests.number(request_id), events, asks_wanted))
 
     def _acknowledgement(self, message: wire.FromClient, request_id: int | None) -> Acknowledge:
         def positions(texts: Any) -> tuple[Position, ...]:
@@ -236,7 +225,7 @@ class WebSocket:
 
         epoch = self._front.core.epoch
         return Acknowledge(
-            0 if request_id is None else self._number(request_id),
+            0 if request_id is None else self._requests.number(request_id),
             self._named(),
             positions(message.done),
             read_position(message.done_through, epoch) if message.done_through else None,
@@ -251,16 +240,10 @@ class WebSocket:
             raise ConflictError("this connection has no subscriber", "hello with a name, or a subscription, first")
         return self._subscriber
 
-    def _number(self, request_id: int | None) -> int:
-        number = self._next_number
-        self._next_number += 1
-        self._ids[number] = request_id
-        return number
-
     # -- Writing
 
     def _refuse(self, error: TamisError, request_id: int | None) -> None:
-        self._mailbox.put(_refusal(error, request_id))
+        self._mailbox.put(refusal_message(error, request_id))
 
     async def _written(self) -> None:
         """Write until it is over; if that fails, nobody is left in the dark with an open connection."""
@@ -271,6 +254,8 @@ class WebSocket:
         except Exception:
             _logger.exception("a connection of %s failed", self._principal)
             await self.response.close(code=WSCloseCode.INTERNAL_ERROR)
+        finally:
+            self._is_answered.set()
 
     async def _write(self) -> None:
         """Send everything that waits, again and again, as few frames as possible."""
@@ -285,9 +270,11 @@ class WebSocket:
                 elif item is None:
                     pieces.append(wire.encode({"bye": "the broker stops", "retry_s": 1.0}))
                     is_over = True
-                elif (message := self._said(item)) is not None:
+                elif (message := self._requests.message(item)) is not None:
                     pieces.append(message)
-            for frame in _frames(pieces):
+                elif isinstance(item, Attached) and self._is_greeted:
+                    pieces.append(self._welcome(item.at))
+            for frame in frames_of(pieces):
                 await self._send(frame)
             if is_over:
                 await self.response.close(code=WSCloseCode.GOING_AWAY)
@@ -297,89 +284,12 @@ class WebSocket:
                     if isinstance(item, Deliveries):
                         await self._mailbox.wrote(item)
             self._has_room.set()
-
-    def _said(self, item: object) -> bytes | None:
-        """Return the message for what the core said, or None if there is nothing to say."""
-        epoch = self._front.core.epoch
-        match item:
-            case bytes():
-                return item
-            case Deliveries(_, deliveries):
-                return deliveries_json(deliveries, epoch)
-            case Lost() | CaughtUp():
-                name, content = noted(item, epoch)
-                return wire.encode({name: content})
-            case Refused(number, error):
-                return _refusal(error, self._ids.pop(number, None))
-            case Attached(number, _, at):
-                self._ids.pop(number, None)
-                return self._welcome(at) if self._is_greeted else None
-            case Published(number, last, positions, known, is_durable, wanted):
-                content = {"position": Position.of(last).text(epoch), "known": known, "durable": is_durable}
-                content["positions"] = [Position.of(position).text(epoch) for position in positions]
-                if wanted is not None:
-                    content["wanted"] = wanted
-                return self._ok(number, content)
-            case Subscribed(number, since, _, effective):
-                content = {"since": Position.of(since).text(epoch), "settled": True, "effective": effective}
-                return self._ok(number, content)
-            case Accepted(number):
-                return self._ok(number, {})
-        return None
-
-    def _ok(self, number: int, content: dict[str, Any]) -> bytes | None:
-        request_id = self._ids.pop(number, None)
-        return None if request_id is None else wire.encode({"ok": request_id, **content})
+            if any(isinstance(item, Attached | Refused) for item in items):
+                self._is_answered.set()
 
     def _welcome(self, at: int) -> bytes:
-        limits, core = self._front.settings.limits, self._front.core
-        told = {
-            name: int(getattr(limits, name))
-            for name in ("event_bytes", "batch_events", "batch_bytes", "credit", "texts")
-        }
-        welcome = wire.Welcome(self._front.settings.name, core.epoch, Position.of(at).text(core.epoch), told)
-        return wire.encode({"welcome": welcome})
+        settings = self._front.settings
+        return self._requests.welcome(settings.name, at, settings.limits)
 
     async def _send(self, frame: bytes) -> None:
         await self.response.send_frame(frame, WSMsgType.TEXT)
-
-
-def _messages(text: str | bytes) -> list[wire.FromClient]:
-    """Return the messages of a frame. The parts of a list are counted before they are read: small ones grow."""
-    try:
-        frame = text.encode() if isinstance(text, str) else text
-        if not frame.lstrip().startswith(b"["):
-            return [_one.decode(frame)]
-        parts = _several.decode(frame)
-        if len(parts) > MESSAGES_MOST:
-            raise TooLargeError(f"the frame has {len(parts)} messages", f"at most {MESSAGES_MOST} in a frame")
-        return [_one.decode(part) for part in parts]
-    except RecursionError:
-        raise TooLargeError("the frame is nested too deeply to be read", "less") from None
-    except (msgspec.MsgspecError, ValueError) as error:
-        if isinstance(error, TamisError):
-            raise
-        raise BadRequestError(f"the frame cannot be read: {error!s:.500}", "messages of /asyncapi.json") from None
-
-
-_one = msgspec.json.Decoder(wire.FromClient)
-_several = msgspec.json.Decoder(list[msgspec.Raw])
-
-
-def _refusal(error: TamisError, request_id: int | None) -> bytes:
-    content: dict[str, Any] = {"error": problem_of(error)}
-    return wire.encode(content if request_id is None else {**content, "id": request_id})
-
-
-def _frames(pieces: list[bytes]) -> Iterator[bytes]:
-    """Yield frames of about the same size that carry all messages, in order."""
-    together: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        if together and size + len(piece) > FRAME_BYTES:
-            yield wire.joined(together)
-            together, size = [], 0
-        together.append(piece)
-        size += len(piece)
-    if together:
-        yield wire.joined(together)

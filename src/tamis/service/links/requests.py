@@ -5,7 +5,7 @@ They are as those of clients (`messages`): requests of a session, and answers to
 
 from __future__ import annotations
 
-from tamis.service.links.frames import Join
+from tamis.service.links.frames import Join  # noqa: TC001 (msgspec reads it)
 from tamis.service.links.terms import LinkTerms
 from tamis.service.messages import LinkAsked, LinkSaid, Message, Publish
 

@@ -91,6 +91,7 @@ class SqliteLog:
     """
 
     is_shared = False
+    block_positions = 1
 
     def __init__(
         self,

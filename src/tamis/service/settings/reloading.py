@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tamis.service.settings.shapes import Settings
 
 AT_ONCE = (
-    "roles", "principals", "origins", "logging", "catch_up", "log.keep", "log.hold", "listeners.*.tls", "links", "neighbours",
+    "roles", "principals", "origins", "logging", "catch_up", "log.keep", "log.hold", "listeners.*.tls",
+    "links", "neighbours",
     *(
         f"limits.{name}"
         for name in (

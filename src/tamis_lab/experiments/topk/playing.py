@@ -17,7 +17,7 @@ from tamis.topk.base import Candidate
 from tamis.topk.closed_form import entering_times
 from tamis.topk.ranked import Ranked
 from tamis.topk.recent_buffer import Filtered
-from tamis.topk.settings import FILTERED, FILTERS, Settings
+from tamis.topk.settings import FILTERED, FILTERS, TopKSettings
 from tamis.topk.windows import CountWindow
 from tamis_lab.experiments.errors import DisagreementError
 from tamis_lab.experiments.measuring import cpu_s
@@ -37,7 +37,7 @@ VARIANTS: dict[str, tuple[str, str | None]] = {
 def ranking_of(name: str, k: int, n: int, buffer: int) -> Ranking:
     """Return a new ranking of one of the nine kinds."""
     algorithm, filter_ = VARIANTS[name]
-    return ranking_for(algorithm, Settings(filter_, buffer=buffer, guard=False), Ranked("x", k, CountWindow(n)))
+    return ranking_for(algorithm, TopKSettings(filter_, buffer=buffer, guard=False), Ranked("x", k, CountWindow(n)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _of_attribute(term: Attribute, kinds: list[str], schema: Schema | None) -> P
     """Return the promise that an attribute is of just this kind, if the schema makes it."""
     if schema is None or not schema.is_mandatory(term.path):
         return None
-    found = schema.type_of(term.path)
-    if found is None or set(kinds) != {found.kind} or found.kind not in _ORDERED_KINDS:
+    declared = schema.type_of(term.path)
+    if declared is None or set(kinds) != {declared.kind} or declared.kind not in _ORDERED_KINDS:
         return None
-    return {term.path: found.kind}
+    return {term.path: declared.kind}

@@ -117,20 +117,20 @@ class SharedGraph:
     @property
     def level_counts(self) -> Ints:
         """How many nodes there are on each level, from level 1 on, which is that of the leaves."""
-        found: Ints = self._tables.level_counts[1 : self._tables.meta[kernels.LEVELS] + 1]
-        return found
+        counts: Ints = self._tables.level_counts[1 : self._tables.meta[kernels.LEVELS] + 1]
+        return counts
 
     @property
     def standing(self) -> Codes:
         """The nodes that hold subscriptions and are true when no predicate is."""
-        found: Codes = self._tables.standing[: self._tables.meta[kernels.STANDING_COUNT]]
-        return found
+        nodes: Codes = self._tables.standing[: self._tables.meta[kernels.STANDING_COUNT]]
+        return nodes
 
     def uses_of_leaves(self, numbers: npt.NDArray[np.uint32]) -> Codes:
         """Return how many subscriptions use each of some predicates."""
         self._enlarge_leaves(int(numbers.max(initial=0)) + 1)
-        found: Codes = self._tables.leaf_books[numbers, kernels.USES]
-        return found
+        uses: Codes = self._tables.leaf_books[numbers, kernels.USES]
+        return uses
 
     def payload_bytes(self) -> dict[str, int]:
         """Return the bytes in use, by structure: without room to grow, and without what only insertion needs."""
@@ -175,8 +175,8 @@ class SharedGraph:
         dropped = np.empty(int(self._tables.level_counts[1]), np.int64)  # as many as there are leaves
         count = kernels.remove_many(np.array(handles, np.int64), self._tables, self._work.visited, dropped)
         self.subscription_count -= len(handles)
-        found: list[int] = dropped[:count].tolist()
-        return found
+        numbers: list[int] = dropped[:count].tolist()
+        return numbers
 
     def move_to_bands(self, handles: Ints, bands: npt.NDArray[np.uint8]) -> None:
         """Put subscriptions into bands of priority; a new one is in the lowest, which is 0."""
