@@ -142,6 +142,11 @@ def _check_address(settings: Settings, number: int, listener: Listener, source: 
         )
 
 
+def is_broker_name(name: str) -> bool:
+    """Whether a broker may be called so."""
+    return _NAME.fullmatch(name) is not None
+
+
 def is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine only.
 
