@@ -329,6 +329,7 @@ class Client:
     def __init__(self, tree: Tree, site: str, name: str = "") -> None:
         self.tree, self.site, self.name = tree, tree.sites[site], name
         self.session = 0
+        self.count = 0
         self.answers: list[Any] = []
         self.received: list[tuple[int, bytes]] = []
         self.connect()
@@ -336,6 +337,10 @@ class Client:
     def connect(self) -> None:
         self.session = self.tree.session()
         self.site.listeners[self.session] = self.hear
+
+    def number(self) -> int:
+        self.count += 1
+        return self.count
 
     def ask(self, request: Any) -> None:
         self.site.hear(self.session, request)
@@ -348,16 +353,16 @@ class Client:
 
     def subscribe(self, settle_s: float = 0.0, **texts: str) -> None:
         wanted = {key: Wanted(text, tamis.parse(text)) for key, text in texts.items()}
-        self.ask(Subscribe(len(self.answers) + 1, self.name, wanted, settle_s=settle_s))
+        self.ask(Subscribe(self.number(), self.name, wanted, settle_s=settle_s))
 
     def unsubscribe(self, *keys: str) -> None:
-        self.ask(Unsubscribe(len(self.answers) + 1, self.name, keys))
+        self.ask(Unsubscribe(self.number(), self.name, keys))
 
     def attach(self) -> None:
-        self.ask(Attach(len(self.answers) + 1, self.name))
+        self.ask(Attach(self.number(), self.name))
 
     def publish(self, *events: Incoming) -> None:
-        self.ask(Publish(len(self.answers) + 1, events))
+        self.ask(Publish(self.number(), events))
 
     def last(self, kind: type) -> Any:
         return next((answer for answer in reversed(self.answers) if isinstance(answer, kind)), None)
