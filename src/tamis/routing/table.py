@@ -139,6 +139,11 @@ class RoutingTable:
         peer, key = source
         return key in self._filters.get(peer, ())
 
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Who wants anything."""
+        return tuple(self._filters)
+
     def of(self, peer: str) -> Mapping[Key, Expression]:
         """Return what a peer wants."""
         return _Wanted(self._filters.get(peer, {}), self._pruned)

@@ -800,6 +800,8 @@ class Node:
     @property
     def has_work(self) -> bool:
         """Is anybody behind who can take more?"""
+        if self.neighbours.has_work:
+            return True
         return self._asked_from is None and any(map(self._takes_more, self._behind.values()))
 
     def _takes_more(self, subscriber: Subscriber) -> bool:
@@ -814,9 +816,9 @@ class Node:
 
     def work(self, now: float) -> list[Output]:
         """Do a slice of catching up; return what to read for it, or what it found."""
+        outputs = self.neighbours.work(now) if self.neighbours.has_work else []
         if self._asked_from is not None:
-            return []
-        outputs: list[Output] = []
+            return outputs
         ready = self._ready(outputs)
         first = lowest_event(ready)
         if first is None:

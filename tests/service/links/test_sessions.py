@@ -98,8 +98,11 @@ def test_settled_waits_for_everybody_else_and_never_for_the_one_who_said_it():
     for neighbour, number in (("north", 3), ("south", 5), ("east", 0)):
         settling.told(neighbour, number)
     settling.heard("north", 10)
+    settling.conclude()
     settling.told("south", 6)
     settling.heard("north", 11)
+    assert settling.through("north") == 0  # what it causes is not yet told
+    settling.conclude()
     assert settling.through("north") == 0
     settling.settled("south", 5)
     assert settling.through("north") == 10

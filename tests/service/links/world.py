@@ -219,9 +219,7 @@ class World:
                     if name in got:
                         assert any(holds(each, record) for each in filters.values()), f"unasked: {name}"
                 for number, (record, settled) in writer.published.items():
-                    is_due = any(
-                        (reader.name, key) in settled and holds(each, record) for key, each in filters.items()
-                    )
+                    is_due = any((reader.name, key) in settled and holds(each, record) for key, each in filters.items())
                     assert not is_due or (writer.source, number) in got, (
                         f"lost: {writer.source} {number} at {writer.site} for {reader.name} at {reader.site}"
                     )
@@ -240,7 +238,7 @@ class World:
                 assert neighbour.subscriber.deliveries.unacknowledged_count == 0
                 broker, other = tree.sites[here].node._broker, tree.sites[there].node._broker
                 told = {str(entry.filter) for entry in broker.told(neighbour.peer)}
-                wants = {str(each) for each in other.table.of(tree.neighbour(there, here).peer).values()}
+                wants = {str(each) for each in other.wanted_by(tree.neighbour(there, here).peer).values()}
                 assert told == wants, f"{here} told {there} {told}, which knows {wants}"
         for reader in self.readers:
             assert all(wanted.is_settled for wanted in reader.wants.values()), "not settled at rest"

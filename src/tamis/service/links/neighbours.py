@@ -6,8 +6,8 @@ as they are matched while it is live; what it missed, the pass over the log find
 since. It acknowledges what is on its own disk, so nothing that was acknowledged to a publisher is lost on its way.
 
 After a restart nothing of what neighbours wanted is known. Until a neighbour that is remembered has told it again, it
-counts as one that wants everything: so this node, when it tells others what it wants, asks for nothing less than the
-neighbour might. Nothing is sent to it before it has told.
+counts as one that wants everything, and the other neighbours, who are told that this is not all yet, keep what they
+knew of this node before. Nothing is sent to a neighbour before it has told what it wants.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import TamisError
 from tamis.language.expressions import TRUE
 from tamis.routing import Entry, Hello, Send, decode, encode
+from tamis.routing.messages import PROVISIONAL
 from tamis.service.changes import Change, FloorKept, LinkGone, LinkKept
 from tamis.service.deliveries import Deliveries
 from tamis.service.errors import ConflictError, NotFoundError
@@ -74,6 +75,8 @@ if TYPE_CHECKING:
 
 CREDIT, CREDIT_BYTES = 8_192, 4_000_000
 """What a neighbour may have without saying that it is on its disk."""
+WORK_UNITS = 5
+"""Filters that are compared at a time with what a neighbour was told: some milliseconds."""
 MARK_SHIFT, MARK_MOST = 1, 63
 """Where the number of the link stands in the flags of an event in the log; 63 is for all links beyond."""
 _NEVER = float("inf")
@@ -134,7 +137,8 @@ class Neighbour:
 class _Wait:
     """An answer that waits until everything is settled, or its time is over."""
 
-    marks: Marks
+    marks: Marks | None
+    """None while it is not yet worked out what neighbours must be told."""
     ends_s: float
     session: int
     answer: Any
@@ -185,8 +189,9 @@ class Neighbours:
             deliveries = Deliveries(position, islands, Position.of(head))
             neighbour = self._take(each.name, each.number, deliveries, each.terms, each.url, now)
             neighbour.subscriber.settle(position)
-            everything = (Entry(0, TRUE),)
-            self.tell(self._broker.receive(Hello(everything, everything, self._broker.digest), neighbour.peer, now))
+        for neighbour in self:  # when all are connected: what each of them is told is not all before the others have told
+            assumed = Hello((Entry(PROVISIONAL, TRUE, 1.0),), (Entry(0, TRUE),), self._broker.digest)
+            self.tell(self._broker.receive(assumed, neighbour.peer, now))
 
     def _take(
         self, name: str, number: int, deliveries: Deliveries, terms: LinkTerms, url: str, now: float
@@ -200,7 +205,7 @@ class Neighbours:
         if number < MARK_MOST:
             self._by_number[number] = subscriber.name
         self._settling.told(name, 0)
-        self.tell(self._broker.connect(subscriber.name, now))
+        self.tell(self._broker.connect(subscriber.name, now, gradually=True))
         return neighbour
 
     def _made(self, name: str, terms: LinkTerms, url: str, now: float) -> tuple[Neighbour, list[Change]]:
@@ -316,19 +321,13 @@ class Neighbours:
             neighbour.awaits_hello, neighbour.events_through = True, 0
             self._settling.begin(neighbour.name)
             session.begin()
-            self.tell(self._renewed(neighbour.peer, now))
+            self.tell(self._broker.renew(neighbour.peer, now))
         if has_ours and join.events_through:
             self._done(neighbour, join.events_through)
         outputs = self._gossip(neighbour, join.behind, now)
         if not neighbour.awaits_hello:
             outputs += self._serve(neighbour, now)
         return outputs + self.flushed(now)
-
-    def _renewed(self, peer: str, now: float) -> list[RoutingOutput]:
-        renew = getattr(self._broker, "renew", None)
-        if renew is not None:
-            return list(renew(peer, now))
-        return self._broker.disconnect(peer, now) + self._broker.connect(peer, now)
 
     def _serve(self, neighbour: Neighbour, now: float) -> list[Output]:
         """Send events to a neighbour from where it is."""
@@ -346,6 +345,7 @@ class Neighbours:
             message = decode(payload, limits=EFFECTIVE_LIMITS)
             self.tell(self._broker.receive(message, neighbour.peer, now))
             self._settling.heard(neighbour.name, number)
+            self._conclude()
             if neighbour.awaits_hello and self._broker.has_greeted(neighbour.peer):
                 neighbour.awaits_hello = False
                 outputs += self._serve(neighbour, now)
@@ -437,20 +437,42 @@ class Neighbours:
                 outputs.append(Say(neighbour.connection, Heard(*said)))
         return outputs
 
+    # -- Work that can wait
+
+    @property
+    def has_work(self) -> bool:
+        """Is there something to be worked out that neighbours must be told?"""
+        return bool(self._by_name) and self._broker.work_count > 0
+
+    def work(self, now: float) -> list[Output]:
+        """Work out a little of what neighbours must be told; return what can be said of it."""
+        self.tell(self._broker.work(WORK_UNITS, now))
+        self._conclude()
+        return self._answered(now) + self.flushed(now)
+
     # -- Settling
 
     @property
     def is_settled(self) -> bool:
         """Does every broker that matters know everything that was told up to now?"""
-        return self._settling.are_settled(self._settling.marks())
+        return not self.has_work and self._settling.are_settled(self._settling.marks())
 
     def wait(self, session: int, answer: Any, kept: int, wait_s: float, now: float) -> list[Output]:
         """Say an answer when everything that was told is settled, or the time is over."""
-        marks = self._settling.marks()
-        if self._settling.are_settled(marks) or wait_s <= 0:
-            return self._settled_answer(session, answer, kept, self._settling.are_settled(marks))
+        marks = None if self.has_work else self._settling.marks()
+        is_settled = marks is not None and self._settling.are_settled(marks)
+        if is_settled or wait_s <= 0:
+            return self._settled_answer(session, answer, kept, is_settled)
         self._waits.append(_Wait(marks, now + wait_s, session, answer, kept))
         return []
+
+    def _conclude(self) -> None:
+        """When all is worked out that neighbours must be told, it is known what has to be settled."""
+        if not self.has_work:
+            self._settling.conclude()
+            for wait in self._waits:
+                if wait.marks is None:
+                    wait.marks = self._settling.marks()
 
     def _settled_answer(self, session: int, answer: Any, kept: int, is_settled: bool) -> list[Output]:
         return self._node.gate.hold(Say(session, answer.as_settled(is_settled)), kept=kept)
@@ -460,7 +482,7 @@ class Neighbours:
         outputs: list[Output] = []
         waiting = []
         for wait in self._waits:
-            is_settled = self._settling.are_settled(wait.marks)
+            is_settled = wait.marks is not None and self._settling.are_settled(wait.marks)
             if is_settled or wait.ends_s <= now:
                 outputs += self._settled_answer(wait.session, wait.answer, wait.kept, is_settled)
             else:
@@ -573,7 +595,7 @@ class Neighbours:
             neighbour.name, state, neighbour.url, neighbour.terms,
             max(subscriber.floor(self._node.gate.logged), START).event,
             subscriber.deliveries.unacknowledged_count, session.waiting_count,
-            len(self._broker.told(neighbour.peer)), len(self._broker.table.of(neighbour.peer)),
-            self._settling.are_settled(marks), tuple(sorted(neighbour.behind)), neighbour.refusal,
+            len(self._broker.told(neighbour.peer)), len(self._broker.wanted_by(neighbour.peer)),
+            not self.has_work and self._settling.are_settled(marks), tuple(sorted(neighbour.behind)), neighbour.refusal,
             counts["sent"], counts["received"], counts["known"], counts["begun"], counts["resumed"], counts["lost"],
         )  # fmt: skip

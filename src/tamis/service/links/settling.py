@@ -10,8 +10,8 @@ A neighbour that is away delays what is to be settled; one that is gone for good
 >>> settling = Settling()
 >>> settling.told("north", 1), settling.told("south", 4)
 (None, None)
->>> settling.heard("north", 9), settling.through("north")     # south must settle 4 first
-(None, 0)
+>>> settling.heard("north", 9), settling.conclude(), settling.through("north")     # south must settle 4 first
+(None, None, 0)
 >>> settling.settled("south", 4), settling.through("north")
 (None, 9)
 """
@@ -34,7 +34,7 @@ class Settling:
     def __init__(self) -> None:
         self._told: dict[str, int] = {}
         self._settled: dict[str, int] = {}
-        self._heard: dict[str, deque[tuple[int, Marks]]] = {}
+        self._heard: dict[str, deque[tuple[int, Marks | None]]] = {}
         self._through: dict[str, int] = {}
 
     def told(self, neighbour: str, number: int) -> None:
@@ -42,8 +42,17 @@ class Settling:
         self._told[neighbour] = max(number, self._told.get(neighbour, 0))
 
     def heard(self, neighbour: str, number: int) -> None:
-        """A control message of a neighbour was dealt with: what it causes has been told to the others."""
-        self._heard.setdefault(neighbour, deque()).append((number, self.marks(besides=neighbour)))
+        """A control message of a neighbour was dealt with. What it causes is told to the others by `conclude`."""
+        self._heard.setdefault(neighbour, deque()).append((number, None))
+
+    def conclude(self) -> None:
+        """Everything has been told that was caused by what was heard."""
+        for neighbour, waiting in self._heard.items():
+            if waiting and waiting[-1][1] is None:
+                marks = self.marks(besides=neighbour)
+                self._heard[neighbour] = deque(
+                    (number, marks if earlier is None else earlier) for number, earlier in waiting
+                )
 
     def begin(self, neighbour: str) -> None:
         """A neighbour begins a session: its numbers may be any from now on."""
@@ -70,6 +79,6 @@ class Settling:
     def through(self, neighbour: str) -> int:
         """Return the number up to which everything that a neighbour said is settled; 0 if nothing is."""
         waiting = self._heard.get(neighbour, deque())
-        while waiting and self.are_settled(waiting[0][1]):
+        while waiting and (marks := waiting[0][1]) is not None and self.are_settled(marks):
             self._through[neighbour] = waiting.popleft()[0]
         return self._through.get(neighbour, 0)
