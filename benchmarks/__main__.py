@@ -5,7 +5,7 @@ python -m benchmarks parsing churn                                          thes
 python -m benchmarks growth --full                                          with a million subscriptions too
 python -m benchmarks throughput --workloads w1 w2 --subscriptions 10000     smaller, or larger
 
-A row whose `wrong` is not 0 makes it fail: a fast wrong answer is no result.
+A row whose `wrong` is not 0 makes it fail: a fast wrong answer is not a result.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def stream(folder, rules, *, events, out=None, checkpoint="checkpoint", more=())
         ({"out": "nats://{server}/EMPTY", "more": ["--out-option", "subjet=x"]}, "Did you mean subject"),
         ({"out": "http://a b/"}, "no address of a webhook"),
         ({"out": "https://anna:secret@example.org/"}, "go into a header"),
-        ({"out": "http://localhost/hook", "more": ["--out-option", "batch_rows=0"]}, "from 1 on"),
+        ({"out": "http://localhost/hook", "more": ["--out-option", "batch_rows=0"]}, "of at least 1"),
         ({"out": "kafka://localhost/matches"}, "kafka_messages"),
         ({"out": "redis://host/matches"}, "cannot go to redis://host/matches"),
         ({"out": "matches", "more": ["--out-option", "mode=append"]}, "has no option 'mode'"),

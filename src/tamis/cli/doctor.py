@@ -26,8 +26,8 @@ from tamis.cli.lessons import Example
 from tamis.cli.output import NO, AsJson, to_people, to_programs, visible
 
 EXAMPLES = (
-    Example("tamis doctor", "What is here, what is missing, and what to do."),
-    Example("tamis doctor --json", "The same for a program, or for a report of a mistake."),
+    Example("tamis doctor", "What is installed, what is missing, and what to do."),
+    Example("tamis doctor --json", "The same for a program, or for a bug report."),
 )
 NOTES = ("It exits with 1 if something essential does not work. The first time it compiles kernels, for some seconds.",)
 
@@ -49,7 +49,7 @@ class Finding:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Look whether everything is here that tamis needs, and say what to do if not."""
+    """Check that everything tamis needs is installed, and say what to do if it is not."""
     findings = [_python(), *map(_library, ESSENTIAL), _cache(), _kernels(), *_spark(), _nats(), *_service()]
     is_well = all(finding.is_well for finding in findings if finding.is_essential)
     if as_json:
@@ -102,8 +102,8 @@ def _kernels() -> Finding:
         matcher.add("cheap", "price < 20 AND title LIKE 'The %'")
         answer = matcher.match(events[0]), matcher.match_batch(events)["event"].to_pylist()
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        return Finding("matching", told, False, True, "install it anew: pip install --force-reinstall tamis")
+        cause = f"{type(error).__name__}: {error}"
+        return Finding("matching", cause, False, True, "install it anew: pip install --force-reinstall tamis")
     if answer != (["cheap"], [0]):
         return Finding("matching", f"a wrong answer: {answer}", False, True, "report it, with tamis doctor --json")
     return Finding("matching", f"works, after {perf_counter() - start:.1f} s", True, True)
@@ -124,8 +124,8 @@ def _spark() -> list[Finding]:
     try:
         require_java()
     except JavaError as error:
-        told, _, how = str(error).partition("\n")
-        return [pyspark, Finding("Java", told.removesuffix(" Install it:"), False, False, how.strip())]
+        cause, _, how = str(error).partition("\n")
+        return [pyspark, Finding("Java", cause.removesuffix(" Install it:"), False, False, how.strip())]
     return [pyspark, Finding("Java", f"{java_version()}, {java_program()}", True, False)]
 
 

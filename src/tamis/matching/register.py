@@ -73,7 +73,7 @@ class Register:
         self.priorities: npt.NDArray[np.int64] | None = None
         """By handle, with room for more; None as long as all of them are 0."""
         self._integers: npt.NDArray[np.int64] | None = np.zeros(0, np.int64)
-        """By handle, with room for more; None once an id is no integer of 64 bits."""
+        """By handle, with room for more; None once an id is not an integer of 64 bits."""
         self.is_numbered = False
         """Whether ids were integers so far: the column of no matches at all has their type too."""
         self._types: set[type] = set()
@@ -128,7 +128,7 @@ class Register:
         if self.destinations.is_worn:
             self.destinations = self.destinations.renewed(self.sources.alive)
 
-    def found(self, ids: Iterable[Hashable]) -> dict[Hashable, int]:
+    def handles_of(self, ids: Iterable[Hashable]) -> dict[Hashable, int]:
         """Return the handles of some, each asked for once; raise if one is not there."""
         handles: dict[Hashable, int] = {}
         for each in ids:
@@ -346,5 +346,5 @@ def column_of(values: list[Any], what: str) -> pa.Array:
         return pa.array(values, None if values else pa.string())
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         raise BadTableError(
-            f"{what} of several types have no column; match events one by one, or use one type"
+            f"{what} of several types cannot share a column; match events one by one, or use one type"
         ) from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.pruning.errors import DuplicateEntryError, GoalError, UnknownEntryError, UnknownMeasureError
 from tamis.pruning.goals import Goal
-from tamis.pruning.measures import MEASURES, Change, Figures, Measure, figures
+from tamis.pruning.measures import MEASURES, Change, FilterFigures, Measure, figures
 from tamis.pruning.trees import Option, options, pruning_form
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ __all__ = [
     "Characteristics",
     "CutOff",
     "DuplicateEntryError",
-    "Figures",
+    "FilterFigures",
     "Goal",
     "GoalError",
     "Measure",

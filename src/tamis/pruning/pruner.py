@@ -389,6 +389,6 @@ class Pruner:
 
     def _rank_again(self, entry: _PrunedFilter) -> None:
         self._left_count -= entry.left
-        found = self._sequences([entry])
-        entry.done, entry.sequences, entry.number, entry.step = entry.rows, found, 0, 0
+        sequences = self._sequences([entry])
+        entry.done, entry.sequences, entry.number, entry.step = entry.rows, sequences, 0, 0
         self._left_count += entry.left

@@ -50,7 +50,7 @@ class WebhookWriting:
         headers = options.beginning_with("header.")
         for name, value in headers.items():
             if not name or any(character in name + value for character in "\r\n\0"):
-                raise OptionError(f"header.{name!r} of webhook is no header")
+                raise OptionError(f"header.{name!r} of webhook is not a header")
         return cls(
             url=checked_url(options.text("url") or options.text("path")),
             headers=headers,

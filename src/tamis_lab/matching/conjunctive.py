@@ -71,13 +71,13 @@ class NormalForm:
         >>> form.merged((0, 0, 2)).parts()
         [(0,), (0, 2)]
         """
-        found = self._merged.get(firsts)
-        if found is None:
+        form = self._merged.get(firsts)
+        if form is None:
             if len(self._merged) >= _MOST_MERGED:
                 self._merged.clear()
             parts = ({firsts[position] for position in part} for part in self.parts())
-            found = self._merged[firsts] = NormalForm(sorted(part) for part in parts)
-        return found
+            form = self._merged[firsts] = NormalForm(sorted(part) for part in parts)
+        return form
 
 
 Prepared = tuple[tuple[Expression, ...], NormalForm]
@@ -85,9 +85,9 @@ Prepared = tuple[tuple[Expression, ...], NormalForm]
 
 def normal_form(expression: Expression, algorithm: str) -> Prepared:
     """Return the predicates of a condition, and its disjunctive normal form over them."""
-    found = shaped(expression, algorithm)
+    tree = shaped(expression, algorithm)
     try:
-        return found.predicates, _normal_form(found.shape)
+        return tree.predicates, _normal_form(tree.shape)
     except BudgetError:
         pass
     try:

@@ -49,17 +49,17 @@ class Counting(Conjunctive):
 
     def statistics(self) -> dict[str, Any]:
         with self._lock:
-            told = super().statistics()
+            figures = super().statistics()
             index = self._index
             if isinstance(index, CountingIndex):
-                told["payload_bytes"] = {
+                figures["payload_bytes"] = {
                     "fulfilled predicates": (self._predicates.number_count + 7) // 8,
                     "hits": index.conjunction_count * index.needs.itemsize,
                     "predicate counts": index.conjunction_count * index.needs.itemsize,
                     "predicate-subscription associations": index.associations.values.nbytes,
                     "subscription-predicate associations": self._book.pages.predicates.nbytes,
                 }
-            return told
+            return figures
 
 
 class CountingIndex:

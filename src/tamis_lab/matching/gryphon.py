@@ -53,15 +53,15 @@ class Gryphon(Conjunctive):
 
     def statistics(self) -> dict[str, Any]:
         with self._lock:
-            told = super().statistics()
+            figures = super().statistics()
             index = self._index
             if isinstance(index, GryphonIndex):
-                told |= {
+                figures |= {
                     "nodes": len(index.tree.nodes) - 1,
                     "tests": len(index.tree.tests),
                     "edges": len(index.tree.labels),
                 }
-            return told
+            return figures
 
 
 class GryphonIndex:

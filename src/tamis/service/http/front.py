@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.service.changes import Buried
     from tamis.service.figures import Figures
+    from tamis.service.links.server import LinkServer
     from tamis.service.log.base import Block
     from tamis.service.messages import Answer, Principal, Request, Session, Wanted
     from tamis.service.permissions import Permissions
@@ -88,6 +89,8 @@ class Front:
         self.authenticator = authenticator
         self.quotas = quotas
         self.reload = reload
+        self.links: LinkServer | None = None
+        """The sockets of neighbours."""
         self.connections = Connections(settings.limits)
         self._holds: set[Hold] = set()
         self._edition: tuple[object, ...] = ()
@@ -178,21 +181,28 @@ class Front:
     async def body(self, request: web.Request, most_bytes: int = 0) -> bytes:
         """Return the body of a request, if it is small enough and comes in time."""
         limits = self.settings.limits
-        limit = "batch_bytes" if not most_bytes else "the size of this request"
-        most_bytes = most_bytes or limits.batch_bytes
-        too_large = TooLargeError(
-            f"the request has more than {most_bytes} bytes", f"at most the limit {limit}, {most_bytes}"
-        )
-        if (request.content_length or 0) > most_bytes:
-            raise too_large
+        most = most_bytes or limits.batch_bytes
+
+        def too_large() -> TooLargeError:
+            limit = "the size of this request" if most_bytes else "batch_bytes"
+            return TooLargeError(f"the request has more than {most} bytes", f"at most the limit {limit}, {most}")
+
+        if (request.content_length or 0) > most:
+            raise too_large()
+        content = request.content
         chunks, size = [], 0
         try:
-            async with asyncio.timeout(limits.header + most_bytes / SLOWEST_BYTES_PER_S):
+            if content.is_eof():  # a small body, which has come with its head: there is nothing to wait for
+                chunks = [content.read_nowait(most + 1)]
+                if len(chunks[0]) > most:
+                    raise too_large()
+                return chunks[0]
+            async with asyncio.timeout(limits.header + most / SLOWEST_BYTES_PER_S):
                 # What was compressed is unpacked piece by piece, so that a small body that becomes large is noticed.
-                async for chunk in request.content.iter_chunked(65_536):
+                async for chunk in content.iter_chunked(65_536):
                     size += len(chunk)
-                    if size > most_bytes:
-                        raise too_large
+                    if size > most:
+                        raise too_large()
                     chunks.append(chunk)
         except TimeoutError:
             raise BadRequestError("the request did not come in time", "the whole body without a pause") from None

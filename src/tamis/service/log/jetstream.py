@@ -31,7 +31,7 @@ from tamis.service.log.base import Block, Extent, Gap
 from tamis.service.log.blocks import block_in, message_of
 from tamis.service.log.jetstream_following import Follower
 from tamis.sources.errors import NatsError, OptionError
-from tamis.sources.jetstream import JetStream
+from tamis.sources.jetstream import JetStreamClient
 from tamis.sources.nats_address import nats_address
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class JetStreamLog:
         self._failure: LogError | None = None
         self._lock = Lock()
         """Held while something is asked that is no long reading: a connection serves one thread at a time."""
-        self._idle: list[JetStream] = []
+        self._idle: list[JetStreamClient] = []
         self._first = self._last = self._time_us = 0
         try:
             with self._lent() as connection:
@@ -212,7 +212,7 @@ class JetStreamLog:
 
     # -- Talking to the server
 
-    def _stored(self, connection: JetStream, blocks: Sequence[Block]) -> tuple[Block, ...]:
+    def _stored(self, connection: JetStreamClient, blocks: Sequence[Block]) -> tuple[Block, ...]:
         most_bytes = connection.persistently(_max_payload) - _HEADER_BYTES
         parts = [part for block in blocks for part in _parts(block, most_bytes)]
         messages = []
@@ -261,7 +261,7 @@ class JetStreamLog:
             raise LogError(f"{self._address} refuses events: {refusals[0].get('description')}")
         return sequences
 
-    def _refresh(self, connection: JetStream) -> None:
+    def _refresh(self, connection: JetStreamClient) -> None:
         state = connection.state()
         newest = state.next - 1
         self._first = state.first * BLOCK_EVENTS if newest else 1
@@ -273,7 +273,7 @@ class JetStreamLog:
         else:  # dropped: its length is not known any more
             self._last = max(self._last, self._first - 1)
 
-    def _block_from(self, connection: JetStream, sequence: int) -> Block | None:
+    def _block_from(self, connection: JetStreamClient, sequence: int) -> Block | None:
         """Return the block at a sequence, or the next one that is there."""
         try:
             answer = connection.ask(
@@ -295,13 +295,13 @@ class JetStreamLog:
         return block
 
     @contextmanager
-    def _lent(self) -> Iterator[JetStream]:
+    def _lent(self) -> Iterator[JetStreamClient]:
         """Lend a connection that nobody else uses."""
         try:
             try:
                 connection = self._idle.pop()
             except IndexError:
-                connection = JetStream(self._address, self._timeout_s)
+                connection = JetStreamClient(self._address, self._timeout_s)
             try:
                 yield connection
             finally:
@@ -313,7 +313,7 @@ class JetStreamLog:
             raise LogError(str(error)) from None
 
 
-def _opened(connection: JetStream, address: NatsAddress, replicas: int) -> tuple[str, str]:
+def _opened(connection: JetStreamClient, address: NatsAddress, replicas: int) -> tuple[str, str]:
     """Return the subject and the epoch of a stream; make it if it is not there, or if it is empty, take it."""
     what = f"STREAM.INFO.{address.stream}"
     try:

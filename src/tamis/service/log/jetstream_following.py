@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import LogError
 from tamis.sources.errors import NatsError
-from tamis.sources.jetstream import JetStream, told_by
+from tamis.sources.jetstream import JetStreamClient, reply_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Follower:
     ) -> None:
         self._address = address
         self._next = max(1, sequence)
-        self._connection = JetStream(address, timeout_s)
+        self._connection = JetStreamClient(address, timeout_s)
         self._timeout_s = timeout_s
         self._block_of = block_of
         self._client: Client | None = None
@@ -102,7 +102,7 @@ class Follower:
             self._silent_s = 0.0
             status = (message.headers or {}).get("Status") if not message.reply else None
             if status is None:
-                sequence, count, _, _ = told_by(message.reply)
+                sequence, count, _, _ = reply_numbers(message.reply)
                 self._count += 1
                 if count != self._count:
                     self._lose("messages got lost on their way")

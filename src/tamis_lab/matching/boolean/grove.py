@@ -68,7 +68,7 @@ class GroveOptions:
 
     def __post_init__(self) -> None:
         if self.child_order not in _CHILD_ORDERS:
-            raise ValueError(f"child_order is one of {', '.join(_CHILD_ORDERS)}, not {self.child_order!r}")
+            raise ValueError(f"child_order must be one of {', '.join(_CHILD_ORDERS)}, not {self.child_order!r}")
 
     @property
     def mode(self) -> int:
@@ -132,12 +132,12 @@ class Grove:
 
     # -- Registration
 
-    def add(self, handles: Sequence[int], found: Sequence[Prepared]) -> None:
+    def add(self, handles: Sequence[int], trees: Sequence[Prepared]) -> None:
         self._snapshot = None
         self.roll.enter(handles)
         numbers: list[int] = []
         shapes, sizes, least = [], [], []
-        for shaped, least_hits in found:
+        for shaped, least_hits in trees:
             coded, _, leaf_count, depth = plan(shaped.shape)
             numbers += self.predicates.add_all(shaped.predicates)
             shapes.append(coded)
@@ -314,7 +314,7 @@ class GroveSnapshot(PhasedSnapshot):
         directions = self._directions(destinations)
         room = len(self._handles) + ROOM
         out = Outlet(self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32))
-        found: list[Pairs] = []
+        pieces: list[Pairs] = []
         for start in range(0, events.count, BLOCK):
             for part in self.view.fulfilled(events if events.count <= BLOCK else events.slice(start, BLOCK)):
                 at, begin = 0, start + part.first
@@ -324,8 +324,8 @@ class GroveSnapshot(PhasedSnapshot):
                     slots = out.slots[:written]
                     is_told = directions[slots] < 0
                     numbers = out.events[:written][is_told].astype(np.int64) + begin
-                    found.append((numbers, self._handles[slots[is_told]]))
-        return found
+                    pieces.append((numbers, self._handles[slots[is_told]]))
+        return pieces
 
     def _write(
         self,

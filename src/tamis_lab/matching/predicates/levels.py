@@ -68,7 +68,7 @@ class Level:
     def __init__(self, predicates: Sequence[Expression], numbers: Sequence[int]) -> None:
         leaves = Leaves()
         places = leaves.leaves(predicates)
-        assert -1 not in places, "a connective or a constant is no predicate"
+        assert -1 not in places, "a connective or a constant is not a predicate"
         self.leaves: LeafTables = leaves.finished()
         self.numbers: Numbers = np.empty(len(places), np.uint32)
         """The number of each leaf."""

@@ -59,9 +59,9 @@ class Levels(TruthFilter):
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:
         return np.full((graph.band_count, len(graph.level_counts) + 1), -1, np.int32)
 
-    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, matched: Ints) -> int:
         count: int = kernels.match_band_by_levels(
-            band, numbers, graph, waiting, np.uint64(stamp), self._states, self.is_general, found
+            band, numbers, graph, waiting, np.uint64(stamp), self._states, self.is_general, matched
         )
         return count
 

@@ -50,10 +50,10 @@ class Paths(TruthFilter):
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:
         return np.full(graph.band_count, -1, np.int32)
 
-    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, matched: Ints) -> int:
         room = kernels.PathRoom(self._states, self._stack)
         count: int = kernels.match_band_by_paths(
-            band, numbers, graph, waiting, np.uint32(stamp << kernels.PATH_BITS), room, found
+            band, numbers, graph, waiting, np.uint32(stamp << kernels.PATH_BITS), room, matched
         )
         return count
 
