@@ -21,7 +21,7 @@ from tamis.matching.block.access import AccessPlan
 from tamis.matching.columns import Events
 from tamis.matching.destinations import Destinations
 from tamis.matching.errors import MatcherOptionError, SavedMatcherError, UnknownIdError
-from tamis.matching.register import Register, column_of
+from tamis.matching.register import Register, column_of, integer_column
 from tamis.matching.registering import Registering
 from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
 from tamis.matching.sources import parsed
@@ -59,6 +59,8 @@ class ShortcutMatches(NamedTuple):
     names: Sequence[Any]
 
 
+FEW = 7
+"""Up to so many mappings are matched one by one without further ado."""
 WATCHED = 16
 """One of so many events is looked at, where a matcher is watched."""
 
@@ -157,14 +159,18 @@ class Matcher(Registering):
         >>> matcher.match_batch([{"price": 12}, {"price": 18}]).to_pydict()
         {'event': [0, 0, 1], 'subscription': [1, 'cheap', 1]}
         """
-        register, _, numbers, handles = self._pairs(events, among, threads)
-        columns = {"event": pa.array(numbers)}
-        if metadata:
-            used, places = np.unique(handles, return_inverse=True)
-            values = column_of(list(map(register.metadata.get, used.tolist())), "metadata")
-            columns["metadata"] = values.take(pa.array(places))
+        if type(events) is list and len(events) <= FEW and self._watch is None and set(map(type, events)) == {dict}:
+            register, numbers, handles = self._few_pairs(events, among)
+        else:
+            register, _, numbers, handles = self._pairs(events, among, threads)
+        if not metadata:
+            return pa.Table.from_arrays([integer_column(numbers), register.column(handles)], ["event", "subscription"])
+        columns = {"event": integer_column(numbers)}
+        used, places = np.unique(handles, return_inverse=True)
+        values = column_of(list(map(register.metadata.get, used.tolist())), "metadata")
+        columns["metadata"] = values.take(pa.array(places))
         columns["subscription"] = register.column(handles)  # last, because it writes over the handles
-        names = ("event", "subscription", "metadata") if metadata else ("event", "subscription")
+        names = ("event", "subscription", "metadata")
         return pa.Table.from_arrays([columns[name] for name in names], names)
 
     def count_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
@@ -281,6 +287,25 @@ class Matcher(Registering):
             return snapshot, register, asked, register.destinations
 
     # -- The moment
+
+    def _few_pairs(
+        self, events: list[dict[str, Any]], among: Iterable[Hashable] | None
+    ) -> tuple[Register, Handles, Handles]:
+        """Return what `_pairs` does, of so few events that what is done once for a batch costs more than it saves."""
+        snapshot, register, asked = self._snapshot(among)
+        look, match_event = self._sightings.look, snapshot.match_event
+        found = []
+        for event in events:
+            look(event)
+            found.append(match_event(event, asked))
+        total = sum(map(len, found))
+        numbers, handles = np.empty(total, np.int64), np.empty(total, np.int64)
+        end = 0
+        for number, each in enumerate(found):  # which for a few is done sooner than by `repeat` and `concatenate`
+            begin, end = end, end + len(each)
+            numbers[begin:end] = number
+            handles[begin:end] = each
+        return register, numbers, handles
 
     def _pairs(
         self, batch: Batch, among: Iterable[Hashable] | None, threads: int
