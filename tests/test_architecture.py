@@ -15,7 +15,7 @@ from tools import facts
 SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 LAB = SOURCE.with_name("tamis_lab")
 ORDER = (
-    "errors", "compilation", "ragged", "literature", "language", "selectivity", "matching", "relations", "pruning", "topk", "sources", "routing", "simulation",
+    "errors", "compilation", "ragged", "literature", "language", "selectivity", "matching", "relations", "pruning", "topk", "standing", "sources", "routing", "simulation",
     "service",
     "spark", "workloads", "cli",
 )  # fmt: skip

@@ -536,6 +536,8 @@ def test_what_a_lost_neighbour_wanted_is_taken_back_from_others():
     broker = broker_between("north", "south", clients=["ann"])
     broker.receive(subscribe(0, "x > 1"), "north", 0.0)
     broker.receive(subscribe("s", "x > 5"), "ann", 0.0)
+    for peer in ("north", "south"):
+        broker.receive(Hello(), peer, 0.0)  # after which the other knows all that there is
     assert sent(broker.disconnect("north", 1.0)) == [("south", Unsubscribe((0,), (entry(1, "x > 5"),)))]
     assert broker.neighbours == ("south",)
     ((_, hello),) = sent(broker.connect("north", 2.0))

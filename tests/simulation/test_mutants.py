@@ -235,7 +235,7 @@ class TakesEveryNumberForNew(Broker):
 
     def connect(self, neighbour, now):
         outputs = super().connect(neighbour, now)
-        self._links[neighbour].subscription_numbers.take = lambda _: True
+        self._links[neighbour].filters.numbers.take = lambda _: True
         return outputs
 
 

@@ -6,7 +6,7 @@ reads it (`parser`), builds it from Python (`builder`) or JSON (`json_form`), ch
 an answer (`explanation`), and rewrites it into the forms that matchers want (`rewrites`).
 """
 
-from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, lit, xor
+from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, coalesce, lit, when, xor
 from tamis.language.checking import check
 from tamis.language.explanation import Explanation, explain
 from tamis.language.expressions import Condition, Expression, Term
@@ -31,6 +31,7 @@ __all__ = [
     "attr",
     "call",
     "check",
+    "coalesce",
     "explain",
     "from_json",
     "holds",
@@ -38,5 +39,6 @@ __all__ = [
     "lit",
     "parse",
     "truth",
+    "when",
     "xor",
 ]

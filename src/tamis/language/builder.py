@@ -37,7 +37,7 @@ from tamis.language.expressions import (
     Scalar,
     Test,
     Xor,
-    is_condition,
+    as_condition,
 )
 from tamis.language.functions import FUNCTIONS
 from tamis.language.limits import DEFAULT_LIMITS
@@ -94,9 +94,10 @@ def literal(value: Any) -> Literal:
 def condition(operand: object) -> Expression:
     """Return what stands for an operand where a condition is expected."""
     node = expression(operand)
-    if not is_condition(node):
+    stands = as_condition(node)
+    if stands is None:
         raise TypeMismatchError(f"{node} stands where a condition is expected")
-    return node
+    return stands
 
 
 def expression(operand: Any) -> Expression:
@@ -314,6 +315,43 @@ def _arguments(name: str, arguments: tuple[Any, ...], *, is_test: bool) -> tuple
         raise TypeMismatchError(f"there is no function {name} of {len(operands)} arguments that gives {gives}")
     function.check(operands)
     return operands
+
+
+class Choice(Value):
+    """A CASE under construction: NULL where no condition is true, until somebody says what it gives `otherwise`.
+
+    It is a value already, and stays what it is: `when` and `otherwise` return another one.
+    """
+
+    __slots__ = ()
+
+    def when(self, deciding: object, value: Operand) -> Choice:
+        """`WHEN condition THEN value`: the value where the condition is true, and none before it is."""
+        arguments = (*self.expression.children, condition(deciding), expression(value))
+        return Choice(_checked(Call("case", arguments)))
+
+    def otherwise(self, value: Operand) -> Value:
+        """`ELSE value`: the value where no condition is true."""
+        return Value(_checked(Call("case", (*self.expression.children, expression(value)))))
+
+
+def when(deciding: object, value: Operand) -> Choice:
+    """Return the value where the condition is true: `CASE WHEN condition THEN value END`.
+
+    >>> points = when(attr("signed"), 2).otherwise(0) + when(attr("bids") < 3, 1).otherwise(0)
+    >>> print(points >= 2)
+    CASE WHEN signed THEN 2 ELSE 0 END + CASE WHEN bids < 3 THEN 1 ELSE 0 END >= 2
+    """
+    return Choice(_checked(Call("case", (condition(deciding), expression(value)))))
+
+
+def coalesce(*values: Operand) -> Value:
+    """Return the first value that is not NULL.
+
+    >>> print(coalesce(attr("reserve"), 0) < 20)
+    coalesce(reserve, 0) < 20
+    """
+    return call("coalesce", *values)
 
 
 def all_of(*conditions: object) -> Expression:

@@ -37,8 +37,8 @@ from tamis.language.expressions import (
     Scalar,
     Test,
     Xor,
+    as_condition,
     fold_shared,
-    is_condition,
 )
 from tamis.language.functions import FUNCTIONS
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -138,11 +138,12 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
     if data.get("tamis") != VERSION or set(data) - {"tamis", "expression"}:
         raise JsonFormError(f"this is not version {VERSION} of the JSON form: tamis is {data.get('tamis')!r}")
     expression = _read(data["expression"], limits)
-    if not is_condition(expression):
+    condition = as_condition(expression)
+    if condition is None:
         raise JsonFormError(f"the expression is a value, not a condition: {expression}")
-    check_size(expression, limits)
-    check(expression)
-    return expression
+    check_size(condition, limits)
+    check(condition)
+    return condition
 
 
 def loaded(document: str | bytes, limits: Limits) -> Any:
@@ -247,10 +248,13 @@ def _function(kind: type[Call] | type[Test], name: str, count: int) -> _Maker:
 
 
 def _conditions(below: list[Expression]) -> tuple[Expression, ...]:
+    conditions = []
     for node in below:
-        if not is_condition(node):
+        condition = as_condition(node)
+        if condition is None:
             raise JsonFormError(f"a value stands where a condition is expected: {node}")
-    return tuple(below)
+        conditions.append(condition)
+    return tuple(conditions)
 
 
 def _scalar(data: Any) -> Scalar:

@@ -285,6 +285,19 @@ def widest(number: Any, company: list[Any]) -> Any:
     return number
 
 
+def in_company(value: Any, company: Iterable[Any]) -> Any:
+    """Return a value in the widest type among the values of which it was chosen, its own among them.
+
+    >>> in_company(1, [1, None, 2.5]), in_company("a", ["a", 1.5]), in_company(None, [1])
+    (1.0, 'a', None)
+    """
+    if is_number(value):
+        return widest(value, list(company))
+    if isinstance(value, dt.date) and any(isinstance(other, dt.datetime) for other in company):
+        return instant(value)
+    return value
+
+
 def mean(values: list[Any]) -> Any:
     """Return the sum divided by the count; NULL if one of them is."""
     total: Any = 0

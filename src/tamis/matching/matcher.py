@@ -25,6 +25,7 @@ from tamis.matching.register import Register, column_of
 from tamis.matching.registering import Registering
 from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
 from tamis.matching.sources import parsed
+from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, Watch
 
 if TYPE_CHECKING:
@@ -405,6 +406,33 @@ class Matcher(Registering):
         """
         with self._lock:
             return self._engine.compile()
+
+    def warm(self) -> None:
+        """Get everything ready that the first events would have to wait for: what is open, and the kernels.
+
+        Events are made up for that, alone and in groups of several sizes. They are not counted, and nothing is learnt
+        from them. Nobody else may match meanwhile.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({"cheap": "price < 20", "near": "position.city = 'Leeds'"})
+        >>> matcher.warm()
+        >>> matcher.statistics()["events"], matcher.statistics()["open"]
+        (0, 0)
+        """
+        self.compile()
+        asked = self.asked()
+        kept = self._sightings, self._watch
+        self._sightings, self._watch = Sightings(), None if self._watch is None else Watch(1)
+        try:
+            for is_whole in (True, False):
+                events = made_up(asked, max(SIZES), is_whole=is_whole)
+                self.match(events[0])
+                self.match_shortcut(events[0])
+                for size in SIZES:  # with destinations and without: a batch is matched by the one or the other
+                    self.match_shortcut_batch(events[:size])
+                    self.count_batch(events[:size])
+        finally:
+            self._sightings, self._watch = kept
 
     def settle(self) -> None:
         """Wait until nothing is laid out in the background any more."""

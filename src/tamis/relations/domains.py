@@ -123,7 +123,8 @@ def _line_of(term: Expression, schema: Schema | None) -> str:
             case Attribute(path):
                 return _attribute(path, schema)[0]
             case Call(name):
-                return FUNCTIONS[name].result_type(frozenset(below))
+                function = FUNCTIONS[name]
+                return function.result_type(frozenset(function.chosen(below)))
             case _:
                 return "bool" if isinstance(node, Condition) else "any"
 

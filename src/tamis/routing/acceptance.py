@@ -14,6 +14,7 @@ from tamis.language.expressions import Expression, is_condition
 from tamis.routing.errors import MessageError
 from tamis.routing.kinds import KINDS, NUMBERS, names_said_by
 from tamis.routing.messages import (
+    INCOMPLETE,
     Advertise,
     Ask,
     Entry,
@@ -56,8 +57,12 @@ def check_message(message: Any, sender: str = "") -> None:
         case Ask(key, filter_):
             check_keys((key,))
             _check_filter(filter_)
-        case Hello(entries, advertisements, schema, lease_s):
+        case Hello(entries, advertisements, schema, lease_s, part, more):
             _check_lease(lease_s)
+            if not _is_count(part):
+                raise MessageError(f"part {part!r:.40} of a Hello", f"a whole number from 0 to {MOST_HOPS}")
+            if not isinstance(more, bool):
+                raise MessageError(f"a Hello of which {more!r:.40} follows", "true or false: does another part follow?")
             _check_entries(entries, sender)
             _check_entries(advertisements, sender)
             if not isinstance(schema, str):
@@ -90,6 +95,8 @@ def _check_entries(entries: Iterable[Any], sender: str) -> None:
         _check_filter(each.filter)
         if sender == "neighbour" and not isinstance(each.key, int):
             raise MessageError(f"a neighbour calls a filter {each.key!r:.60}", "a number that grows with every filter")
+        if sender == "neighbour" and isinstance(each.key, int) and each.key < INCOMPLETE:
+            raise MessageError(f"a neighbour calls a filter {each.key}", f"a number from {INCOMPLETE} on")
         if not is_key(each.key):
             raise _no_key(each.key)
         if not _is_share(each.imperfection):

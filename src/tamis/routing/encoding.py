@@ -26,7 +26,7 @@ from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, Me
 from tamis.routing.messages import Entry, Message
 
 MARK = 0xA7
-VERSION = 2
+VERSION = 3
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
 _AS_DATETIME = 3
 """How MessagePack is told what to make of timestamps of its own."""

@@ -129,6 +129,17 @@ class LeaseOfLinksError(TamisError, ValueError):
         return f"a broker's links have a lease of {self.least_s:g} seconds or more, or None, not {self.lease_s!r:.40}"
 
 
+class LengthOfMessagesError(TamisError, ValueError):
+    """A broker that could tell no filter."""
+
+    def __init__(self, count: Any) -> None:
+        super().__init__(count)
+        self.count = count
+
+    def __str__(self) -> str:
+        return f"a broker tells at least 1 filter in a message, not {self.count!r:.40}"
+
+
 class UnknownStrategyError(TamisError, ValueError):
     """A strategy that there is not."""
 

@@ -166,9 +166,9 @@ def record_of(body: bytes, flags: int = FROM_CLIENT) -> dict[str, Any]:
 def _record(members: dict[str, Any], time: datetime | None) -> dict[str, Any]:
     data = members.get("data")
     record = dict(data) if type(data) is dict else {}
-    for name, value in members.items():
-        if name != "data_base64":
-            record[name] = value
+    if "data_base64" in members:  # which comes without `data`
+        members = {name: value for name, value in members.items() if name != "data_base64"}
+    record.update(members)
     if time is not None:
         record["time"] = time
     return record

@@ -395,13 +395,14 @@ class Keep(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """Read events from the log, from `first` on, some hundred of them at most; answer with `was_read`.
+    """Read events from the log, from `first` on, `count` of them or a block more; answer with `was_read`.
 
     There is at most one at a time.
     """
 
     first: int
     last: int
+    count: int = 256
 
 
 Output: TypeAlias = Say | Append | Keep | Read

@@ -19,12 +19,12 @@ import msgspec
 
 from tamis.errors import EventError
 from tamis.service import event_keys
-from tamis.service.catching_up import WINDOW, Window, lowest_event, skipped
+from tamis.service.catching_up import Stride, Window, lowest_event, skipped
 from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import ForbiddenError, MisfitError, OverloadedError, ServiceError, StorageFullError
 from tamis.service.event_keys import EventKeys, event_key
 from tamis.service.gate import Gate
-from tamis.service.interest import Interest
+from tamis.service.interest import CloseInterest, Interest
 from tamis.service.log.base import Block, Gap
 from tamis.service.messages import (
     Accepted,
@@ -62,6 +62,7 @@ from tamis.service.messages import (
 from tamis.service.positions import Position
 from tamis.service.recent import Recent
 from tamis.service.roster import Roster, highest_position
+from tamis.service.subscribers import PAIR_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -75,6 +76,8 @@ if TYPE_CHECKING:
 FLOORS_EVERY_S = 0.2
 ALL_FLOORS_EVERY_S = 30.0
 """So often are the floors of those kept who came on without a delivery, so that a restart need not look again."""
+WARMED_WITH = 1_024
+"""So many of the latest events are matched once more before a node is ready."""
 FULL_PAUSE_S = 1.0
 """So long after the disk was full nothing is tried."""
 
@@ -84,9 +87,13 @@ class NodeLimits(msgspec.Struct, frozen=True):
 
     subscriptions: int = 10_000
     """Of one owner."""
+    subscribers: int = 1_000
+    """Of one owner, durable ones."""
     queue_events: int = 1_024
     """Found and not sent, of one subscriber; a passing one loses what is beyond."""
     queue_bytes: int = 1_000_000
+    waiting_bytes: int = 64_000_000
+    """Found and not sent, of all subscribers; of those who take nothing the furthest behind let go of what is over."""
     recent_bytes: int = 64_000_000
     """Of the latest events, kept in memory."""
     keys: int = event_keys.MOST
@@ -131,10 +138,12 @@ class Node:
         self.first = log.first
         self.gate = Gate(logged=self._end_of(log.last))
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
-        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
+        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers)
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
+        self._close_interest = CloseInterest(schema)
+        self._stride = Stride()
         self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
         self._time_us = log.time_us
         self._recent = Recent(self.limits.recent_bytes, log.last)
@@ -148,12 +157,16 @@ class Node:
         """Replays that begin when they are kept, by the numbers of their changes."""
         self._asked_from: int | None = None
         """The first event that is being read for the pass, if any is."""
+        self._waiting_most = 0
+        """At most so much memory is taken by what waits; counted anew when that is too much."""
         self._full_at_s = float("-inf")
         self._last_replay = -1
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
         """Blocks that were handed to a shared log and have no positions yet."""
         self._repetitions: set[int] = set()
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
+        self._unmatched: tuple[Block, list[Mapping[str, Any]], list[_Publication]] | None = None
+        """What was accepted, and is to be matched next."""
         self.counts = {"taken": 0, "known": 0, "refused": 0}
         # A shared log cannot be made to go on behind the replays that were asked for at its head.
         sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
@@ -181,10 +194,14 @@ class Node:
                 new[key] = position
         self.keys.remember(new.items(), block.time_us)
 
-    def warm(self) -> None:
-        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled."""
-        for size in (1, 64, 512):
-            self._interest.hits([{"id": str(number)} for number in range(size)])
+    def warm(self, blocks: Iterable[Block] = ()) -> None:
+        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled.
+
+        Those are the latest events of the log, if there are any: subscriptions are laid out by what comes.
+        """
+        pairs = [pair for block in blocks for pair in zip(block.events, block.flags, strict=True)]
+        records = [record for body, flag in pairs[-WARMED_WITH:] if (record := self._record(body, flag)) is not None]
+        self._interest.warm(records)
 
     def settle(self) -> None:
         """Lay out what was subscribed last, so that single events need not look for it; cheap if nothing was."""
@@ -454,6 +471,15 @@ class Node:
 
     def take(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
         """Take the events of several publications as one group; return what to write and, later, to answer."""
+        return self.accept(publications, now) + self.match_taken(now)
+
+    def accept(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
+        """Do the first half of `take`: number events, and return what to write. `match_taken` is the other half.
+
+        Nothing else may come between them. Whoever drives the node hands the block to the disk first, which works while
+        the events are matched.
+        """
+        assert self._unmatched is None, "what was accepted before is matched"
         outputs: list[Output] = []
         group: list[Incoming] = []
         waiting: list[_Publication] = []
@@ -491,7 +517,16 @@ class Node:
             self._expected.append((block, waiting))
             return outputs
         self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
-        wanted = self._found(block, [event.record for event in group], now, outputs)
+        self._unmatched = block, [event.record for event in group], waiting
+        return outputs
+
+    def match_taken(self, now: float) -> list[Output]:
+        """Find out who wants the events that were accepted; return what to say of that."""
+        if self._unmatched is None:
+            return []
+        (block, records, waiting), self._unmatched = self._unmatched, None
+        outputs: list[Output] = []
+        wanted = self._found(block, records, now, outputs, is_counted=any(each.asks_wanted for each in waiting))
         for publication in waiting:
             outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
         return outputs
@@ -510,10 +545,23 @@ class Node:
             raise MisfitError(objection, "an event that fits the schema of the broker") from None
 
     def _found(
-        self, block: Block, records: Sequence[Mapping[str, Any]], now: float, outputs: list[Output]
-    ) -> Sequence[int]:
-        """Find out who wants the events of a new block; return how many subscribers want each."""
-        hits, wanted = self._interest.hits(records)
+        self,
+        block: Block,
+        records: Sequence[Mapping[str, Any]],
+        now: float,
+        outputs: list[Output],
+        *,
+        is_counted: bool = False,
+    ) -> Sequence[int] | None:
+        """Find out who wants the events of a new block; return how many subscribers want each, if that is asked for.
+
+        To count them is to sort the matches of all, and not only of those who are connected.
+        """
+        wanted: Sequence[int] | None = None
+        if is_counted:
+            hits, wanted = self._interest.hits_and_counts(records)
+        else:
+            hits = self._interest.hits(records)
         self.head = self._end_of(block.last)
         self._recent.add(block)
         self.counts["taken"] += len(records)
@@ -527,8 +575,35 @@ class Node:
             touched.append(subscriber)
             if self._is_full(subscriber):
                 outputs += self._sent(subscriber, now)
+            self._waiting_most += sum(len(block.events[index]) + PAIR_BYTES for index, _ in of_name)
         self._touched.append((block.last, touched))
+        self._relieve()
         return wanted
+
+    def _relieve(self) -> None:
+        """Let subscribers whose consumers take nothing go far, those furthest behind first, if memory is short.
+
+        Half of the limit is freed, so that not every event has to count again.
+        """
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        served = [*self._live.values(), *self._behind.values()]
+        self._waiting_most = sum(subscriber.waiting_bytes for subscriber in served)
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        stalled = [
+            (first, subscriber.name, subscriber)
+            for subscriber in served
+            if subscriber.is_durable and (first := subscriber.deliveries.first_waiting) and subscriber.is_stalled
+        ]
+        for first, _, subscriber in sorted(stalled):
+            if self._waiting_most <= self.limits.waiting_bytes // 2:
+                return
+            self._waiting_most -= subscriber.waiting_bytes
+            self._leave_live(subscriber)
+            subscriber.deliveries.drop_queue()
+            subscriber.settle(Position(first.head, first.event - 1))
+            subscriber.is_far = True
 
     def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
         """Return the answer to a publication whose group was given these positions."""
@@ -674,6 +749,7 @@ class Node:
         return (
             subscriber.is_served
             and not subscriber.is_held
+            and not (subscriber.is_far and subscriber.is_stalled)
             and deliveries.queue_count <= self.limits.queue_events // 2
             and deliveries.queue_bytes <= self.limits.queue_bytes // 2
         )
@@ -689,8 +765,8 @@ class Node:
             return outputs
         if first < self._recent.first:
             self._asked_from = first
-            return [*outputs, Read(first, self._recent.first - 1)]
-        blocks = _some(self._recent.read(first, self.head))
+            return [*outputs, Read(first, self._recent.first - 1, self._stride.events)]
+        blocks = _some(self._recent.read(first, self.head), self._stride.events)
         through = self._end_of(blocks[-1].last) if blocks else self.head
         self._look(ready, blocks, first, through, now, outputs)
         return outputs
@@ -711,6 +787,7 @@ class Node:
         """Return who can take more of the past, moved over what the log no longer has."""
         ready = [subscriber for subscriber in self._behind.values() if self._takes_more(subscriber)]
         for subscriber in ready:
+            subscriber.is_far = False
             for loss in skipped(subscriber, self.first, self._gaps):
                 outputs += self.dispatcher.tell(subscriber, loss)
                 self.dispatcher.counts["lost"] += 1
@@ -731,11 +808,16 @@ class Node:
         """
         through = min([through, *(gap.first - 1 for gap in self._gaps if gap.first > first)])
         here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
-        window = Window(blocks, first, self._record, self._interest, self.roster.past, here, self._repetitions)
+        window = Window(
+            blocks, first, self._record, self._interest, self._close_interest, self.roster.past, here, self._repetitions
+        )
+        self._stride.adapt(self.counts["taken"], window.delivery_count)
         for subscriber in here:
             window.look(subscriber, through, self.head, self._is_full)
             self.dispatcher.dirty[subscriber.name] = subscriber
             outputs += self._sent(subscriber, now)
+            self._waiting_most += subscriber.waiting_bytes
+        self._relieve()
         for subscriber in ready:
             if subscriber not in here and subscriber.next_event > self._recent.last:
                 outputs += self._sent(subscriber, now)
@@ -753,6 +835,7 @@ class Node:
             changes += kept
             outputs += said + self._sent(subscriber, now)
         outputs += self._keep(changes)
+        self._relieve()
         if not 0 <= now - self._floors_at_s < FLOORS_EVERY_S:  # a clock may also be set back
             self._floors_at_s = now
             if not 0 <= now - self._all_floors_at_s < ALL_FLOORS_EVERY_S:
@@ -806,12 +889,12 @@ class _Publication(msgspec.Struct):
     known_count: int
 
 
-def _some(blocks: Sequence[Block]) -> list[Block]:
-    """Return the first blocks that have as many events as a pass looks at in one step, or a few more."""
+def _some(blocks: Sequence[Block], least: int) -> list[Block]:
+    """Return the first blocks that have so many events, or a few more."""
     count, some = 0, []
     for block in blocks:
         some.append(block)
         count += len(block.events)
-        if count >= WINDOW:
+        if count >= least:
             break
     return some

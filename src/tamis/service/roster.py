@@ -7,6 +7,7 @@ its end is done.
 
 from __future__ import annotations
 
+from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -49,14 +50,20 @@ class Roster:
     """All subscribers of a node."""
 
     def __init__(
-        self, broker: Broker, schema: Schema | None, permissions: Permissions, subscriptions_each: int
+        self,
+        broker: Broker,
+        schema: Schema | None,
+        permissions: Permissions,
+        subscriptions_each: int,
+        subscribers_each: int,
     ) -> None:
         self.broker = broker
         self.permissions = permissions
         self.subscribers: dict[str, Subscriber] = {}
         self.past = PastVersions(schema)
-        self.subscriptions_each = subscriptions_each
+        self.subscriptions_each, self.subscribers_each = subscriptions_each, subscribers_each
         self._counts: dict[str, int] = {}  # of subscriptions, by owner
+        self._durable_counts: Counter[str] = Counter()  # of subscribers, by owner
         self._principals: dict[tuple[str, str], Principal] = {}
 
     def __iter__(self) -> Iterator[Subscriber]:
@@ -121,6 +128,8 @@ class Roster:
                 return subscriber, []
             subscriber.settings = settings
         else:
+            if is_durable:
+                self._check_count(principal.name)
             floor = Position.of(head)
             subscriber = Subscriber(
                 name, principal.name, is_durable, settings or SubscriberSettings(), head,
@@ -128,10 +137,18 @@ class Roster:
             )  # fmt: skip
             self.broker.attach(name)
             self.subscribers[name] = subscriber
+            self._durable_counts[subscriber.owner] += is_durable
         if not is_durable:
             return subscriber, []
         floors = [FloorKept(name, subscriber.floor(head), (), subscriber.seen_us)] if is_new else []
         return subscriber, [_kept(subscriber), *floors]
+
+    def _check_count(self, owner: str) -> None:
+        if self._durable_counts[owner] >= self.subscribers_each:
+            raise TooLargeError(
+                f"{owner!r} would have more than {self.subscribers_each:,} durable subscribers",
+                "fewer, or a higher limit (limits.subscribers)",
+            )
 
     def forget(self, subscriber: Subscriber, now: float) -> list[Change]:
         """Forget a subscriber with all that belongs to it; return what is to be kept of that."""
@@ -141,6 +158,8 @@ class Roster:
         for key in subscriber.subscriptions:
             self._principals.pop((subscriber.name, key), None)
         del self.subscribers[subscriber.name]
+        self._durable_counts[subscriber.owner] -= subscriber.is_durable
+        self._durable_counts += Counter()  # which leaves out those who have none any more
         self.broker.disconnect(subscriber.name, now)
         return [SubscriberGone(subscriber.name)] if subscriber.is_durable else []
 
@@ -359,6 +378,7 @@ class Roster:
             subscriber.dead_count = dead.get(kept.name, 0)
             self.broker.attach(kept.name)
             self.subscribers[kept.name] = subscriber
+            self._durable_counts[kept.owner] += 1
         entries: dict[str, list[Entry]] = {}
         for row in stored.subscriptions:
             subscriber = self.subscribers[row.subscriber]

@@ -26,7 +26,7 @@ from tamis.service.http.server import HttpServer
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.retention import Retention
 from tamis.service.log.sqlite import SqliteLog
-from tamis.service.node import LogFacts, Node, NodeLimits
+from tamis.service.node import WARMED_WITH, LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
 from tamis.service.principals import Authenticator
 from tamis.service.quotas import Quotas
@@ -89,6 +89,10 @@ class Service:
             if settings.roles:
                 self.first_token = self.tokens.create_first()
             self.permissions = Permissions(settings.roles, settings.event_schema())
+            # Everything that is made now stays, and to look through it for garbage takes half as long as to make it.
+            gc.collect()
+            gc.disable()
+            undo.callback(gc.enable)
             node = await asyncio.to_thread(self._made_node)
             self.core = Core(
                 node, self.log, self.state, self.figures, settings.limits,
@@ -102,9 +106,9 @@ class Service:
             await self.http.start([None if door is None else door.context for door in self._doors])
             undo.pop_all()
         self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag())]
-        gc.collect()
         gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
         gc.set_threshold(50_000, 20, 1_000)
+        gc.enable()
 
     def _made_node(self) -> Node:
         settings, log = self.settings, self.log
@@ -118,7 +122,7 @@ class Service:
             now=time.time(), schema=schema, limits=_node_limits(settings.limits),
         )  # fmt: skip
         node.remember(log.read(max(log.first, self._oldest_key()), log.last))
-        node.warm()
+        node.warm(log.read(max(log.first, log.last - WARMED_WITH + 1), log.last))
         return node
 
     def _oldest_key(self) -> int:
@@ -213,7 +217,8 @@ def _opened_log(settings: Settings) -> EventLog:
 
 def _node_limits(limits: LimitSettings) -> NodeLimits:
     return NodeLimits(
-        subscriptions=limits.subscriptions, queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
+        subscriptions=limits.subscriptions, subscribers=limits.subscribers, waiting_bytes=limits.waiting_bytes,
+        queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
         recent_bytes=limits.ring_bytes, keys=limits.keys, keys_s=float(limits.keys_age),
     )  # fmt: skip
 

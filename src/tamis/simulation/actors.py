@@ -54,6 +54,7 @@ class Actor:
             (scenario.prunes_tables, 6, self._prune),
             (scenario.prunes_heeded, 6, self._prune_heeded),
             (scenario.has_faults, 10, self._break),
+            (scenario.renews, 8, self._renew),
         ):
             if is_done:
                 self._actions.append(action)
@@ -192,6 +193,13 @@ class Actor:
         if self._network.brokers:
             broker = self._chance.choice(list(self._network.brokers))
             self._network.prune_advertisements(broker, Goal(share=self._chance.choice((0.0, 0.3, 0.6, 1.0))))
+
+    def _renew(self) -> None:
+        chance, network = self._chance, self._network
+        if chance.random() < 0.5 and network.brokers:
+            network.renew(chance.choice(list(network.brokers)))
+        elif network.links:
+            network.renew_link(chance.choice(network.links))
 
     def _break(self) -> None:
         chance, network = self._chance, self._network

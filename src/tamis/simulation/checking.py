@@ -21,6 +21,9 @@ What is promised without faults, and what with them:
   much failed before. If something does, it may have to: the tree has changed around it.
 - An event that is published when the network was quiet after the last fault, and during which nothing fails, is not
   lost between brokers that reach each other, and takes the ways that it needs. Any other may be lost.
+- When the ends of a link begin again, what is under way may be lost. What is published after that is not: what brokers
+  said stays in force. When a broker is started anew, only what has to pass through it is lost, until it is quiet: it
+  does not know yet where that has to go.
 - Whenever the network is quiet, tables are right, faults or not.
 
 An announcement is an event of the broker that makes it, published when it is first seen: a broker that announces
@@ -47,6 +50,7 @@ from tamis.simulation.occurrences import (
     MessageCarried,
     Occurrence,
     Quiet,
+    Renewed,
 )
 from tamis.simulation.tables import Filters, Tables, World
 
@@ -102,6 +106,8 @@ class Checker:
         self._settled: set[tuple[str, Key]] = set()
         self._settled_advertisements: set[tuple[str, Key]] = set()
         self._is_calm = False
+        self._anew: set[str] = set()
+        """The brokers that were started anew since it was quiet, while their neighbours kept what they said."""
         self._pending: dict[Key, _EventUnderWay] = {}
         self._published_keys: set[Key] = set()
         self._delivered: set[tuple[str, Key]] = set()
@@ -136,6 +142,8 @@ class Checker:
                 self._arrived(client, publication, keys)
             case Failed(_, restarted):
                 self._failed(restarted)
+            case Renewed(broker):
+                self._renewed(broker)
             case Quiet():
                 self._quiet()
 
@@ -146,12 +154,25 @@ class Checker:
 
     def _failed(self, restarted: str | None) -> None:
         self._disturb()
-        here = {client.name for client in self._network.clients.values() if client.home == restarted}
-        self._delivered = {each for each in self._delivered if each[0] not in here}
+        self._forget_deliveries(restarted)
         self._settled, self._settled_advertisements = set(), set()
         for pending in self._pending.values():
             pending.due = set()
             pending.is_whole = False
+
+    def _renewed(self, broker: str | None) -> None:
+        self._disturb()
+        if broker is not None:
+            self._anew.add(broker)
+            self._forget_deliveries(broker)
+        for pending in self._pending.values():
+            pending.due = set()
+            pending.is_whole = False
+
+    def _forget_deliveries(self, broker: str | None) -> None:
+        """A broker that was started anew does not know which events its clients had."""
+        here = {client.name for client in self._network.clients.values() if client.home == broker}
+        self._delivered = {each for each in self._delivered if each[0] not in here}
 
     def _gone(self, client: str, key: Key, is_advertisement: bool) -> None:
         self._disturb()
@@ -190,10 +211,20 @@ class Checker:
             self._published_keys.add(publication.key)
         due: set[tuple[str, Key]] = set()
         if has_spread and is_first:
-            within_reach = self._before(occurrence.broker)
+            ways = self._before(occurrence.broker)
             wanting = self._wanting(publication) & self._settled
-            due = {source for source in wanting if self._network.clients[source[0]].home in within_reach}
+            due = {source for source in wanting if self._is_known_way(ways, self._network.clients[source[0]].home)}
         self._pending[publication.key] = _EventUnderWay(occurrence, due, self._is_calm and is_first, is_accepted)
+
+    def _is_known_way(self, before: dict[str, str], home: str) -> bool:
+        """Is a broker within reach, by others who all know the way? Whoever was started anew knows its clients only."""
+        if home not in before:
+            return False
+        while before[home] != home:
+            home = before[home]
+            if home in self._anew:
+                return False
+        return True
 
     def _fits(self, publication: Publish) -> bool:
         """Can an event be read in the types of the schema, and has it all that is mandatory?"""
@@ -266,6 +297,7 @@ class Checker:
         self._pending = {}
         self._settled, self._settled_advertisements = set(self._active), set(self._advertised)
         self._is_calm = True
+        self._anew = set()
         self.problems += self._tables.problems(self._active, self._advertised)
 
     # -- Ways

@@ -6,7 +6,10 @@ depends on the order of a set: the same seed gives the same run.
 Clients speak with their broker without delay. They remember what they want, and say it again to a broker that was
 restarted, or when they come back; what is leased, for the rest of the lease. Links and brokers fail and come back;
 the brokers at the ends of a failing link are told. Of a graph, the links of a spanning tree are used, chosen anew after
-every fault.
+every fault. A broker may also be started anew so soon that its neighbours keep what it said, and both ends of a link
+may begin again.
+
+Brokers that connect gradually work now and then, between messages, and before it is quiet until there is nothing to do.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ from tamis.simulation.occurrences import (
     MessageCarried,
     Occurrence,
     Quiet,
+    Renewed,
 )
 from tamis.simulation.travel import Travel
 
@@ -76,7 +80,8 @@ class Network:
     >>> network.delivered_count
     1
 
-    With `encodes`, every message is written as bytes and read again on its way.
+    With `encodes`, every message is written as bytes and read again on its way. `gradual_share` of the links are
+    connected gradually, at either end.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Network:
         *,
         delays_s: tuple[float, float] = (0.001, 0.1),
         encodes: bool = False,
+        gradual_share: float = 0.0,
         observers: Iterable[Callable[[Occurrence], None]] = (),
     ) -> None:
         self.now = 0.0
@@ -101,6 +107,8 @@ class Network:
         self.travel = Travel(chance, delays_s)
         self._make = make
         self._encodes = encodes
+        self._chance = chance
+        self._gradual_share = gradual_share
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
@@ -121,11 +129,15 @@ class Network:
 
     @property
     def is_quiet(self) -> bool:
-        """Is nothing under way, and no broker gone unnoticed?"""
-        return not self.travel and not self._unnoticed
+        """Is nothing under way, no broker gone unnoticed, and none at work?"""
+        return not self.travel and not self._unnoticed and not self._working
 
     def step(self) -> None:
-        """Let the next message arrive; or a lease end, if one ends before. Without either, nothing happens."""
+        """Let the next message arrive; or a lease end, if one ends before; or a broker work. Without any, nothing."""
+        working = self._working
+        if working and (not self.travel or self._chance.random() < 0.5):
+            self.work(self._chance.choice(working), self._chance.randint(1, 3))
+            return
         end, arrival = self._next_end(), self.travel.next_s
         if arrival < end:
             self.now = max(self.now, arrival)
@@ -152,6 +164,17 @@ class Network:
         self._hops.clear()
         self._published_s.clear()
         self._notice(Quiet())
+
+    @property
+    def _working(self) -> list[str]:
+        """The brokers that have something left to work out."""
+        if not self._gradual_share:
+            return []
+        return [name for name, broker in self.brokers.items() if broker.work_count]
+
+    def work(self, broker: str, budget: int) -> None:
+        """Let a broker work out what its neighbours must know, so many units of it."""
+        self._carry_out(broker, self._running(broker).work(budget, self.now))
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and with it messages and leases."""
@@ -433,6 +456,57 @@ class Network:
         for client in self._clients_at(broker):
             self._say_again(client)
 
+    def renew(self, broker: str) -> None:
+        """Start a broker anew, so soon that its neighbours keep what it said; it knows its clients as it did before.
+
+        What is under way on its links is lost.
+        """
+        self._running(broker)
+        if self._unnoticed:
+            self._rewire()
+        self._notice(Renewed(broker))
+        del self.brokers[broker]
+        made = self._make(broker)
+        self.wait(_START_S)
+        self._notice(Renewed(broker))
+        self.brokers[broker] = made
+        self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
+        for client in self._clients_at(broker):
+            made.attach(client.name)
+            self._say_as_before(client, made)
+        for one, two in [link for link in self.used if broker in link]:
+            other = two if one == broker else one
+            self.travel.open(one, two)
+            self._carry_out(broker, self._connected(broker, other))
+            self._carry_out(other, self.brokers[other].renew(broker, self.now))
+
+    def _say_as_before(self, client: SimulatedClient, broker: Broker) -> None:
+        """Let a broker know again what a client said to it before; nobody is told, as nothing is new."""
+        for is_advertisement in (True, False):
+            for key, filter_ in client.said(is_advertisement).items():
+                end = client.ends.get((is_advertisement, key))
+                lease_s = None if end is None else end - self.now
+                if lease_s is None or lease_s > 0:
+                    kind = Advertise if is_advertisement else Subscribe
+                    broker.receive(kind((Entry(key, filter_),), lease_s=lease_s), client.name, self.now)
+
+    def renew_link(self, link: tuple[str, str]) -> None:
+        """Let both ends of a link begin again, if it is used; what is under way on it is lost."""
+        link = self._link(link)
+        if self._unnoticed:
+            self._rewire()
+        if link in self.used:
+            self._notice(Renewed())
+            self.travel.open(*link)
+            for here, there in (link, link[::-1]):
+                self._carry_out(here, self.brokers[here].renew(there, self.now))
+
+    def _connected(self, here: str, there: str) -> list[Output]:
+        broker = self.brokers[here]
+        if self._gradual_share and self._chance.random() < self._gradual_share:
+            return broker.connect(there, self.now, gradually=True)
+        return broker.connect(there, self.now)
+
     def mend(self) -> None:
         """Mend all links and restart all brokers."""
         for link in sorted(self._down):
@@ -479,4 +553,4 @@ class Network:
             if (one, two) not in before:
                 self.travel.open(one, two)
                 for here, there in ((one, two), (two, one)):
-                    self._carry_out(here, self.brokers[here].connect(there, self.now))
+                    self._carry_out(here, self._connected(here, there))

@@ -78,10 +78,26 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Renewed:
+    """What was under way on some links is lost, and their ends begin again; what they said before stays in force."""
+
+    broker: str | None = None
+    """The broker that was started anew meanwhile, if one was: it knows its clients, and of its neighbours nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quiet:
     """Nothing is under way any more."""
 
 
 Occurrence: TypeAlias = (
-    ClientSubscribed | ClientUnsubscribed | Expired | EventPublished | MessageCarried | EventDelivered | Failed | Quiet
+    ClientSubscribed
+    | ClientUnsubscribed
+    | Expired
+    | EventPublished
+    | MessageCarried
+    | EventDelivered
+    | Failed
+    | Renewed
+    | Quiet
 )

@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tamis.pruning import Goal
-from tamis.routing import STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
+from tamis.routing import MOST_ENTRIES, STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
 from tamis.simulation.actors import Actor, world
 from tamis.simulation.checking import Checker
 from tamis.simulation.counting import TrafficCounters
@@ -83,6 +83,12 @@ class Scenario:
     """Do messages travel as bytes?"""
     algorithm: str = "naive"
     has_faults: bool = False
+    gradual: bool = False
+    """Do brokers work out in steps what half of their neighbours must know?"""
+    renews: bool = False
+    """Are brokers started anew so soon that their neighbours keep what they said, and do links begin again?"""
+    short_messages: bool = False
+    """Do brokers tell two filters in a message at most, and so greet in parts?"""
     round_count: int = 2
     action_count: int = 25
     """What clients do in a round before it comes to rest."""
@@ -127,6 +133,8 @@ class Scenario:
         # Drawn last, so that what was drawn before stays what it is for a seed.
         drawn = replace(drawn, heeds_less=chance.random() < 0.2, prunes_as_they_come=chance.random() < 0.2)
         drawn = replace(drawn, prunes_heeded=chance.random() < 0.2)
+        drawn = replace(drawn, gradual=chance.random() < 0.3, renews=chance.random() < 0.3)
+        drawn = replace(drawn, short_messages=chance.random() < 0.3)
         return replace(drawn, **fixed)
 
 
@@ -152,7 +160,12 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
     links = TOPOLOGIES[scenario.topology](scenario.broker_count, chance)
     maker = make or broker_maker()
     network = Network(
-        brokers, links, lambda name: maker(scenario, int(name[1:]), name), chance, encodes=scenario.encodes
+        brokers,
+        links,
+        lambda name: maker(scenario, int(name[1:]), name),
+        chance,
+        encodes=scenario.encodes,
+        gradual_share=0.5 if scenario.gradual else 0.0,
     )
     filters_exactly = not (scenario.adapts or scenario.prunes_tables or scenario.prunes_as_they_come)
     checker = Checker(
@@ -220,6 +233,7 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
             adaptation=_ADAPTATION if scenario.adapts else None,
             pruning=Goal(threshold=0.5) if scenario.prunes_as_they_come else None,
             advertisement_pruning=Goal(share=0.5) if scenario.heeds_less else None,
+            most_entries=2 if scenario.short_messages else MOST_ENTRIES,
         )
 
     return make

@@ -81,12 +81,16 @@ class World:
 class _Said:
     """What one broker said to another since they greeted."""
 
-    def __init__(self, hello: Hello) -> None:
-        self.filters = {entry.key: entry.filter for entry in hello.entries}
-        self.advertisements = {entry.key: entry.filter for entry in hello.advertisements}
+    def __init__(self) -> None:
+        self.filters: dict[Key, Expression] = {}
+        self.advertisements: dict[Key, Expression] = {}
 
     def take(self, message: Message) -> None:
         match message:
+            case Hello(entries, advertisements):
+                self.filters.update({entry.key: entry.filter for entry in entries})
+                self.advertisements.update({entry.key: entry.filter for entry in advertisements})
+                return
             case Subscribe(entries, keys) | Unsubscribe(keys, entries):
                 known = self.filters
             case Advertise(entries, keys) | Unadvertise(keys, entries):
@@ -119,9 +123,9 @@ class Tables:
 
     def carried(self, source: str, target: str, message: Message) -> None:
         """Take note of what a broker says to another."""
-        if isinstance(message, Hello):
-            self._said[source, target] = _Said(message)
-        elif (source, target) in self._said:
+        if isinstance(message, Hello) and not message.part:
+            self._said[source, target] = _Said()
+        if (source, target) in self._said:
             self._said[source, target].take(message)
 
     def problems(self, wanted: Filters, advertised: Filters) -> Iterator[str]:
@@ -138,7 +142,7 @@ class Tables:
     # -- Known
 
     def _unknown(self, source: str, target: str) -> Iterator[str]:
-        known = self._network.brokers[target].table.of(source)
+        known = self._network.brokers[target].wanted_by(source)
         if {entry.key: entry.filter for entry in self._network.brokers[source].told(target)} != known:
             yield f"tables: {target} does not know what {source} told it"
         said = self._said.get((source, target))

@@ -15,7 +15,7 @@ from tamis.errors import ExpressionSyntaxError, LanguageError, LimitError
 from tamis.language.expressions import TRUE
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse, parse_term
-from tamis.language.tokens import Token, next_token
+from tamis.language.tokens import ENDS_OPERAND, Token, next_token, opens_case
 from tamis.topk.ranked import Ranked, check_score
 from tamis.topk.windows import window_in_units
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.topk.windows import Window
-
-_ENDS_OPERAND = frozenset({"name", "quoted", "number", "string", ")", "TRUE", "FALSE", "NULL"})
 
 
 def is_ranked(text: str) -> bool:
@@ -94,8 +92,18 @@ class _TextReader:
         while self.token.kind != "end":
             if nesting == 0 and is_complete and self.token.kind == "name":
                 break
-            nesting += (self.token.kind == "(") - (self.token.kind == ")")
-            is_complete = self.token.kind in _ENDS_OPERAND
+            if not is_complete and opens_case(self.text, self.token):
+                nesting += 1
+                self.next()
+                if not self.is_word("WHEN"):
+                    continue
+            elif is_complete and self.is_word("WHEN", "THEN", "ELSE"):
+                is_complete = False
+            elif is_complete and self.is_word("END"):
+                nesting -= 1
+            else:
+                nesting += (self.token.kind == "(") - (self.token.kind == ")")
+                is_complete = self.token.kind in ENDS_OPERAND
             # DATE '2024-02-29' and TIMESTAMP '...' are one operand of two tokens
             self.next()
         term = self.placed(parse_term, start, self.token.start if self.token.kind != "end" else len(self.text))

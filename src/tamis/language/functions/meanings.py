@@ -33,6 +33,39 @@ def of_texts(meaning: Callable[[str, str], bool]) -> Callable[[Any, Any], bool |
     return of_two
 
 
+def case(*arguments: Any) -> Any:
+    """Return the value behind the first condition that is true, else the last argument if it has no condition.
+
+    The value is in the widest type among all values that could have been chosen, as `least` has it.
+
+    >>> case(False, "a", True, "b", "c"), case(None, "a", "b"), case(False, "a"), case(True, 1, 2.5)
+    ('b', 'b', None, 1.0)
+    """
+    pairs, rest = arguments[: len(arguments) - len(arguments) % 2], arguments[len(arguments) - len(arguments) % 2 :]
+    chosen = next((value for truth, value in zip(pairs[::2], pairs[1::2], strict=True) if truth is True), None)
+    if rest and not any(truth is True for truth in pairs[::2]):
+        chosen = rest[0]
+    return values.in_company(chosen, (*pairs[1::2], *rest))
+
+
+def coalesce(*arguments: Any) -> Any:
+    """Return the first value that is not NULL, in the widest type among all.
+
+    >>> coalesce(None, 2, 3), coalesce(None, None), coalesce(None, 1, 0.5)
+    (2, None, 1.0)
+    """
+    return values.in_company(next((value for value in arguments if value is not None), None), arguments)
+
+
+def nullif(value: Any, other: Any) -> Any:
+    """Return NULL where the two are equal, else the first, as it is.
+
+    >>> nullif(1, 1.0), nullif(1, 2), nullif(1, None), nullif("a", 1)
+    (None, 1, 1, 'a')
+    """
+    return None if values.compare(value, other) == 0 else value
+
+
 def array_contains(array: Any, element: Any) -> bool | None:
     """Is the element in the array? Unknown if not found among elements of which one is NULL.
 

@@ -265,6 +265,14 @@ def _aligned(left: Series, right: Series) -> tuple[tuple[Any, Bounds], tuple[Any
     return aligned[0], aligned[1], scale
 
 
+def aligned_units(number: Series, scale: int) -> Any:
+    """Return an exact number in units of a scale that is not less than its own; None where they need more bits."""
+    factor = 10 ** (scale - number.scale)
+    if not fits((number.bounds[0] * factor, number.bounds[1] * factor)):
+        return None
+    return number.values * factor if 1 < factor <= GREATEST_INTEGER else number.values
+
+
 def _of_aligned(operation: Any, left: Series, right: Series, of_bounds: Any) -> Series | None:
     aligned = _aligned(left, right)
     if aligned is None:
