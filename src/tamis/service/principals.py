@@ -54,7 +54,7 @@ class Authenticator:
         self._is_insecure = settings.insecure
         self._tokens = tokens
         self._now = now
-        self._tickets: dict[str, _Ticket] = {}
+        self._tickets: dict[str, Ticket] = {}
 
     def reload(self, settings: Settings) -> None:
         """Go on with other roles. Whether everybody is let in is decided at the start, with the addresses."""
@@ -102,8 +102,18 @@ class Authenticator:
         is_admin = any(role == ADMIN or (role in known and known[role].admin) for role in roles)
         return Principal(name, roles, is_admin)
 
-    def ticket(self, principal: Principal) -> str:
-        """Return a ticket that stands for a principal, for one connection within a minute."""
+    @property
+    def edition(self) -> tuple[object, ...]:
+        """What is another one when somebody may be let in no longer, or as somebody else."""
+        now = self._now()
+        ended = sum(token.ends is not None and token.ends <= now for token in self._tokens)
+        return self._tokens.edition, ended, id(self._settings)
+
+    def ticket(self, principal: Principal, renew: Callable[[], Principal] | None = None) -> str:
+        """Return a ticket that stands for a principal, for one connection within a minute.
+
+        `renew` says whether that principal is still what it was, for as long as the connection lasts.
+        """
         now = self._now()
         self._tickets = {digest: ticket for digest, ticket in self._tickets.items() if ticket.ends > now}
         own = sum(ticket.principal.name == principal.name for ticket in self._tickets.values())
@@ -112,20 +122,28 @@ class Authenticator:
                 f"{principal.name} has {own} tickets that are not used", f"at most {TICKETS_EACH}", retry_s=TICKET_S
             )
         secret = secrets.token_urlsafe(24)
-        self._tickets[digest_of(secret)] = _Ticket(principal, now + TICKET_S)
+        self._tickets[digest_of(secret)] = Ticket(principal, now + TICKET_S, renew or (lambda: principal))
         return secret
 
     def of_ticket(self, secret: str) -> Principal:
         """Return whom a ticket stands for, and take it; raise an `UnauthenticatedError` if it is none any more."""
+        return self.redeemed(secret).principal
+
+    def redeemed(self, secret: str) -> Ticket:
+        """Take a ticket; raise an `UnauthenticatedError` if it is none any more."""
         ticket = self._tickets.pop(digest_of(secret[:100]), None)
         if ticket is None or ticket.ends <= self._now():
             raise UnauthenticatedError("there is no such ticket", "one from POST /tickets, used once, within a minute")
-        return ticket.principal
+        return ticket
 
 
-class _Ticket(NamedTuple):
+class Ticket(NamedTuple):
+    """What a ticket stands for."""
+
     principal: Principal
     ends: float
+    renew: Callable[[], Principal]
+    """Says who the one is now who asked for it."""
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:

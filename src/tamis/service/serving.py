@@ -47,6 +47,7 @@ FAILED = 70
 """The exit code of a broker whose disk has failed (EX_SOFTWARE)."""
 RETENTION_EVERY_S = 60.0
 LAG_EVERY_S = 0.5
+RECHECK_EVERY_S = 1.0
 _LOGGER = logging.getLogger("tamis.service")
 
 
@@ -105,7 +106,7 @@ class Service:
             self.core.start()
             await self.http.start([None if door is None else door.context for door in self._doors])
             undo.pop_all()
-        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag())]
+        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag(), self._recheck())]
         gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
         gc.set_threshold(50_000, 20, 1_000)
         gc.enable()
@@ -147,6 +148,7 @@ class Service:
         self.http.front.renew(settings, permissions)
         self.core.catch_up_share = settings.catch_up.share
         self.core.permit(permissions, settings.limits)
+        await self.http.front.recheck()
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
             _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))
@@ -164,6 +166,15 @@ class Service:
         before = retention.drop_before(self.log.extents(), time.time_ns() // 1_000, self.core.needed())
         if before > self.log.first:
             self.core.drop(before)
+
+    async def _recheck(self) -> None:
+        """End the connections of revoked tokens, soon."""
+        while True:
+            await asyncio.sleep(RECHECK_EVERY_S)
+            try:
+                await self.http.front.recheck()
+            except sqlite3.Error as error:  # tokens cannot be read now; nobody new is let in either
+                _LOGGER.error("tokens cannot be read: %s", error)
 
     async def _measure_lag(self) -> None:
         while True:

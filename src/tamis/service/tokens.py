@@ -71,6 +71,7 @@ class Tokens:
             " (digest TEXT PRIMARY KEY, principal TEXT NOT NULL, roles TEXT NOT NULL, ends REAL)"
         )
         self._version = -1
+        self._edition = 0
         self._tokens: dict[str, Token] = {}
 
     @classmethod
@@ -119,6 +120,12 @@ class Tokens:
             self._version = -1
         return candidates[0]
 
+    @property
+    def edition(self) -> int:
+        """A number that is another one when a token was made or revoked, here or by another process."""
+        self._all()
+        return self._edition
+
     def __iter__(self) -> Iterator[Token]:
         """All tokens, by principal."""
         return iter(sorted(self._all().values(), key=lambda token: (token.principal, token.digest)))
@@ -133,6 +140,7 @@ class Tokens:
                         for row in rows
                     }
                 self._version = version
+                self._edition += 1
             return self._tokens
 
     def close(self) -> None:

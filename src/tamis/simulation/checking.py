@@ -8,7 +8,8 @@ how brokers decide. It finds:
     unasked     an event for a client that did not want it, or for other subscriptions than those that match; or one
                 that nobody had published, or was not allowed to
     detour      an event on a link behind which nobody wants it (of perfect strategies), or missing where somebody does
-    tables      a broker knows too much or too little of a neighbour (`tables`), or something is left at the end
+    tables      a broker knows too much or too little of a neighbour (`tables`), or something is left at the end; or
+                TRUE is taken back too soon
 
 A subscription *has spread* when the network was quiet after it was made, and so has an advertisement. A lease is over
 when its client says so, and not a moment earlier or later: what is published at that time, or after it, is unasked.
@@ -298,6 +299,8 @@ class Checker:
         self._settled, self._settled_advertisements = set(self._active), set(self._advertised)
         self._is_calm = True
         self._anew = set()
+        self.problems += self._tables.narrow
+        self._tables.narrow = []
         self.problems += self._tables.problems(self._active, self._advertised)
 
     # -- Ways

@@ -474,7 +474,9 @@ class Network:
         for client in self._clients_at(broker):
             made.attach(client.name)
             self._say_as_before(client, made)
-        for one, two in [link for link in self.used if broker in link]:
+        links = [link for link in self.used if broker in link]
+        made.expect(end for link in links for end in link if end != broker)
+        for one, two in links:
             other = two if one == broker else one
             self.travel.open(one, two)
             self._carry_out(broker, self._connected(broker, other))

@@ -93,25 +93,26 @@ def top_k(
     keyed = selected.mapInArrow(keying.run, keyed_schema)
     out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in delivered.fields), KEYED[0]])
     if events.isStreaming:
-        _require_store(events)
+        require_store(events, "top_k")
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
         grouped = keyed.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id))
         return grouped.transformWithState(TimedDeliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
-    history = _history(asked, math.inf if until is None else _seconds(until))
+    history = _history(asked, math.inf if until is None else seconds_of(until))
     return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
 
 
-def _require_store(events: DataFrame) -> None:
+def require_store(events: DataFrame, who: str) -> None:
     """Raise unless the session's state store can keep lists and timers; the session is not ours to change."""
     present = str(events.sparkSession.conf.get(STATE_STORE, ""))
     if not present or present.endswith(".HDFSBackedStateStoreProvider"):
         raise OptionError(
-            f"top_k keeps what a stream may still need in RocksDB, and this session keeps state elsewhere: "
+            f"{who} keeps what a stream may still need in RocksDB, and this session keeps state elsewhere: "
             f"spark.conf.set('{STATE_STORE}', '{ROCKS_DB}')"
         )
 
 
-def _seconds(moment: dt.datetime) -> float:
+def seconds_of(moment: dt.datetime) -> float:
+    """Return a moment in seconds since 1970; without a zone it is UTC's."""
     import datetime as dt
 
     aware = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

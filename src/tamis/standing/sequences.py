@@ -176,6 +176,11 @@ class Sequences:
         ended.sort(key=lambda each: (each.at, each.number, each.run[-1].order))
         return ended
 
+    @property
+    def due(self) -> float:
+        """When something expires or is to be told although nothing comes; infinite if nothing does."""
+        return self._heap[0][0] if self._heap else math.inf
+
     # -- Saving
 
     def saved(self, number: int) -> list[Any]:

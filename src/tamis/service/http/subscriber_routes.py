@@ -16,7 +16,7 @@ from tamis.service.http.bodies import AgainBody, DoneBody, SubscriberBody, TakeB
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.event_stream import EventStream, begun, stream
 from tamis.service.http.front import FRONT, Front
-from tamis.service.http.guarding import PRINCIPAL
+from tamis.service.http.guarding import CALLER, PRINCIPAL
 from tamis.service.http.web_socket import WebSocket
 from tamis.service.messages import (
     Acknowledge,
@@ -163,10 +163,10 @@ async def consume(request: web.Request) -> web.StreamResponse:
     """Deliver to this connection: as server-sent events, or over a WebSocket."""
     front, principal, subscriber = request.app[FRONT], request[PRINCIPAL], subscriber_of(request)
     if request.headers.get("Upgrade", "").lower() == "websocket":
-        return await WebSocket(front, request, principal, subscriber).run()
+        return await WebSocket(front, request, request[CALLER], subscriber).run()
     limits, seen = front.settings.limits, request.headers.get("Last-Event-ID", "")
     done_through = read_position(seen, front.core.epoch) if seen else None
-    with front.connected(principal), Mailbox(front, principal) as mailbox:
+    with front.connected(request[CALLER]) as hold, Mailbox(front, principal, hold) as mailbox:
         attach = Attach(1, subscriber, False, limits.credit, limits.credit_bytes, True, done_through)
         _, waiting = await mailbox.answers_to([attach])
         form = EventStream()
@@ -181,8 +181,9 @@ async def take(request: web.Request) -> web.Response:
     front, principal = request.app[FRONT], request[PRINCIPAL]
     body = await front.struct(request, TakeBody)
     wait_s = min(body.wait_s, front.settings.limits.wait)
-    with front.connected(principal):
-        taken = await front.core.ask(principal, Take(1, subscriber_of(request), body.most, wait_s))
+    with front.connected(request[CALLER]) as hold:
+        asked = Take(1, subscriber_of(request), body.most, wait_s)
+        taken = await hold.outlast(front.core.ask(principal, asked))
     if isinstance(taken, Ended):
         raise NotFoundError(taken.reason, "the name of a subscriber that is there")
     assert isinstance(taken, Taken)

@@ -7,6 +7,7 @@ only. Any other address needs encryption and roles, or an operator who says `ins
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,7 @@ def _check_address(settings: Settings, number: int, listener: Listener, source: 
         )
 
 
+@lru_cache(maxsize=256)  # asked of every request, nearly always the same
 def is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine only.
 

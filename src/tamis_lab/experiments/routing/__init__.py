@@ -1,8 +1,8 @@
 """The published experiments about networks of brokers: Mühl's strategies, Bittner's pruning.
 
 One module for each question. `sizes` says how large they are, `traffic` who wants what and where, `overlays` which
-brokers an event gets to, `prunings` what prunings do to that, `covered_tables` what covering does, and
-`filter_times` how long brokers take.
+brokers an event gets to, `prunings` what prunings do to that, `covered_tables` what covering does, and `filter_times`
+how long brokers take.
 """
 
 from __future__ import annotations
