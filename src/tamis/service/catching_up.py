@@ -20,6 +20,7 @@ from tamis.service.subscribers import Loss
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
+    from tamis.routing.wanted import Wanted
     from tamis.service.interest import CloseInterest, Hits, Interest, PastVersions
     from tamis.service.log.base import Block
     from tamis.service.subscribers import Replay, Subscriber
@@ -93,6 +94,7 @@ class Window:
         past: PastVersions,
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
+        onward: Callable[[Wanted, bytes, Set[str]], Hits] | None = None,
     ) -> None:
         self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
@@ -103,8 +105,12 @@ class Window:
         misfits = {position for position, record in zip(self._positions, fitting, strict=True) if record is None}
         names = {subscriber.name for subscriber in subscribers}
         self._left_out = repetitions | misfits if misfits else repetitions
-        is_close = close.suits(subscribers, interest.subscription_count)
-        self._hits: Hits = close.hits(records, subscribers) if is_close else interest.hits(records, names)
+        if onward is not None:
+            self._hits: Hits = interest.hits(records, names)
+            self._hits |= onward(interest.wanted, flags, names)
+        else:
+            is_close = close.suits(subscribers, interest.subscription_count)
+            self._hits = close.hits(records, subscribers) if is_close else interest.hits(records, names)
         self._past_hits: Hits = past.hits(records, self._positions, names)
 
     @property
@@ -134,6 +140,9 @@ class Window:
         self, subscriber: Subscriber, replay: Replay | None, first: int, until: int
     ) -> Iterable[tuple[int, tuple[str, ...]]]:
         """Yield what a subscriber wants of the events from `first` to `until`: index, and keys."""
+        if subscriber.is_neighbour:
+            hits = self._hits.get(subscriber.name, ())
+            return [(index, ()) for index, _ in hits if first <= self._positions[index] <= until]
         by_index: dict[int, list[str]] = {}
         current = subscriber.subscriptions
         for index, keys in self._hits.get(subscriber.name, ()):

@@ -395,6 +395,7 @@ class Core:
         figures.events_refused["all"] = node.counts["refused"]
         for state in ("again", "done", "dead", "lost"):
             figures.deliveries[state] = node.dispatcher.counts[state]
+        node.neighbours.measure(figures)
         figures.log_first, figures.log_head, figures.ready = self.first, self.head, int(self.is_ready)
 
     # -- The disks' threads

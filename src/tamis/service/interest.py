@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.routing import Broker
+    from tamis.routing.wanted import Wanted
     from tamis.service.subscribers import Subscriber, Version
 
 Hits: TypeAlias = "dict[str, list[tuple[int, list[str]]]]"
@@ -39,6 +40,8 @@ class Interest:
         self._table = broker.table
         self._is_followed = np.zeros(64, np.bool_)
         """Of each client's handle, whether what it wants is asked for as events come."""
+        self.wanted: Wanted = self._table.match_many([])
+        """What the routing table said of the last group, from which the broker decides what neighbours get."""
 
     @property
     def subscription_count(self) -> int:
@@ -48,7 +51,8 @@ class Interest:
     def follow(self, name: str) -> None:
         """Ask for what a subscriber wants as events come."""
         handle = self._table.client_handle(name)
-        assert handle is not None, "a subscriber is attached to the broker"
+        if handle is None:
+            return  # a neighbour, about which the broker is asked
         while handle >= len(self._is_followed):
             self._is_followed = np.concatenate([self._is_followed, np.zeros_like(self._is_followed)])
         self._is_followed[handle] = True
@@ -62,11 +66,12 @@ class Interest:
     def hits(self, records: Sequence[Mapping[str, Any]], names: Set[str] | None = None) -> Hits:
         """Return what these subscribers, or those that are followed, want of a group."""
         is_asked = self._is_followed if names is None else self._mask(names)
-        return self._by_name(self._table.match_many(records, is_asked).clients)
+        self.wanted = self._table.match_many(records, is_asked)
+        return self._by_name(self.wanted.clients)
 
     def hits_and_counts(self, records: Sequence[Mapping[str, Any]]) -> tuple[Hits, list[int]]:
         """Return what those that are followed want of a group, and how many subscribers there are for each event."""
-        wanted = self._table.match_many(records)
+        self.wanted = wanted = self._table.match_many(records)
         matches = wanted.clients
         starts = matches.starts()[:-1]
         counts = np.bincount(matches.events[starts], minlength=len(records))

@@ -45,7 +45,7 @@ def openapi() -> dict[str, Any]:
 def _operation(operation: Operation) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": example}
-        for name, example in (("subscriber", "ann"), ("key", "cheap"))
+        for name, example in (("subscriber", "ann"), ("key", "cheap"), ("link", "north"))
         if f"{{{name}}}" in operation.path
     ]
     parameters += [

@@ -14,6 +14,7 @@ from tamis.service.http.bodies import (
     AgainBody,
     CheckedBody,
     DoneBody,
+    LinkBody,
     MatchedBody,
     PublishedBody,
     SubscribedBody,
@@ -28,6 +29,7 @@ OFFER = {
 _MOMENT = "`-10m`, `-1h`, a time such as 2026-01-31T12:00:00Z, a position such as k3f9-812, `first`, or `now`"
 _WHERE = ("where", "a condition, as in SQL behind WHERE", "price < 20")
 _FROM = ("from", f"from where on: {_MOMENT}", "-1h")
+_SETTLE = ("settle", "how long to wait until every broker of the network knows: `5s`, `500ms`", "1s")
 
 
 class Body(NamedTuple):
@@ -93,14 +95,15 @@ OPERATIONS = (
     Operation("DELETE", _NAMED, "Forget a subscriber with all that belongs to it", status="204"),
     Operation(
         "PUT", f"{_NAMED}/subscriptions", "Make these all its subscriptions", "SubscribedBody",
-        (Body(_JSON, "", {"cheap": "price < 20"}),), (_FROM,),
+        (Body(_JSON, "", {"cheap": "price < 20"}),), (_FROM, _SETTLE),
     ),
     Operation(
         "POST", f"{_NAMED}/subscriptions", "Add or replace subscriptions, all of them or none", "SubscribedBody",
-        (Body(_JSON, "", {"cheap": "price < 20", "new": {"exact": {"type": "offer"}}}),), (_FROM,),
+        (Body(_JSON, "", {"cheap": "price < 20", "new": {"exact": {"type": "offer"}}}),), (_FROM, _SETTLE),
     ),
     Operation(
-        "PUT", f"{_NAMED}/subscriptions/{{key}}", "Add or replace a subscription", "SubscribedBody", _FILTERS, (_FROM,)
+        "PUT", f"{_NAMED}/subscriptions/{{key}}", "Add or replace a subscription", "SubscribedBody", _FILTERS,
+        (_FROM, _SETTLE),
     ),
     Operation("GET", f"{_NAMED}/subscriptions/{{key}}", "What is known of a subscription"),
     Operation("DELETE", f"{_NAMED}/subscriptions/{{key}}", "End a subscription", status="204"),
@@ -125,6 +128,13 @@ OPERATIONS = (
     ),
     Operation("POST", "/tickets", "A ticket for addresses: ?ticket=…, once, within a minute", status="201"),
     Operation("POST", "/reload", "Read the settings again (admin)"),
+    Operation("GET", "/links", "What is known of the links to other brokers (admin)"),
+    Operation(
+        "PUT", "/links/{link}", "Begin a link to another broker, or change what may pass over it (admin)", "",
+        (Body(_JSON, "LinkBody", {"may_send": "NOT confidential"}),),
+    ),
+    Operation("DELETE", "/links/{link}", "End a link for good (admin)", status="204"),
+    Operation("GET", "/brokers", "The brokers of the network that are reached from here (admin)"),
     Operation("GET", "/live", "Does the process run?"),
     Operation("GET", "/ready", "Does it take events?"),
     Operation("GET", "/metrics", "Figures for Prometheus", media_type="text/plain"),
@@ -134,5 +144,5 @@ OPERATIONS = (
 
 STRUCTS = (
     CloudEvent, Problem, SubscriberBody, TakeBody, DoneBody, AgainBody, PublishedBody, SubscribedBody, CheckedBody,
-    MatchedBody,
+    MatchedBody, LinkBody,
 )  # fmt: skip

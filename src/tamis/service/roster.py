@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing import Broker
+    from tamis.routing.messages import Output as RoutingOutput
     from tamis.service.changes import Stored
     from tamis.service.messages import Subscribe
     from tamis.service.permissions import Permissions
@@ -65,9 +66,15 @@ class Roster:
         self._counts: dict[str, int] = {}  # of subscriptions, by owner
         self._durable_counts: Counter[str] = Counter()  # of subscribers, by owner
         self._principals: dict[tuple[str, str], Principal] = {}
+        self._told: list[RoutingOutput] = []
 
     def __iter__(self) -> Iterator[Subscriber]:
         return iter(self.subscribers.values())
+
+    def take_told(self) -> list[RoutingOutput]:
+        """Return what the broker wants told to neighbours since this was asked last."""
+        told, self._told = self._told, []
+        return told
 
     # -- Finding
 
@@ -160,7 +167,7 @@ class Roster:
         del self.subscribers[subscriber.name]
         self._durable_counts[subscriber.owner] -= subscriber.is_durable
         self._durable_counts += Counter()  # which leaves out those who have none any more
-        self.broker.disconnect(subscriber.name, now)
+        self._told += self.broker.disconnect(subscriber.name, now)
         return [SubscriberGone(subscriber.name)] if subscriber.is_durable else []
 
     # -- Subscriptions
@@ -220,7 +227,7 @@ class Roster:
             if subscriber.is_durable:
                 changes += [self._version_kept(subscriber, version), *renewed]
         if entries:
-            self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
+            self._told += self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
         return changes
 
     def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
@@ -255,7 +262,7 @@ class Roster:
                     changes.append(self._drop_past(subscriber, past_key, number, past))
             for sent in subscriber.deliveries.drop_key(key):
                 subscriber.free(sent)
-        self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
+        self._told += self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
         return changes if subscriber.is_durable else []
 
     def _drop_past(self, subscriber: Subscriber, key: str, number: int, version: Version) -> Change:
@@ -395,7 +402,7 @@ class Roster:
                 self._count(subscriber.owner, 1)
                 entries.setdefault(row.subscriber, []).append(Entry(row.key, effective))
         for name, of_name in entries.items():
-            self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
+            self._told += self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
         replays: dict[tuple[str, int], Replay] = {}
         for each in stored.replays:
             replay = replays.get((each.subscriber, each.since))

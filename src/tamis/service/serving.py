@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import secrets
 import signal
 import sqlite3
 import time
@@ -23,6 +24,7 @@ from tamis.service.core_thread import Core
 from tamis.service.errors import LogError, ServiceError
 from tamis.service.figures import Figures
 from tamis.service.http.server import HttpServer
+from tamis.service.links.server import LinkServer
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.retention import Retention
 from tamis.service.log.sqlite import SqliteLog
@@ -104,6 +106,9 @@ class Service:
             self._doors = [None if each.tls is None else TlsDoor(each.tls) for each in settings.listeners]
             self.http = HttpServer(self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload)
             self.core.start()
+            self.links = LinkServer(self.core, settings)
+            self.http.front.links = self.links
+            await self.links.start()
             await self.http.start([None if door is None else door.context for door in self._doors])
             undo.pop_all()
         self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag(), self._recheck())]
@@ -120,7 +125,7 @@ class Service:
         )
         node = Node(
             broker, self.permissions, record_of, self.state.load(), facts,
-            now=time.time(), schema=schema, limits=_node_limits(settings.limits),
+            now=time.time(), schema=schema, limits=_node_limits(settings.limits), life=secrets.token_hex(8),
         )  # fmt: skip
         node.remember(log.read(max(log.first, self._oldest_key()), log.last))
         node.warm(log.read(max(log.first, log.last - WARMED_WITH + 1), log.last))
@@ -149,6 +154,7 @@ class Service:
         self.core.catch_up_share = settings.catch_up.share
         self.core.permit(permissions, settings.limits)
         await self.http.front.recheck()
+        await self.links.reload(settings)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
             _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))
@@ -194,6 +200,7 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.http.stop()
+        await self.links.stop()
         await self.core.stop()
         await asyncio.to_thread(self.log.close)
         self.state.close()

@@ -158,6 +158,8 @@ class Subscriber:
     saved: tuple[Position, int, int] = (START, 0, 0)
     """The floor that was kept last, how many islands above it, and when the subscriber had been seen."""
     dead_count: int = 0
+    is_neighbour: bool = False
+    """Whether it is a broker: what it wants is what it has told, and not kept here."""
     losses: list[Loss] = field(default_factory=list)
     """What it is told to be lost, once more to everybody who comes, until something behind that is acknowledged."""
     passed: Position = START

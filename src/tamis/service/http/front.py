@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.service.changes import Buried
     from tamis.service.figures import Figures
+    from tamis.service.links.server import LinkServer
     from tamis.service.log.base import Block
     from tamis.service.messages import Answer, Principal, Request, Session, Wanted
     from tamis.service.permissions import Permissions
@@ -88,6 +89,8 @@ class Front:
         self.authenticator = authenticator
         self.quotas = quotas
         self.reload = reload
+        self.links: LinkServer | None = None
+        """The sockets of neighbours."""
         self.connections = Connections(settings.limits)
         self._holds: set[Hold] = set()
         self._edition: tuple[object, ...] = ()

@@ -45,6 +45,8 @@ async def metrics(request: web.Request) -> web.Response:
     front = request.app[FRONT]
     figures = front.core.figures
     figures.connections = front.connections.count
+    if front.links is not None:
+        front.links.count_bytes()
     figures.log_first, figures.log_head = front.core.first, front.core.head
     figures.ready = int(front.core.is_ready)
     headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}

@@ -35,6 +35,7 @@ from tamis.service.messages import (
     Unsubscribe,
 )
 from tamis.service.positions import Position, read_position
+from tamis.service.settings import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -129,15 +130,27 @@ async def _subscribed(request: web.Request, given: dict[str, Any], removes_other
     wanted = await front.wanted(principal, given)
     start = await front.start(request.query.get("from", "now"))
     subscribed = await front.core.ask(
-        principal, Subscribe(1, subscriber_of(request), wanted, True, start, removes_others)
+        principal,
+        Subscribe(
+            1, subscriber_of(request), wanted, True, start, removes_others, settle_time(request.query.get("settle"))
+        ),
     )
     assert isinstance(subscribed, Subscribed)
     content = {
         "since": Position.of(subscribed.since).text(front.core.epoch),
-        "settled": True,
+        "settled": subscribed.is_settled,
         "effective": subscribed.effective,
     }
     return answer(content, 201 if subscribed.is_new else 200)
+
+
+def settle_time(text: str | None, most_s: float = 300.0) -> float:
+    """Return how long somebody wants to wait until every broker knows, in seconds."""
+    try:
+        return 0.0 if not text else min(float(Duration.read(text)), most_s)
+    except ValueError as error:
+        what, _, expected = str(error).partition("; expected ")
+        raise BadRequestError(f"settle: {what}", expected) from None
 
 
 async def describe_subscription(request: web.Request) -> web.Response:

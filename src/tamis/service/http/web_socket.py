@@ -208,7 +208,10 @@ class WebSocket:
             if not self._is_attached:
                 await self._attach(None)
             number = self._requests.number(request_id)
-            await self._mailbox.hear(Subscribe(number, self._subscriber, wanted, self._is_durable, start))
+            settle_s = min(max(0.0, message.settle_s), 300.0)
+            await self._mailbox.hear(
+                Subscribe(number, self._subscriber, wanted, self._is_durable, start, settle_s=settle_s)
+            )
         elif message.unsubscribe is not UNSET:
             request = Unsubscribe(self._requests.number(request_id), self._named(), tuple(message.unsubscribe))
             await self._mailbox.hear(request)
