@@ -242,7 +242,7 @@ def _names(names: list[Any], what: str) -> list[Any]:
     for name in names:
         if type(name) not in (int, str):
             raise SavedMatcherError(
-                f"only {what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
+                f"only only {what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
             )
     return names
 

@@ -310,7 +310,7 @@ class Node:
                 if not self.roster.permissions.is_admin(session.principal):
                     raise ForbiddenError("only an admin may see and change links", "a token with the role admin")
                 return self.neighbours.hear(request, session, now)
-        raise AssertionError(f"{type(request).__name__} is no request")
+        raise AssertionError(f"{type(request).__name__} is not a request")
 
     def _told(self, now: float) -> list[Output]:
         """Return what neighbours are told of what has changed here."""

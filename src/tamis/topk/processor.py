@@ -53,7 +53,7 @@ _FEW_EVENTS = 4096
 
 
 @dataclass(slots=True)
-class _Subscription:
+class _TopKSubscription:
     id: Hashable
     wanted: Ranked | Expression
     client: Hashable
@@ -107,8 +107,8 @@ class TopK:
         self._lock = threading.RLock()
         self._engine = ALGORITHMS[algorithm](self.settings, schema)
         self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema)
-        self._subscriptions: dict[Hashable, _Subscription] = {}
-        self._active: dict[int, _Subscription] = {}
+        self._subscriptions: dict[Hashable, _TopKSubscription] = {}
+        self._active: dict[int, _TopKSubscription] = {}
         self._clients: dict[Hashable, _Client] = {}
         self._boolean_open: dict[int, None] = {}
         self._boolean_count = 0
@@ -154,7 +154,7 @@ class TopK:
     ) -> None:
         """Register many subscriptions at once; all of them, or none if one is bad."""
         pairs = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
-        new = [_Subscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
+        new = [_TopKSubscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
         with self._lock:
             ids = {subscription.id for subscription in new}
             for subscription in new:
@@ -182,7 +182,7 @@ class TopK:
             error.add_note(f"in the subscription {subscription_id!r}")
             raise
 
-    def _start(self, subscriptions: Sequence[_Subscription]) -> None:
+    def _start(self, subscriptions: Sequence[_TopKSubscription]) -> None:
         conditions: list[tuple[int, Expression]] = []
         for subscription in subscriptions:
             handle = self._next_handle
@@ -249,7 +249,7 @@ class TopK:
         """Return what a subscription asks for."""
         return self._subscription_of(subscription_id).wanted
 
-    def _subscription_of(self, subscription_id: Hashable) -> _Subscription:
+    def _subscription_of(self, subscription_id: Hashable) -> _TopKSubscription:
         subscription = self._subscriptions.get(subscription_id)
         if subscription is None:
             raise UnknownIdError(subscription_id)

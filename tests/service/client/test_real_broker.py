@@ -99,7 +99,7 @@ def test_a_mistake_in_a_text_is_shown_with_its_caret(broker, text):
 def test_a_bad_line_says_which_and_what_came_before_is_published(broker):
     result = run("publish", "--to", broker.url, input='{"bad": 1}\n{"bad": \n')
     assert result.returncode == 2
-    assert "line 2 is no JSON" in result.stderr
+    assert "line 2 is not JSON" in result.stderr
 
 
 @in_a_loop

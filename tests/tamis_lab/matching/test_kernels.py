@@ -295,7 +295,7 @@ def test_pieces_are_found_at_the_codes_they_cover(found, data):
     rows = np.zeros((sum(tops) + 2 * len(tops) + 1, 3), np.int64)
     entries, kinds = np.empty(len(intervals), np.uint32), np.empty(len(intervals), np.uint8)
     count = phase.lay_out_pieces(
-        phase.Pieces(pieces, owners), numbers, np.array(tops), axes, rows, np.empty_like(rows), entries, kinds
+        phase.PieceTable(pieces, owners), numbers, np.array(tops), axes, rows, np.empty_like(rows), entries, kinds
     )
     inside = kinds == phase.AS_INSIDE
     assert count == len(intervals) - inside.sum()
