@@ -277,9 +277,9 @@ def _notified_here(
     event_id: str | None,
     strict: bool,
 ) -> tuple[dict[str, Any] | None, list["Rejected"]]:
-    """Let subscriptions of every kind be summary in this process; return what there is to tell, and the rejected rows."""
+    """Notify subscriptions of every kind in this process; return a summary, and the rejected rows."""
     from tamis.cli.local import read_events
-    from tamis.cli.notifying import notified, write_told
+    from tamis.cli.notifying import notified, write_notifications
     from tamis.sources.tables import read_table
 
     start = perf_counter()
@@ -290,7 +290,7 @@ def _notified_here(
             return None, bad
         id_type = read_table(subscriptions).schema.field(naming["id"]).type
         time_type = table.schema.field(time).type
-        rows = write_summary(processor, ordered, naming["id"], id_type, time_type, out)
+        rows = write_notifications(processor, ordered, naming["id"], id_type, time_type, out)
     summary = _summary("local", out, "notifications", rows, len(processor), perf_counter() - start)
     return summary | {"unmet": []}, bad
 

@@ -278,8 +278,8 @@ def _notify(
         )
     with on_spark.running(**starting) as session:
         table = arriving(session, keep=None)
-        told = on_spark.notify(table, read_in_order(session, subscriptions), **naming)
-        writer = told.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+        notifications = on_spark.notify(table, read_in_order(session, subscriptions), **naming)
+        writer = notifications.writeStream.format("parquet").option("checkpointLocation", checkpoint)
         query = writer.trigger(**trigger).start(out)
         try:
             with to_complain().status("Matching what arrives; Ctrl-C stops"):

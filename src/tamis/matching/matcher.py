@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tamis.errors import EventError, LabMissingError, TamisError
 from tamis.language.explanation import Explanation, explain
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.matching import storage
 from tamis.matching.block.access import AccessPlan
 from tamis.matching.columns import Events
@@ -24,7 +25,6 @@ from tamis.matching.errors import MatcherOptionError, SavedMatcherError, Unknown
 from tamis.matching.register import Register, column_of, integer_column
 from tamis.matching.registering import Registering
 from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
-from tamis.matching.sources import parsed
 from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, Watch
 
@@ -77,8 +77,14 @@ class Matcher(Registering):
     {'event': [0, 2], 'subscription': ['cheap', 'cheap']}
     """
 
-    def __init__(self, algorithm: str = "block", schema: Schema | Mapping[str, Written] | None = None) -> None:
-        super().__init__(algorithm, schema)
+    def __init__(
+        self,
+        algorithm: str = "block",
+        schema: Schema | Mapping[str, Written] | None = None,
+        *,
+        functions: Functions | None = None,
+    ) -> None:
+        super().__init__(algorithm, schema, functions=functions)
         self._watch: Watch | None = None
         self._plain_axes: tuple[Snapshot, PlainAxes] | None = None
         self._sightings = Sightings()
@@ -527,15 +533,26 @@ class Matcher(Registering):
 
     def _gathered(self) -> storage.Saved:
         with self._lock:
-            return storage.gathered(self.algorithm, self.schema, self._register, self._engine.parts())
+            parts = self._engine.parts()
+            return storage.gathered(self.algorithm, self.schema, self._register, parts, self.functions)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = True, recompile: bool = False) -> Matcher:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        verify: bool = True,
+        recompile: bool = False,
+        functions: Functions | None = None,
+    ) -> Matcher:
         """Return the matcher that was saved in a file. The file is mapped, so leave it as it is; `save` may replace it.
 
         `verify` reads the whole file once to find out whether a disk or a transfer has damaged it. That says nothing of
         somebody who meant to: what was compiled is used unseen, so `recompile` what comes from strangers. Then only
         ids, priorities and texts are read, and the texts are parsed again.
+
+        A file has the names and versions of the functions of the host that its conditions may call, and no code: they
+        are given as `functions`, and one that is missing, or of another version, is named by the error.
 
         >>> from tempfile import TemporaryDirectory
         >>> matcher = Matcher()
@@ -545,7 +562,7 @@ class Matcher(Registering):
         ...     Matcher.load(f"{folder}/auctions.tamis").match({"price": 12})
         ['cheap']
         """
-        saved = storage.read(path, verify=verify, texts_only=recompile)
+        saved = storage.read(path, verify=verify, texts_only=recompile, functions=functions or NO_FUNCTIONS)
         try:
             return cls._restored(saved)
         except LabMissingError:
@@ -555,7 +572,7 @@ class Matcher(Registering):
 
     @classmethod
     def _restored(cls, saved: storage.Saved) -> Matcher:
-        matcher = cls(saved.algorithm, saved.schema)
+        matcher = cls(saved.algorithm, saved.schema, functions=saved.functions)
         register, engine = matcher._register, matcher._engine
         register.restore(saved.ids, saved.sources, saved.priorities, saved.metadata, saved.destinations)
         register.is_numbered |= saved.is_numbered and not saved.ids
@@ -563,7 +580,7 @@ class Matcher(Registering):
             engine.restore(saved.parts)
         else:
             living = register.living()
-            expressions = (parsed(str(source)) for source in saved.sources if source is not None)
+            expressions = (matcher._read(str(source)) for source in saved.sources if source is not None)
             engine.add(living.tolist(), engine.prepare(expressions))
         urgent, priorities = register.urgent()
         if urgent:
@@ -577,8 +594,11 @@ class Matcher(Registering):
         saved = self._gathered()
         given = {"ids": saved.ids, "metadata": dict(saved.metadata), "destinations": saved.destinations}
         plain: dict[str, Any] = {"ids": list(range(len(saved.ids))), "metadata": {}, "destinations": Destinations()}
-        return _unpickled, (type(self), storage.to_bytes(dataclasses.replace(saved, **plain)), given)
+        content = storage.to_bytes(dataclasses.replace(saved, **plain))
+        return _unpickled, (type(self), content, given, *([self.functions] if self.functions else []))
 
 
-def _unpickled(kind: type[Matcher], content: bytes, given: dict[str, Any]) -> Matcher:
-    return kind._restored(dataclasses.replace(storage.from_bytes(content), **given))
+def _unpickled(
+    kind: type[Matcher], content: bytes, given: dict[str, Any], functions: Functions = NO_FUNCTIONS
+) -> Matcher:
+    return kind._restored(dataclasses.replace(storage.from_bytes(content, functions), **given))
