@@ -229,9 +229,6 @@ class Broker(Groups):
             self._tell_everything(link)
         self.table.connect(neighbour)
         self._silence.begin(neighbour, now)
-        for other in self._links.values():
-            if not other.has_greeted:  # it is about to be told what it must know, and that is not all yet
-                other.await_others()
         self._conclude()
         return self._hellos(neighbour, link)
 

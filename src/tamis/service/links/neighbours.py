@@ -182,6 +182,7 @@ class Neighbours:
     def restore(self, kept: Sequence[LinkKept], floors: Sequence[FloorKept], head: int, now: float) -> None:
         """Take the neighbours that were kept; each counts as one that wants everything until it says otherwise."""
         of_names = {each.name: each for each in floors}
+        self._broker.expect(LINK_SUBSCRIBER + each.name for each in kept)
         for each in kept:
             floor = of_names.get(LINK_SUBSCRIBER + each.name)
             position = Position.of(head) if floor is None else floor.floor
