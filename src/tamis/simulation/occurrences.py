@@ -86,8 +86,20 @@ class Renewed:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """A client was told that its subscription or advertisement is in force everywhere."""
+
+    client: str
+    key: Key
+    filter: Expression
+    is_advertisement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Quiet:
     """Nothing is under way any more."""
 
 
-Occurrence: TypeAlias = Subscribed | Unsubscribed | Expired | Published | Carried | Delivered | Failed | Renewed | Quiet
+Occurrence: TypeAlias = (
+    Subscribed | Unsubscribed | Expired | Published | Carried | Delivered | Failed | Renewed | Settled | Quiet
+)
