@@ -165,6 +165,7 @@ class Broker(Groups):
         self._adaptation = adaptation
         self.link_lease_s = link_lease_s
         self._most_entries = most_entries
+        self._expected: set[str] = set()
         self._silence = Silence(link_lease_s)
         self._interests = Interests(self.table, self.strategy.comparisons.context)
         self._imperfections: dict[tuple[str, type[Any], Key], float] = {}  # of what neighbours want partly in vain
@@ -219,6 +220,7 @@ class Broker(Groups):
         if neighbour == self.name:
             raise KnownPeerError(self.name, neighbour)
         self._check_newcomer(neighbour)
+        self._expected.discard(neighbour)
         knowledge = Knowledge(self.table.share, self._heeding.keeps_out)
         ledger = Ledger(self._filter_of, self._advertisement_of) if gradually else None
         link = Link(self.strategy, self.advertising, self._schema, self._adaptation, neighbour, knowledge, ledger)
@@ -270,6 +272,15 @@ class Broker(Groups):
         self._silence.begin(neighbour, now)
         return ended + self._hellos(neighbour, link)
 
+    def expect(self, neighbours: Iterable[str]) -> None:
+        """Say which neighbours there will be, before any is connected; those that were named before are not awaited.
+
+        A broker that is started anew knows them. Until all but one have said what they want, what it tells that one is
+        marked as incomplete, and a neighbour that renews it keeps what it said in its life before. To give one up that
+        stays away, name the others.
+        """
+        self._expected = {_named(neighbour) for neighbour in neighbours if neighbour not in self._links}
+
     def _hellos(self, neighbour: str, link: Link) -> list[Output]:
         return [Send(neighbour, each) for each in link.hello(TRUE, self._most_entries, self._silence.lease_s)]
 
@@ -289,6 +300,13 @@ class Broker(Groups):
     def work_count(self) -> int:
         """How many units of work there are to do, at least; 0 if neighbours know exactly what they must know."""
         return sum(link.work_count for link in self._links.values())
+
+    @property
+    def is_worked_out(self) -> bool:
+        """Were neighbours told all that they must know? With advertisements that depends on what they say first."""
+        return not self.work_count and (
+            self.advertising is None or all(link.are_advertisements_final for link in self._links.values())
+        )
 
     def work(self, budget: int, now: float) -> list[Output]:
         """Find out what gradual neighbours must know, so many units of it; return what to say to them.
@@ -602,6 +620,8 @@ class Broker(Groups):
         neighbours have told it what it told then.
         """
         if not any(link.is_awaiting for link in self._links.values()):
+            return
+        if self._expected:
             return
         filters = sum(not link.are_filters_final for link in self._links.values())
         advertisements = sum(not link.are_advertisements_final for link in self._links.values())

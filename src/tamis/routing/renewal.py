@@ -2,7 +2,8 @@
 
 A broker that is started anew calls its filters by new numbers, from 0 on. Most of them are those of before. Until its
 new Hello has come, all that it said before is in force; then each filter that comes again goes on under the name that
-it has here, and nobody else hears of it. What is not said again is gone.
+it has here, and nobody else hears of it. What is not said again is gone. How far away a filter is wanted is a hint, and
+no reason to tell it again.
 
 So a neighbour's numbers are not the names here, once it has been renewed. They are translated where a message comes in.
 """
@@ -37,7 +38,7 @@ class Names:
     def __init__(self) -> None:
         self._own: dict[Key, Key] | None = None
         """Names here by the neighbour's numbers; None while both are the same."""
-        self._before: dict[Content, list[Key]] = {}
+        self._before: dict[tuple[Expression, float], list[Key]] = {}
         self._unsaid: dict[Key, None] = {}
         self._next = 0
 
@@ -50,13 +51,13 @@ class Names:
         """The neighbour is started anew, and may say these again; and others that end in any case."""
         self._own = {}
         self._before = {}
-        for key, content in known.items():
-            self._before.setdefault(content, []).append(key)
+        for key, (expression, imperfection, _) in known.items():
+            self._before.setdefault((expression, imperfection), []).append(key)
         self._unsaid = dict.fromkeys((*known, *others))
 
     def recognised(self, entry: Entry) -> bool:
         """Is it what the neighbour said before? Then it goes on under its old name."""
-        keys = self._before.get((entry.filter, entry.imperfection, entry.hops))
+        keys = self._before.get((entry.filter, entry.imperfection))
         if not keys:
             return False
         assert self._own is not None

@@ -11,6 +11,11 @@ Whenever a network is quiet, on every link and in both directions:
     left      when nobody wants anything any more, nothing is told; but for brokers that flood, which always want
               everything, and for what brokers advertise themselves, because they announce
 
+And at any moment, quiet or not:
+
+    never     when TRUE is taken back that a neighbour was told for the time being, what it was told instead covers all
+    narrow    that is known to be wanted there and then
+
 Advertisements are held to the same, the other way round. What filters match is compared on a *world* of some events; it
 is no proof, and needs none, as all of it is asked again in every run.
 
@@ -38,6 +43,7 @@ from tamis.routing import (
     Unsubscribe,
 )
 from tamis.routing.announcements import announced_by
+from tamis.routing.messages import PROVISIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -118,6 +124,8 @@ class Tables:
         self.world = world
         self._schema = schema
         self._said: dict[tuple[str, str], _Said] = {}
+        self.narrow: list[str] = []
+        """What was wrong when TRUE was taken back."""
         for source, target, message in network.travel:
             self.carried(source, target, message)
 
@@ -127,6 +135,8 @@ class Tables:
             self._said[source, target] = _Said()
         if (source, target) in self._said:
             self._said[source, target].take(message)
+            if _ends_provisional(message):
+                self.narrow += self._too_narrow(source, target)
 
     def problems(self, wanted: Filters, advertised: Filters) -> Iterator[str]:
         """Say what is wrong with tables, as clients want and advertise this, and all is quiet."""
@@ -138,6 +148,28 @@ class Tables:
                 yield from self._misplaced(name, neighbour)
                 if self.world is not None:
                     yield from self._incomplete(name, neighbour, wanted, advertised, self.world)
+
+    # -- Never narrow
+
+    def _too_narrow(self, source: str, target: str) -> Iterator[str]:
+        broker = self._network.brokers.get(source)
+        if broker is None or self.world is None:
+            return
+        wanted = [filter_ for peer in broker.table.peers if peer != target for filter_ in self._final(broker, peer)]
+        if broker.advertising is not None:
+            may_come = list(broker.heeded_of(target).values())
+            wanted = [each for each in wanted if any(_overlap(each, other, self._schema) for other in may_come)]
+        told = self.world.anywhere(self._said[source, target].filters.values())
+        if missing := self.world.anywhere(wanted) & ~told:
+            yield f"tables: {source} took TRUE back from {target} too soon{_such(missing, self.world)}"
+
+    def _final(self, broker: Broker, peer: str) -> list[Expression]:
+        """Return what a peer wants of a broker, and not just for the time being."""
+        if peer not in broker.neighbours:
+            return list(broker.table.of(peer).values())
+        return [
+            filter_ for number, filter_ in broker.wanted_by(peer).items() if isinstance(number, int) and number >= 0
+        ]
 
     # -- Known
 
@@ -253,6 +285,13 @@ class Tables:
         if self._is_everything(filter_) and any(each is None or floods(each) for each in strategies):
             return True
         return self._announces and any(_overlap(filter_, announced_by(name), self._schema) for name in side)
+
+
+def _ends_provisional(message: Message) -> bool:
+    match message:
+        case Subscribe(_, keys) | Unsubscribe(keys):
+            return PROVISIONAL in keys
+    return False
 
 
 def floods(strategy: Strategy) -> bool:

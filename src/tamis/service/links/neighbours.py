@@ -190,7 +190,9 @@ class Neighbours:
             deliveries = Deliveries(position, islands, Position.of(head))
             neighbour = self._take(each.name, each.number, deliveries, each.terms, each.url, now)
             neighbour.subscriber.settle(position)
-        for neighbour in self:  # when all are connected: what each of them is told is not all before the others have told
+        for (
+            neighbour
+        ) in self:  # when all are connected: what each of them is told is not all before the others have told
             assumed = Hello((Entry(PROVISIONAL, TRUE, 1.0),), (Entry(0, TRUE),), self._broker.digest)
             self.tell(self._broker.receive(assumed, neighbour.peer, now))
 
