@@ -55,7 +55,7 @@ def stream(folder, rules, *, events, out=None, checkpoint="checkpoint", more=())
         ({"out": "nats://127.0.0.1:1/OUT"}, "no NATS server answers"),
         ({"out": "nats://{server}/EVENTS"}, "say which one"),
         ({"out": "nats://{server}/EMPTY", "more": ["--out-option", "subjet=x"]}, "Did you mean subject"),
-        ({"out": "http://a b/"}, "no address of a webhook"),
+        ({"out": "http://a b/"}, "not a webhook address"),
         ({"out": "https://anna:secret@example.org/"}, "go into a header"),
         ({"out": "http://localhost/hook", "more": ["--out-option", "batch_rows=0"]}, "of at least 1"),
         ({"out": "kafka://localhost/matches"}, "kafka_messages"),

@@ -78,7 +78,7 @@ class Authenticator:
             return self.of_token(header[1])
         if peer_certificate:
             return self._of_certificate(peer_certificate)
-        raise UnauthenticatedError("nobody knows who you are", _EXPECTED)
+        raise UnauthenticatedError("the client is not authenticated", _EXPECTED)
 
     def of_token(self, secret: str) -> Principal:
         """Return whom a token stands for, or raise an `UnauthenticatedError`."""
@@ -86,13 +86,13 @@ class Authenticator:
         if token is None:
             raise UnauthenticatedError("there is no such token", "one that 'tamis token create' has shown")
         if token.ends is not None and token.ends <= self._now():
-            raise UnauthenticatedError("the token has ended", "a new one, made with 'tamis token create'")
+            raise UnauthenticatedError("the token has expired", "a new one, made with 'tamis token create'")
         return self._named(token.principal, token.roles)
 
     def _of_certificate(self, certificate: Mapping[str, Any]) -> Principal:
         names = [name for name in _names(certificate) if name.isprintable() and 0 < len(name) <= 200]
         if not names:
-            raise UnauthenticatedError("the certificate names nobody", "one with a subject alternative name")
+            raise UnauthenticatedError("the certificate has no name", "one with a subject alternative name")
         # With several names, the one that the operator knows. Nobody knows it: somebody, without any role.
         name = next((name for name in names if name in self._settings.principals), names[0])
         return self._named(name, self._settings.principals.get(name, ()))

@@ -89,7 +89,7 @@ class Roster:
     def _check_use(self, name: str, subscriber: Subscriber | None, principal: Principal) -> None:
         if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
             raise BadRequestError(
-                f"{name!r:.80} is no name of a subscriber", f"1 to {LONGEST_NAME} printable characters"
+                f"{name!r:.80} is not the name of a subscriber", f"1 to {LONGEST_NAME} printable characters"
             )
         if not self.permissions.may_use(principal, name, None if subscriber is None else subscriber.owner):
             raise ForbiddenError(f"{principal.name!r} may not use the subscriber {name!r}", "one of its own")
@@ -187,7 +187,7 @@ class Roster:
         effective = {}
         for key, each in wanted.items():
             if not key or len(key) > LONGEST_NAME or not key.isprintable():
-                raise BadRequestError(f"{key!r:.80} is no key", f"1 to {LONGEST_NAME} printable characters")
+                raise BadRequestError(f"{key!r:.80} is not a key", f"1 to {LONGEST_NAME} printable characters")
             effective[key] = self.permissions.effective(principal, each)
             if reason := self.broker.table.objection(effective[key]):
                 raise BadRequestError(f"the subscription {key!r}: {reason}", "a filter that fits the schema")

@@ -83,7 +83,7 @@ class Tokens:
     def create(self, principal: str, roles: tuple[str, ...] = (), ends: float | None = None) -> str:
         """Make a token and return it: this is the only time that anybody sees it."""
         if not _PRINCIPAL.fullmatch(principal):
-            raise BadRequestError(f"{principal!r:.80} is no name of a principal", "letters, digits, _ . @ -")
+            raise BadRequestError(f"{principal!r:.80} is not the name of a principal", "letters, digits, _ . @ -")
         with self._lock:
             return self._insert(principal, roles, ends)
 

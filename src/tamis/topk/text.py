@@ -55,10 +55,10 @@ def parse_ranked(text: str, schema: Schema | None = None, *, limits: Limits = DE
         raise TypeError(f"a ranked subscription's text must be a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
-    return _TextReader(text, schema, limits).ranked()
+    return _RankedTextReader(text, schema, limits).ranked()
 
 
-class _TextReader:
+class _RankedTextReader:
     def __init__(self, text: str, schema: Schema | None, limits: Limits) -> None:
         self.text = text
         self.schema = schema

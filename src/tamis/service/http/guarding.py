@@ -86,7 +86,7 @@ async def _answered(request: web.Request, handler: Handler, front: Front) -> web
         return refusal(NotFoundError(f"there is nothing at {request.path!r:.100}", "a path of /openapi.json"))
     except web.HTTPMethodNotAllowed as error:
         methods = ", ".join(sorted(error.allowed_methods))
-        response = refusal(NotAllowedError(f"{request.method:.20} is no method of this path", methods))
+        response = refusal(NotAllowedError(f"{request.method:.20} is not a method of this path", methods))
         response.headers["Allow"] = methods
         return response
     except (web.HTTPException, ConnectionError):
@@ -103,7 +103,7 @@ def split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError as error:
-        raise BadRequestError(f"{address!r:.100} is no address: {error}", "the name or number of a host") from None
+        raise BadRequestError(f"{address!r:.100} is not an address: {error}", "the name or number of a host") from None
 
 
 @lru_cache(maxsize=256)

@@ -108,7 +108,7 @@ async def filter_in(request: web.Request, front: Front) -> Any:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        raise BadRequestError(f"byte {error.start} of the text is no UTF-8", "UTF-8") from None
+        raise BadRequestError(f"byte {error.start} of the text is not UTF-8", "UTF-8") from None
 
 
 async def subscribe(request: web.Request) -> web.Response:
@@ -121,7 +121,7 @@ async def subscribe_many(request: web.Request) -> web.Response:
     """Add or replace several subscriptions (POST), or make them all there are (PUT)."""
     given = read_json(await request.app[FRONT].body(request))
     if type(given) is not dict:
-        raise BadRequestError("these are no subscriptions", 'an object such as {"cheap": "price < 20"}')
+        raise BadRequestError("these are not subscriptions", 'an object such as {"cheap": "price < 20"}')
     return await _subscribed(request, given, request.method == "PUT")
 
 
@@ -258,7 +258,7 @@ async def revive(request: web.Request) -> web.Response:
         letters = [letter for letter in letters if letter.position in asked]
         if missing := asked - {letter.position for letter in letters}:
             text = min(missing).text(front.core.epoch)
-            raise NotFoundError(f"{text} is no dead letter of {subscriber!r:.80}", "one of GET …/dead")
+            raise NotFoundError(f"{text} is not a dead letter of {subscriber!r:.80}", "one of GET …/dead")
     if len(letters) > DEAD_MOST:
         if body.at is not None:
             raise TooLargeError(f"these are {len(letters)} dead letters", f"at most {DEAD_MOST} at once")

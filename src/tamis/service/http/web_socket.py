@@ -128,13 +128,15 @@ class WebSocket:
         try:
             frame = await self.response.receive(self._front.settings.limits.header)
         except TimeoutError:
-            raise UnauthenticatedError("nobody said hello", "hello with a token, as the first message") from None
+            raise UnauthenticatedError(
+                "there was no hello in time", "hello with a token, as the first message"
+            ) from None
         if frame.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
             return []
         messages = messages_in(frame.data)
         hello = messages[0].hello if messages else UNSET
         if hello is UNSET or not hello.token:
-            raise UnauthenticatedError("nobody knows who you are", "hello with a token, as the first message")
+            raise UnauthenticatedError("the client is not authenticated", "hello with a token, as the first message")
         self._caller = self._front.caller(self._request, f"Bearer {hello.token}")
         return messages
 
@@ -221,7 +223,8 @@ class WebSocket:
             await self._mailbox.hear(self._acknowledgement(message, request_id))
         else:
             raise BadRequestError(
-                "a message says nothing", "hello, subscribe, unsubscribe, publish, done, done_through, again or never"
+                "a message has no known field",
+                "hello, subscribe, unsubscribe, publish, done, done_through, again or never",
             )
 
     async def _attach(self, request_id: int | None) -> None:

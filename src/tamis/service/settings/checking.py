@@ -29,7 +29,7 @@ def check(settings: Settings, source: str) -> None:
     """Raise a `SettingsError` for settings with which no broker should start; `source` says where they come from."""
     if not _NAME.fullmatch(settings.name):
         raise SettingsError(
-            f"{source}: name: {settings.name!r:.80} is no name of a broker", "up to 63 letters, digits, _ . -"
+            f"{source}: name: {settings.name!r:.80} is not the name of a broker", "up to 63 letters, digits, _ . -"
         )
     if not settings.listeners:
         raise SettingsError(
