@@ -6,12 +6,9 @@ need (Java, Spark, NATS, a port for `tamis serve`) is told, with the command tha
 
 from __future__ import annotations
 
-import errno
 import platform
-import socket
 import sys
 from dataclasses import asdict, dataclass
-from http.client import HTTPConnection, HTTPException
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +21,7 @@ from rich.text import Text
 from tamis import __version__
 from tamis.cli.lessons import Example
 from tamis.cli.output import NO, AsJson, to_people, to_programs, visible
+from tamis.service.ports import occupant
 
 EXAMPLES = (
     Example("tamis doctor", "What is installed, what is missing, and what to do."),
@@ -152,30 +150,14 @@ def _service_library(name: str) -> Finding:
 def _port(port: int) -> Finding:
     """Look whether a broker could listen where it does if nobody says otherwise."""
     name, advice = f"port {port}", f"end what listens there, or take another one: tamis serve --port {port + 1}"
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a server does: an old connection is no matter
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                return Finding(name, f"cannot be used: {error.strerror}", False, False, advice)
-        else:
-            return Finding(name, "free", True, False)
-    if _is_broker(port):
-        return Finding(name, "a broker listens there", True, False)
-    return Finding(name, "another program listens there", False, False, advice)
-
-
-def _is_broker(port: int) -> bool:
-    """Does whoever listens on a port of this machine answer as a broker does?"""
-    connection = HTTPConnection("127.0.0.1", port, timeout=2.0)
     try:
-        connection.request("GET", "/live")
-        return connection.getresponse().getheader("Server") == "tamis"
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
+        who = occupant(port)
+    except OSError as error:
+        return Finding(name, f"cannot be used: {error.strerror}", False, False, advice)
+    if not who:
+        return Finding(name, "free", True, False)
+    is_well = who == "a broker"
+    return Finding(name, f"{who} listens there", is_well, False, "" if is_well else advice)
 
 
 def _show(findings: list[Finding], is_well: bool) -> None:
