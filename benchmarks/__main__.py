@@ -45,6 +45,7 @@ from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
+from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
 from benchmarks.warm_up import warm_up
 from benchmarks.watching import watching
@@ -92,6 +93,9 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
+    "standing_sequences": standing_sequences,
+    "standing_thresholds": standing_thresholds,
+    "standing_memory": standing_memory,
     "service": service,
     "spark": spark,
     "spark_forests": spark_forests,

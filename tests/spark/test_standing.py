@@ -30,6 +30,7 @@ WANTED = {
     "hysteresis": "CHANGE TO price > 5 UNTIL price < 2 WHERE kind <> 'c'",
     "forgets": "CHANGE OF kind = 'a' PER user FORGET AFTER 2 SECONDS",
     "plain": "price = 7",
+    "best": "TOP 2 BY price OVER 3 SECONDS WHERE kind <> 'c'",
     "never": "SEQUENCE kind = 'x' THEN kind = 'y' WITHIN 1 HOUR",
 }
 SCHEMA = pa.schema(
@@ -139,7 +140,7 @@ def test_what_cannot_be_is_refused_with_its_reason(spark, rocks):
         spark.readStream.format("rate").load().selectExpr("timestamp AS time", "value AS event_id", "value AS price")
     )
     for wanted, said in (
-        ({"r": "TOP 1 BY price OVER 1 HOUR"}, "top_k"), ({"s": "SEQUENCE kind = 'a' THEN"}, "condition"),
+        ({"r": "TOP 1 BY prize OVER 1 HOUR"}, "price"), ({"s": "SEQUENCE kind = 'a' THEN"}, "condition"),
         ({"s": "CHANGE TO prize > 1"}, "price"),
     ):  # fmt: skip
         with pytest.raises(RejectedSubscriptionsError, match=said):

@@ -77,6 +77,7 @@ NOTES = (
     f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_help()} Of Kafka and of files: "
     "those of Spark's sources.",
 )
+_NOT_HERE = "it remembers earlier events, and this stream matches conditions: give --time COLUMN and --event-id COLUMN"
 _FORMATS = ("parquet", "json", "csv", "parquet_folder")
 
 
@@ -107,6 +108,19 @@ def stream(
     ] = None,
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="When events happened: then TOP, SEQUENCE and CHANGE are told of, too, in order of time.",
+        ),
+    ] = None,
+    event_id: Annotated[
+        str, typer.Option("--event-id", metavar="COLUMN", help="With --time: the events' ids.")
+    ] = "event_id",
+    lateness: Annotated[
+        str, typer.Option(metavar="SPAN", help="With --time: how late events may come, such as '5 seconds'.")
+    ] = "0 seconds",
     rejected: RejectedOption = None,
     strict: StrictOption = False,
     once: Annotated[bool, typer.Option("--once", help="Stop when everything that has arrived is matched.")] = False,
@@ -147,6 +161,15 @@ def stream(
             _arriving, events=events, options=source, kind=kind, schema=schema, files=files, checkpoint=checkpoint
         )
         starting |= {"quick": master is None and once}  # a stream without an end is a long job
+        if time is not None:
+            columns = {"time": time, "event": event_id, "id": id_column, "where": where, "lateness": lateness}
+            rows = _notify(arriving, subscriptions, out, checkpoint, trigger, starting, columns)
+            if as_json:
+                to_programs({"out": out, "rows_total": rows})
+            else:
+                done = Text.assemble(("✓ ", "bold green"), f"{rows:,} notifications in {out}")
+                show(to_people(), done, below="  ")
+            return
         kept = rejected or f"{checkpoint.rstrip('/')}/rejected.jsonl"
         figures, bad = _run(
             arriving, subscriptions, matching, starting, metrics, metrics_port, None if strict else kept, as_json
@@ -231,6 +254,45 @@ def _run(
         return running.metrics.as_dict(), bad
 
 
+def _notify(
+    arriving: Callable[..., Any],
+    subscriptions: str,
+    out: str,
+    checkpoint: str,
+    trigger: dict[str, Any],
+    starting: dict[str, Any],
+    naming: dict[str, Any],
+) -> int:
+    """Run a stream for subscriptions of every kind; return how many notifications there are in its folder."""
+    from tamis import spark as on_spark
+    from tamis.sources.tables import ENDINGS
+    from tamis.spark.files import read_in_order
+
+    if PurePosixPath(subscriptions).suffix.lower() not in ENDINGS:
+        raise InputError(
+            "with --time subscriptions are a table, not a log", hint=f"Tables end with {', '.join(ENDINGS)}."
+        )
+    if scheme_at(out).is_server:
+        raise InputError(
+            "with --time notifications go to a folder of Parquet files", hint="Name a folder behind --out."
+        )
+    with on_spark.running(**starting) as session:
+        table = arriving(session, keep=None)
+        notifications = on_spark.notify(table, read_in_order(session, subscriptions), **naming)
+        writer = notifications.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+        query = writer.trigger(**trigger).start(out)
+        try:
+            with to_complain().status("Matching what arrives; Ctrl-C stops"):
+                while not query.awaitTermination(1):
+                    pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            query.stop()
+        count: int = session.read.parquet(out).count()
+        return count
+
+
 def _arriving(
     session: Any,
     *,
@@ -257,6 +319,7 @@ def _asked(
     And the rows of the table that are not subscriptions; if these forbid the whole there is no log.
     """
     from tamis import spark as on_spark
+    from tamis.cli.notifying import with_hints
     from tamis.matching.admission import CandidateRow, admitted
     from tamis.sources.tables import ENDINGS
     from tamis.spark.columns import column, require
@@ -270,6 +333,6 @@ def _asked(
     if strict:
         _, bad = admitted((CandidateRow(*row) for row in rows), schema)
         if bad:
-            return None, bad
+            return None, with_hints(bad, _NOT_HERE)
     log = on_spark.SubscriptionLog(f"{checkpoint.rstrip('/')}/tamis/subscriptions", spark=session)
-    return log, log.load(rows, schema)
+    return log, with_hints(log.load(rows, schema), _NOT_HERE)

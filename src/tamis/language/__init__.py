@@ -10,6 +10,7 @@ from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, 
 from tamis.language.checking import check
 from tamis.language.explanation import Explanation, explain
 from tamis.language.expressions import Condition, Expression, Term
+from tamis.language.functions import Functions, function
 from tamis.language.json_form import from_json, json_schema
 from tamis.language.limits import Limits
 from tamis.language.meaning import Event, holds, truth
@@ -21,6 +22,7 @@ __all__ = [
     "Event",
     "Explanation",
     "Expression",
+    "Functions",
     "Limits",
     "Schema",
     "Term",
@@ -34,6 +36,7 @@ __all__ = [
     "coalesce",
     "explain",
     "from_json",
+    "function",
     "holds",
     "json_schema",
     "lit",

@@ -39,7 +39,7 @@ from tamis.language.expressions import (
     Xor,
     as_condition,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, HostedName, function_of
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.values import value_of
 
@@ -309,7 +309,7 @@ test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect i
 
 def _arguments(name: str, arguments: tuple[Any, ...], *, is_test: bool) -> tuple[Expression, ...]:
     operands = tuple(map(expression, arguments))
-    function = FUNCTIONS.get(name)
+    function = function_of(name) if isinstance(name, HostedName) else FUNCTIONS.get(name)
     if function is None or function.is_test is not is_test or not function.accepts(len(operands)):
         gives = "a truth" if is_test else "a value"
         raise TypeMismatchError(f"there is no function {name} of {len(operands)} arguments that gives {gives}")

@@ -38,7 +38,7 @@ from tamis.language.expressions import (
     Xor,
     fold_shared,
 )
-from tamis.language.functions import FUNCTIONS, Function
+from tamis.language.functions import Function, function_of
 from tamis.language.measures import depth, size
 from tamis.language.types import ArrayType
 from tamis.language.values import kind_of
@@ -76,7 +76,7 @@ def _kind(node: Expression, below: list[str], schema: Schema | None) -> str:
         case Attribute():
             return _attribute_kind(node, schema)
         case Call(name) | Test(name):
-            return _call_kind(node, FUNCTIONS[name], below, schema)
+            return _call_kind(node, function_of(name), below, schema)
         case Compare() | Between():
             _check_comparison(node, below)
         case In(_, members):

@@ -24,7 +24,7 @@ from tamis.language.expressions import (
     Xor,
     postorder,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.literals import to_text
 from tamis.language.meaning import Event, as_truth, meaning
 from tamis.language.printer import name_text
@@ -195,7 +195,7 @@ def _operand_reason(node: Expression, value: Any, event: Event) -> str:
     if isinstance(node, Call):
         if value is not None:
             return f"{node} is {_shown(value)}"
-        return f"{node} has no value: {FUNCTIONS[node.function].no_value}"
+        return f"{node} has no value: {function_of(node.function).no_value}"
     if isinstance(node, Literal):
         return ""
     return f"{node} is {TRUTHS[as_truth(value)]}"

@@ -451,9 +451,9 @@ def as_condition(node: Expression) -> Expression | None:
     """
     if is_condition(node):
         return node
-    from tamis.language.functions import FUNCTIONS
+    from tamis.language.functions import function_of
 
-    if isinstance(node, Call) and FUNCTIONS[node.function].gives == "any":
+    if isinstance(node, Call) and function_of(node.function).gives == "any":
         return Compare("=", node, TRUE)
     return None
 

@@ -40,7 +40,7 @@ from tamis.language.expressions import (
     as_condition,
     fold_shared,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, Functions, HostedName, function_of, in_use, written_name
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.values import GREATEST_INTEGER, LEAST_INTEGER, decimal_from
 
@@ -77,9 +77,9 @@ def _written(node: Expression, below: list[str]) -> str:
         case Attribute(path):
             return f'{{"attribute":{_dumps(list(path))}}}'
         case Call(name):
-            return f'{{"call":"{name}","arguments":{listed}}}'
+            return f'{{"call":"{written_name(name)}","arguments":{listed}}}'
         case Test(name):
-            return f'{{"test":"{name}","arguments":{listed}}}'
+            return f'{{"test":"{written_name(name)}","arguments":{listed}}}'
         case Compare(operator):
             return f'{{"compare":"{operator}","arguments":{listed}}}'
         case Between():
@@ -126,12 +126,19 @@ def _literal(value: Scalar) -> Any:
 # -- Reading
 
 
-def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+def from_json(
+    document: str | bytes | dict[str, Any], *, limits: Limits = DEFAULT_LIMITS, functions: Functions | None = None
+) -> Expression:
     """Read an expression from a JSON document, given as text or as the object it denotes.
+
+    A function of the host stands there with its version; `functions` says which one it is.
 
     >>> print(from_json('{"tamis": 1, "expression": {"compare": "<", "arguments": [{"attribute": ["price"]}, 20]}}'))
     price < 20
     """
+    if functions is not None:
+        with functions.in_use():
+            return from_json(document, limits=limits)
     data = loaded(document, limits) if isinstance(document, str | bytes) else document
     if not isinstance(data, dict) or "expression" not in data:
         raise JsonFormError('a document is {"tamis": 1, "expression": ...}')
@@ -236,7 +243,9 @@ def _maker(data: Any, limits: Limits) -> tuple[_Maker, list[Any]]:
 
 
 def _function(kind: type[Call] | type[Test], name: str, count: int) -> _Maker:
-    function = FUNCTIONS.get(name)
+    if "@" in name:
+        name = in_use().hosted(name)
+    function = function_of(name) if isinstance(name, HostedName) else FUNCTIONS.get(name)
     if function is None or function.is_test is not (kind is Test) or not function.accepts(count):
         raise JsonFormError(f"there is no such function: {name!r} of {count} arguments")
 

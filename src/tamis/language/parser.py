@@ -51,7 +51,7 @@ from tamis.language.expressions import (
     Xor,
     as_condition,
 )
-from tamis.language.functions import FUNCTIONS, callable_names, is_callable
+from tamis.language.functions import FUNCTIONS, callable_names, function_of, in_use, is_callable
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.measures import size
 from tamis.language.precedence import AND, COMPARISON, FRAME, NOT, OR, PREDICATE, PRIMARY, SIGN, XOR
@@ -59,6 +59,7 @@ from tamis.language.tokens import NUMBER, RESERVED, STRING, Token, next_token, o
 from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
+    from tamis.language.functions import Functions
     from tamis.language.schema import Schema
 
 _CONNECTIVES = {"OR": (OR, Or), "XOR": (XOR, Xor), "AND": (AND, And)}
@@ -104,39 +105,57 @@ _simple_predicates: dict[str, Expression] = {}
 _attributes: dict[str, Attribute] = {}
 
 
-def parse(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+def parse(
+    text: str,
+    schema: Schema | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    functions: Functions | None = None,
+) -> Expression:
     """Return the expression that a text says; with a schema, names and types are checked too.
+
+    `functions` are those of the host that the text may call; without them, those of the schema.
 
     >>> str(parse("price<20 and not (sold or bids>=3)"))
     'price < 20 AND NOT (sold OR bids >= 3)'
     """
-    return _parsed(text, schema, limits, is_term=False)
+    return _parsed(text, schema, limits, functions, is_term=False)
 
 
-def parse_term(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+def parse_term(
+    text: str,
+    schema: Schema | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    functions: Functions | None = None,
+) -> Expression:
     """Return the term that a text says: a value, such as what events are ranked by.
 
     >>> str(parse_term("2*price+shipping"))
     '2 * price + shipping'
     """
-    return _parsed(text, schema, limits, is_term=True)
+    return _parsed(text, schema, limits, functions, is_term=True)
 
 
-def _parsed(text: str, schema: Schema | None, limits: Limits, *, is_term: bool) -> Expression:
+def _parsed(
+    text: str, schema: Schema | None, limits: Limits, functions: Functions | None, *, is_term: bool
+) -> Expression:
     if not isinstance(text, str):
         raise TypeError(f"an expression's text must be a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
     if not text.isascii():
         _check_unicode(text)
-    parser = _Parser(text, limits, is_term=is_term)
+    if functions is None:
+        functions = in_use() if schema is None or not schema.functions else schema.functions
+    parser = _Parser(text, limits, functions, is_term=is_term)
     expression = parser.run()
     if schema is None and parser.is_plain:
         return expression
     try:
         check(expression, schema)
     except LanguageError as error:
-        raise _placed(error, text, schema, limits, is_term) from None
+        raise _placed(error, text, schema, limits, functions, is_term) from None
     return expression
 
 
@@ -152,9 +171,11 @@ def _check_unicode(text: str) -> None:
         ) from None
 
 
-def _placed(error: LanguageError, text: str, schema: Schema | None, limits: Limits, is_term: bool) -> LanguageError:
+def _placed(
+    error: LanguageError, text: str, schema: Schema | None, limits: Limits, functions: Functions, is_term: bool
+) -> LanguageError:
     """Find the place of a checker's error: read the text again, remembering where each node came from."""
-    parser = _Parser(text, limits, places={}, is_term=is_term)
+    parser = _Parser(text, limits, functions, places={}, is_term=is_term)
     expression = parser.run()
     try:
         check(expression, schema)
@@ -180,9 +201,16 @@ class _Pending:
 
 class _Parser:
     def __init__(
-        self, text: str, limits: Limits, places: dict[int, int] | None = None, *, is_term: bool = False
+        self,
+        text: str,
+        limits: Limits,
+        functions: Functions,
+        places: dict[int, int] | None = None,
+        *,
+        is_term: bool = False,
     ) -> None:
         self.text = text
+        self.functions = functions
         self.is_term = is_term  # the whole is a value, not a condition
         self.limits = limits
         self.places = places
@@ -587,13 +615,13 @@ class _Parser:
 
     def open_call(self, token: Token) -> None:
         name = token.text.lower()
-        if not is_callable(name):
+        if not is_callable(name) and name not in self.functions:
             raise UnknownFunctionError(
                 f"there is no function {token.text}",
                 text=self.text,
                 position=token.start,
                 hint=dialects.FUNCTIONS.get(name)
-                or did_you_mean(name, callable_names())
+                or did_you_mean(name, (*callable_names(), *self.functions))
                 or "`tamis language` lists the functions.",
             )
         self.open(name, token.start)
@@ -648,7 +676,9 @@ class _Parser:
         elif name == "double":
             self.push(self.double(arguments, frame.start), frame.start)
         else:
-            function = FUNCTIONS[name]
+            if name in self.functions:
+                name = self.functions[name].node_name
+            function = function_of(name)
             if not function.accepts(len(arguments)):
                 self.wrong_arity(name, function.signature, len(arguments), frame.start)
             self.placed(frame.start, function.check, arguments)

@@ -29,7 +29,7 @@ from tamis.language.expressions import (
     Test,
     Xor,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.literals import quoted
 from tamis.language.literals import to_text as literal_text
 from tamis.language.precedence import AND, COMPARISON, FRAME, NOT, OR, PREDICATE, PRIMARY, SIGN, SUM, XOR
@@ -81,9 +81,9 @@ def _pieces(node: Expression, negation: str = "") -> tuple[list[_Piece], int]:
             return (["-(", (operand, FRAME), ")"] if is_signed else ["-", (operand, SIGN)]), SIGN
         case Call("case", arguments):
             return _case(arguments), PRIMARY
-        case Call(name, (left, right)) if FUNCTIONS[name].symbol:
-            own = FUNCTIONS[name].binding
-            return [(left, own), f" {FUNCTIONS[name].symbol} ", (right, own + 1)], own
+        case Call(name, (left, right)) if function_of(name).symbol:
+            own = function_of(name).binding
+            return [(left, own), f" {function_of(name).symbol} ", (right, own + 1)], own
         case Call(name, arguments) | Test(name, arguments):
             return [f"{name}(", *_listed(arguments), ")"], PRIMARY
         case Compare(operator, left, right):

@@ -30,7 +30,7 @@ from tamis.language.expressions import (
     RLike,
     Test,
 )
-from tamis.language.functions import FUNCTIONS, in_cidr
+from tamis.language.functions import function_of, in_cidr
 from tamis.language.meaning import attribute_value, meaning, value
 from tamis.language.patterns import ANY_TEXT, like_matches, like_pieces, regex_matches
 from tamis.language.values import DIGITS, GREATEST_INTEGER, LEAST_INTEGER, compare, value_of
@@ -129,11 +129,11 @@ def _closure(node: Expression, below: list[Closure], schema: Schema | None) -> C
         case Call("coalesce") if keeps_types(node):
             return _first_known(below)
         case Call(name) if name in _EXACT:
-            return _arithmetic(_EXACT[name], FUNCTIONS[name].meaning, *below)
+            return _arithmetic(_EXACT[name], function_of(name).meaning, *below)
         case Test("in_cidr"):
             return _both_texts(remembered_cidr, *below)
         case Call(name) | Test(name):
-            return _call(FUNCTIONS[name].meaning, below)
+            return _call(function_of(name).meaning, below)
         case Compare(operator, Attribute((name,)), Literal(constant)) if operator in _ORDERED:
             return _attribute_comparison(_ORDERED[operator], name, below[0], constant)
         case Compare(operator, _, Literal(constant)) if operator in _ORDERED:

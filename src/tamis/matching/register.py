@@ -253,8 +253,10 @@ class Register:
         """Return the ids of handles, in the same memory where they are numbers: matches may be many."""
         integers = self._integers
         if integers is not None and self.is_numbered:
+            if len(handles) <= _FEW:  # a call of a kernel takes longer
+                return integer_column(integers[handles])
             kernels.rename(handles, integers)
-            return pa.array(handles)
+            return integer_column(handles)
         values = self._all_objects()[handles].tolist()
         types = self._types
         return union_of(values, types) if is_union(types) else column_of(values, "ids")
@@ -302,6 +304,8 @@ class Register:
         self._note_integers(0, ids)
 
 
+_INTEGER = pa.int64()
+_FEW = 256
 _UNITED: dict[type, pa.DataType] = {
     bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), bytes: pa.binary(),
 }  # fmt: skip
@@ -338,6 +342,15 @@ def union_of(values: list[Any], types: Collection[type]) -> pa.Array:
             raise BadTableError(f"an id of type {member.__name__} has no column: {error}; use others") from None
     names = [member.__name__ for member in members]
     return pa.UnionArray.from_dense(pa.array(codes), pa.array(places), children, names)
+
+
+def integer_column(values: Handles) -> pa.Array:
+    """Return integers as a column, in the same memory; `pa.array` does that too, and takes twice as long to find out.
+
+    >>> integer_column(np.array([3, 1])).to_pylist()
+    [3, 1]
+    """
+    return pa.Array.from_buffers(_INTEGER, len(values), [None, pa.py_buffer(values)])
 
 
 def column_of(values: list[Any], what: str) -> pa.Array:

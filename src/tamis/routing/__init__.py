@@ -7,8 +7,8 @@ matches by handles (`wanted`). What a neighbour must know of everybody else's fi
 (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is
 what a broker knows of one neighbour (worked out step by step: `gradual`, `agenda`; told in parts: `greeting`; said
 again after a restart: `renewal`), `silence` how it finds out that one is gone, `adaptation` when it stops filtering for
-it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, and `spanning` along
-which links of a graph messages travel.
+it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, `settling` when
+what was said is in force everywhere, and `spanning` along which links of a graph messages travel.
 """
 
 from tamis.routing.adaptation import Adaptation
@@ -55,6 +55,7 @@ from tamis.routing.messages import (
     Unsubscribe,
 )
 from tamis.routing.pruned import Pruned
+from tamis.routing.settling import Settling
 from tamis.routing.simple import Simple
 from tamis.routing.spanning import spanning_links
 from tamis.routing.strategies import STRATEGIES, strategy_of
@@ -101,6 +102,7 @@ __all__ = [
     "SchemaOfAnnouncementsError",
     "SchemaOfStrategyError",
     "Send",
+    "Settling",
     "Simple",
     "Strategy",
     "Subscribe",

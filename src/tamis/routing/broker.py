@@ -231,9 +231,6 @@ class Broker(Groups):
             self._tell_everything(link)
         self.table.connect(neighbour)
         self._silence.begin(neighbour, now)
-        for other in self._links.values():
-            if not other.has_greeted:  # it is about to be told what it must know, and that is not all yet
-                other.await_others()
         self._conclude()
         return self._hellos(neighbour, link)
 
@@ -303,6 +300,13 @@ class Broker(Groups):
     def work_count(self) -> int:
         """How many units of work there are to do, at least; 0 if neighbours know exactly what they must know."""
         return sum(link.work_count for link in self._links.values())
+
+    @property
+    def is_worked_out(self) -> bool:
+        """Were neighbours told all that they must know? With advertisements that depends on what they say first."""
+        return not self.work_count and (
+            self.advertising is None or all(link.are_advertisements_final for link in self._links.values())
+        )
 
     def work(self, budget: int, now: float) -> list[Output]:
         """Find out what gradual neighbours must know, so many units of it; return what to say to them.

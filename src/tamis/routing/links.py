@@ -320,10 +320,6 @@ class Link:
         if advertisements:
             self.advertisements.is_awaiting = False
 
-    def await_others(self) -> None:
-        """Take note that another neighbour was connected, which has not said yet what this one must know."""
-        self.filters.is_awaiting = self.advertisements.is_awaiting = True
-
     @property
     def is_awaiting(self) -> bool:
         """Is what the neighbour is told not complete yet?"""

@@ -94,7 +94,7 @@ class Window:
         past: PastVersions,
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
-        onward: Callable[[Wanted, bytes, Set[str]], Hits] | None = None,
+        onward: Callable[[Wanted, bytes, Set[str], Sequence[Mapping[str, Any]]], Hits] | None = None,
     ) -> None:
         self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
@@ -107,7 +107,7 @@ class Window:
         self._left_out = repetitions | misfits if misfits else repetitions
         if onward is not None:
             self._hits: Hits = interest.hits(records, names)
-            self._hits |= onward(interest.wanted, flags, names)
+            self._hits |= onward(interest.wanted, flags, names, records)
         else:
             is_close = close.suits(subscribers, interest.subscription_count)
             self._hits = close.hits(records, subscribers) if is_close else interest.hits(records, names)

@@ -13,6 +13,7 @@ by the log, and everything is matched when it comes back from there (`follow`).
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +187,7 @@ class Node:
         # A shared log cannot be made to go on behind the replays that were asked for at its head.
         sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
         self.roster.restore(stored, sent_through, now)
-        self.neighbours = Neighbours(self, broker, life)
+        self.neighbours = Neighbours(self, broker, schema, life)
         """`life` is a name that no other start of a broker has: sessions of links are called by it."""
         self.neighbours.restore(stored.links, stored.floors, self.head, now)
         changes = self.roster.permit(permissions, self.head, now)
@@ -608,7 +609,7 @@ class Node:
         passed: list[Incoming] = []
         for event in events:
             record = self._fitting(event.record)
-            if record is None:
+            if record is None or not self.neighbours.may_come(neighbour, record):
                 self.counts["refused"] += 1
             else:
                 passed.append(Incoming(event.key, event.body, record, event.flags & PLAIN | mark))
@@ -669,7 +670,7 @@ class Node:
                 outputs += self.sent(subscriber, now)
             self._waiting_most += sum(len(block.events[index]) + PAIR_BYTES for index, _ in of_name)
         if self.neighbours and sources:
-            for subscriber in self.neighbours.offer(block, self._interest.wanted, sources, now):
+            for subscriber in self.neighbours.offer(block, self._interest.wanted, sources, records, now):
                 touched.append(subscriber)
                 if self._is_full(subscriber):
                     outputs += self.sent(subscriber, now)
@@ -914,7 +915,7 @@ class Node:
         here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
         onward = None
         if any(subscriber.is_neighbour for subscriber in here):
-            onward = lambda wanted, flags, names: self.neighbours.hits(wanted, flags, names, now)  # noqa: E731
+            onward = partial(self.neighbours.hits, now=now)
         window = Window(
             blocks,
             first,

@@ -105,9 +105,7 @@ class Authenticator:
     @property
     def edition(self) -> tuple[object, ...]:
         """What is another one when somebody may be let in no longer, or as somebody else."""
-        now = self._now()
-        ended = sum(token.ends is not None and token.ends <= now for token in self._tokens)
-        return self._tokens.edition, ended, id(self._settings)
+        return self._tokens.edition, self._tokens.ended_count(self._now()), id(self._settings)
 
     def ticket(self, principal: Principal, renew: Callable[[], Principal] | None = None) -> str:
         """Return a ticket that stands for a principal, for one connection within a minute.

@@ -126,6 +126,10 @@ class Tokens:
         self._all()
         return self._edition
 
+    def ended_count(self, now: float) -> int:
+        """Return how many tokens have ended at a time."""
+        return sum(token.ends is not None and token.ends <= now for token in self._all().values())
+
     def __iter__(self) -> Iterator[Token]:
         """All tokens, by principal."""
         return iter(sorted(self._all().values(), key=lambda token: (token.principal, token.digest)))

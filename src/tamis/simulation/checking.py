@@ -11,7 +11,8 @@ how brokers decide. It finds:
     tables      a broker knows too much or too little of a neighbour (`tables`), or something is left at the end; or
                 TRUE is taken back too soon
 
-A subscription *has spread* when the network was quiet after it was made, and so has an advertisement. A lease is over
+A subscription *has spread* when the network was quiet after it was made, or its client was told that it is settled, and
+so has an advertisement. A lease is over
 when its client says so, and not a moment earlier or later: what is published at that time, or after it, is unasked.
 
 What is promised without faults, and what with them:
@@ -52,6 +53,7 @@ from tamis.simulation.occurrences import (
     Occurrence,
     Quiet,
     Renewed,
+    Settled,
 )
 from tamis.simulation.tables import Filters, Tables, World
 
@@ -114,6 +116,8 @@ class Checker:
         self._delivered: set[tuple[str, Key]] = set()
         self.expected_count = 0
         """How many deliveries were due."""
+        self.settled_count = 0
+        """How often a client was told that something is in force everywhere, which still was."""
         self.calm_count = 0
         """How many events' ways were compared with the ways that were needed."""
         network.observers.append(self.notice)
@@ -143,6 +147,8 @@ class Checker:
                 self._arrived(client, publication, keys)
             case Failed(_, restarted):
                 self._failed(restarted)
+            case Settled(client, key, filter_, is_advertisement):
+                self._is_told(client, key, filter_, is_advertisement)
             case Renewed(broker):
                 self._renewed(broker)
             case Quiet():
@@ -169,6 +175,12 @@ class Checker:
         for pending in self._pending.values():
             pending.due = set()
             pending.is_whole = False
+
+    def _is_told(self, client: str, key: Key, filter_: Expression, is_advertisement: bool) -> None:
+        filters = self._advertised if is_advertisement else self._active
+        if filters.get((client, key)) == filter_:  # otherwise it has changed since
+            self.settled_count += 1
+            (self._settled_advertisements if is_advertisement else self._settled).add((client, key))
 
     def _forget_deliveries(self, broker: str | None) -> None:
         """A broker that was started anew does not know which events its clients had."""

@@ -9,6 +9,8 @@ the brokers at the ends of a failing link are told. Of a graph, the links of a s
 every fault. A broker may also be started anew so soon that its neighbours keep what it said, and both ends of a link
 may begin again.
 
+If brokers settle, control messages have numbers, and clients are told when what they said is in force everywhere.
+
 Brokers that connect gradually work now and then, between messages, and before it is quiet until there is nothing to do.
 """
 
@@ -24,12 +26,15 @@ from tamis.routing import (
     Broker,
     Deliver,
     Entry,
+    Filter,
     Lost,
     Message,
     Output,
     Publish,
     Reject,
+    Renew,
     Send,
+    Settling,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -50,8 +55,9 @@ from tamis.simulation.occurrences import (
     Occurrence,
     Quiet,
     Renewed,
+    Settled,
 )
-from tamis.simulation.travel import Travel
+from tamis.simulation.travel import Numbered, SettledThrough, Travel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -60,6 +66,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.pruning.goals import Goal
     from tamis.routing.messages import Key
+    from tamis.simulation.travel import Frame
 
 _START_S = 0.001
 """So long a broker takes to start; what it says in one life and in the next is never of the same time."""
@@ -94,6 +101,7 @@ class Network:
         delays_s: tuple[float, float] = (0.001, 0.1),
         encodes: bool = False,
         gradual_share: float = 0.0,
+        settles: bool = False,
         observers: Iterable[Callable[[Occurrence], None]] = (),
     ) -> None:
         self.now = 0.0
@@ -109,6 +117,7 @@ class Network:
         self._encodes = encodes
         self._chance = chance
         self._gradual_share = gradual_share
+        self._settling: dict[str, Settling] | None = {} if settles else None
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
@@ -122,6 +131,8 @@ class Network:
                 raise UnknownNameError("broker", name, self._names)
         for name in self._names:
             self.brokers[name] = make(name)
+            if self._settling is not None:
+                self._settling[name] = Settling()
         self._rewire()
         self._has_leases = any(broker.next_expiry is not None for broker in self.brokers.values())
 
@@ -145,9 +156,39 @@ class Network:
                 source, target, message = arrived
                 if target not in self.brokers:
                     return  # it is gone, and its neighbour does not know yet
-                self._carry_out(target, self.brokers[target].receive(message, source, self.now))
+                self._arrive(source, target, message)
         elif end < inf:
             self._end(end)
+
+    def _arrive(self, source: str, target: str, frame: Frame) -> None:
+        broker = self.brokers[target]
+        if isinstance(frame, SettledThrough):
+            self._settling_of(target).acknowledged(source, frame.number)
+        elif isinstance(frame, Numbered):
+            self._carry_out(target, broker.receive(frame.message, source, self.now))
+            if source in broker.neighbours:
+                self._settling_of(target).received(source, frame.number, is_worked_out=broker.is_worked_out)
+        else:
+            self._carry_out(target, broker.receive(frame, source, self.now))
+        self._settle(target)
+
+    def _settling_of(self, broker: str) -> Settling:
+        assert self._settling is not None
+        return self._settling[broker]
+
+    def _settle(self, broker: str) -> None:
+        """Let others know what is settled at a broker."""
+        if self._settling is None or broker not in self.brokers:
+            return
+        settling = self._settling[broker]
+        if self.brokers[broker].is_worked_out:
+            settling.worked_out()
+        through, said = settling.settled()
+        for neighbour, number in through:
+            if self.travel.is_open(broker, neighbour):
+                self.travel.send(broker, neighbour, SettledThrough(number), self.now)
+        for each in said:
+            self._notice(Settled(*each))
 
     def run(self, most_steps: int = 10_000_000) -> None:
         """Let everything arrive that is under way; leases end as far as time passes meanwhile.
@@ -175,6 +216,7 @@ class Network:
     def work(self, broker: str, budget: int) -> None:
         """Let a broker work out what its neighbours must know, so many units of it."""
         self._carry_out(broker, self._running(broker).work(budget, self.now))
+        self._settle(broker)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and with it messages and leases."""
@@ -238,7 +280,10 @@ class Network:
         if isinstance(message, Publish):
             hops = self._hops.setdefault(message.key, {})
             hops.setdefault(target, hops.get(source, 0) + 1)
-        self.travel.send(source, target, message, self.now)
+        frame: Frame = message
+        if self._settling is not None and not isinstance(message, Publish | Filter | Renew):
+            frame = Numbered(self._settling[source].sent(target), message)
+        self.travel.send(source, target, frame, self.now)
 
     def _travelled(self, message: Message) -> Message:
         return decode(encode(message)) if self._encodes else message
@@ -349,6 +394,11 @@ class Network:
             if is_online:
                 self._notice(ClientSubscribed(name, key, filter_, is_advertisement))
         self._carry_out(client.home, outputs)
+        if self._settling is not None and is_online:
+            for key, filter_ in filters.items():
+                if key not in refused:
+                    self._settling[client.home].said((name, key, filter_, is_advertisement), is_worked_out=False)
+            self._settle(client.home)
 
     def _take_back(self, name: str, key: Key, *, is_advertisement: bool) -> None:
         client = self._client(name)
@@ -433,8 +483,9 @@ class Network:
             self._notice(Failed(f"{broker} lost {peer}"))
             self.used.remove(link)
             self.travel.close(*link)
+            self._settle_without(broker, peer)
             if peer in self.brokers and broker in self.brokers[peer].neighbours:
-                self._carry_out(peer, self.brokers[peer].disconnect(broker, self.now))
+                self._disconnect(peer, broker)
             self._rewire()
 
     def restart(self, broker: str) -> None:
@@ -448,8 +499,7 @@ class Network:
         if broker in self._unnoticed:
             self._rewire()  # who starts anew answers on no old link
         self._notice(Failed(f"restarted {broker}", restarted=broker))
-        self.brokers[broker] = made
-        self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
+        self._take(broker, made)
         for client in self._clients_at(broker):
             made.attach(client.name)
         self._rewire()
@@ -469,8 +519,7 @@ class Network:
         made = self._make(broker)
         self.wait(_START_S)
         self._notice(Renewed(broker))
-        self.brokers[broker] = made
-        self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
+        self._take(broker, made)
         for client in self._clients_at(broker):
             made.attach(client.name)
             self._say_as_before(client, made)
@@ -480,7 +529,19 @@ class Network:
             other = two if one == broker else one
             self.travel.open(one, two)
             self._carry_out(broker, self._connected(broker, other))
-            self._carry_out(other, self.brokers[other].renew(broker, self.now))
+            self._renew_at(other, broker, is_new=True)
+
+    def _renew_at(self, here: str, there: str, *, is_new: bool) -> None:
+        if self._settling is not None:
+            self._settling[here].renew(there, is_new=is_new)
+        self._carry_out(here, self.brokers[here].renew(there, self.now))
+
+    def _take(self, name: str, made: Broker) -> None:
+        """Let a broker be there, in its place."""
+        self.brokers[name] = made
+        self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
+        if self._settling is not None:
+            self._settling[name] = Settling()
 
     def _say_as_before(self, client: SimulatedClient, broker: Broker) -> None:
         """Let a broker know again what a client said to it before; nobody is told, as nothing is new."""
@@ -501,10 +562,21 @@ class Network:
             self._notice(Renewed())
             self.travel.open(*link)
             for here, there in (link, link[::-1]):
-                self._carry_out(here, self.brokers[here].renew(there, self.now))
+                self._renew_at(here, there, is_new=False)
+
+    def _disconnect(self, here: str, there: str) -> None:
+        self._carry_out(here, self.brokers[here].disconnect(there, self.now))
+        self._settle_without(here, there)
+
+    def _settle_without(self, here: str, there: str) -> None:
+        if self._settling is not None and here in self.brokers:
+            self._settling[here].disconnect(there)
+            self._settle(here)
 
     def _connected(self, here: str, there: str) -> list[Output]:
         broker = self.brokers[here]
+        if self._settling is not None:
+            self._settling[here].connect(there)
         if self._gradual_share and self._chance.random() < self._gradual_share:
             return broker.connect(there, self.now, gradually=True)
         return broker.connect(there, self.now)
@@ -550,7 +622,7 @@ class Network:
         for one, two in lost:
             for here, there in ((one, two), (two, one)):
                 if here in self.brokers and there in self.brokers[here].neighbours:
-                    self._carry_out(here, self.brokers[here].disconnect(there, self.now))
+                    self._disconnect(here, there)
         for one, two in wanted:
             if (one, two) not in before:
                 self.travel.open(one, two)

@@ -86,6 +86,16 @@ class Renewed:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """A client was told that its subscription or advertisement is in force everywhere."""
+
+    client: str
+    key: Key
+    filter: Expression
+    is_advertisement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Quiet:
     """Nothing is under way any more."""
 
@@ -99,5 +109,6 @@ Occurrence: TypeAlias = (
     | EventDelivered
     | Failed
     | Renewed
+    | Settled
     | Quiet
 )

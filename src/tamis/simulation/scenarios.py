@@ -89,6 +89,8 @@ class Scenario:
     """Are brokers started anew so soon that their neighbours keep what they said, and do links begin again?"""
     short_messages: bool = False
     """Do brokers tell two filters in a message at most, and so greet in parts?"""
+    settles: bool = False
+    """Are clients told when what they said is in force everywhere?"""
     round_count: int = 2
     action_count: int = 25
     """What clients do in a round before it comes to rest."""
@@ -135,6 +137,7 @@ class Scenario:
         drawn = replace(drawn, prunes_heeded=chance.random() < 0.2)
         drawn = replace(drawn, gradual=chance.random() < 0.3, renews=chance.random() < 0.3)
         drawn = replace(drawn, short_messages=chance.random() < 0.3)
+        drawn = replace(drawn, settles=chance.random() < 0.3)
         return replace(drawn, **fixed)
 
 
@@ -166,6 +169,7 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
         chance,
         encodes=scenario.encodes,
         gradual_share=0.5 if scenario.gradual else 0.0,
+        settles=scenario.settles,
     )
     filters_exactly = not (scenario.adapts or scenario.prunes_tables or scenario.prunes_as_they_come)
     checker = Checker(

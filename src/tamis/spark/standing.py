@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -33,7 +34,7 @@ from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
 from tamis.spark.standing_state import GROUPED, Notifications, told_rows
 from tamis.spark.subscriptions import compiled
-from tamis.spark.top_k import require_store, seconds_of
+from tamis.spark.top_k import require_store, seconds_of, top_k
 from tamis.spark.workers import require_workers
 from tamis.standing import Change, Sequence, interest, parse_subscription
 from tamis.standing.groups import group_of
@@ -73,7 +74,7 @@ def notify(
     """Return who is told of which events, and when: the subscription's id, `events` (ids), `at` and `change`.
 
     events           a table or a stream, with a column of times and one of ids; other columns are attributes
-    subscriptions    a table of ids and texts: conditions, sequences and changes (ranked ones are for `top_k`)
+    subscriptions    a table of ids and texts: conditions, sequences, changes, and ranked ones, which are `top_k`'s
     lateness         of a stream: an event may come so much later than others of a later time
     until            of a table: the end of time, up to which something that did not happen is told
     schema           what texts may mention; the columns of the events if you do not say
@@ -90,7 +91,19 @@ def notify(
         raise OptionError("a stream ends when it ends: until is for tables")
     kinds = ID_TYPES[id_type(subscriptions, id).simpleString()], ID_TYPES[id_type(events, event).simpleString()]
     schema = schema or Schema.from_spark(events)
-    asked = _parsed(subscriptions, id, where, schema, is_stream=events.isStreaming)
+    asked, ranked = _parsed(subscriptions, id, where, schema, is_stream=events.isStreaming)
+    if ranked:
+        kind = StructType([subscriptions.schema[id], StructField("ranked", StringType())])
+        table = subscriptions.sparkSession.createDataFrame(list(ranked.items()), kind)
+        best = top_k(events, table, time=time, event=event, id=id, lateness=lateness, until=until, schema=schema)
+        ranked_told = best.select(
+            column(id),
+            F.array(column(event)).alias("events"),
+            column("at"),
+            F.lit(None).cast("boolean").alias("change"),
+        )
+        if not asked:
+            return ranked_told
     forest, paths = _interests(subscriptions, id, asked, schema)
     shown = entering(events, paths, ())
     grouping = Grouping(forest, tuple(shown), asked, kinds)
@@ -113,33 +126,38 @@ def notify(
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
         timed_groups = grouped.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id), column("group"))
         told = Notifications(asked, event_id.dataType.simpleString(), tuple(out.names), schema)
-        return timed_groups.transformWithState(told, out, outputMode="Append", timeMode="EventTime")
+        notified = timed_groups.transformWithState(told, out, outputMode="Append", timeMode="EventTime")
+        return notified.unionByName(ranked_told) if ranked else notified
     history = _history(asked, math.inf if until is None else seconds_of(until), schema, kinds[1])
-    return grouped.where(column(id).isNotNull()).groupBy(column(id), column("group")).applyInArrow(history, out)
+    notified = grouped.where(column(id).isNotNull()).groupBy(column(id), column("group")).applyInArrow(history, out)
+    return notified.unionByName(ranked_told) if ranked else notified
 
 
-def _parsed(subscriptions: DataFrame, id: str, where: str, schema: Schema, *, is_stream: bool) -> dict[Any, Wanted]:
-    """Read the texts; unlike conditions they are all needed by all workers, so the driver reads them."""
+def _parsed(
+    subscriptions: DataFrame, id: str, where: str, schema: Schema, *, is_stream: bool
+) -> tuple[dict[Any, Wanted], dict[Any, str]]:
+    """Read the texts, of ranked ones apart; they are all needed by all workers, so the driver reads them."""
     asked: dict[Any, Wanted] = {}
+    ranked: dict[Any, str] = {}
     rows = subscriptions.select(column(id), column(where)).collect()
     for subscription_id, text in rows:
-        if subscription_id is None or text is None or subscription_id in asked:
-            what = "two subscriptions have this id" if subscription_id in asked else "a NULL in its row"
+        is_twice = subscription_id in asked or subscription_id in ranked
+        if subscription_id is None or text is None or is_twice:
+            what = "two subscriptions have this id" if is_twice else "a NULL in its row"
             raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {what}")
         try:
             wanted = parse_subscription(text, schema)
         except TamisError as error:
             raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {error}") from error
         if isinstance(wanted, Ranked):
-            raise RejectedSubscriptionsError(
-                1, len(rows), f"{subscription_id!r}: a ranked subscription is for tamis.spark.top_k"
-            )
+            ranked[subscription_id] = text
+            continue
         if is_stream and isinstance(wanted, Sequence) and wanted.within is None:
             raise RejectedSubscriptionsError(
                 1, len(rows), f"{subscription_id!r}: a stream would keep it for ever; add WITHIN 1 DAY, or another span"
             )
         asked[subscription_id] = wanted
-    return asked
+    return asked, ranked
 
 
 def _paths(wanted: Wanted) -> tuple[tuple[str, ...], ...]:

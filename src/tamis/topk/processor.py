@@ -28,6 +28,7 @@ import numpy as np
 from tamis.errors import EventError, TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import TRUE, Expression, is_condition
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.parser import parse
 from tamis.matching.columns import Events
 from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
@@ -85,11 +86,13 @@ class TopK:
         schema: Schema | None = None,
         lateness: float = 0.0,
         remember: int = 100_000,
+        functions: Functions | None = None,
         **settings: Any,
     ) -> None:
         """Choose an algorithm, and a filter before `strict` or `relaxed` if you like.
 
         lateness   by how many seconds times may be out of order; events wait so long
+        functions  those of the host that conditions and scores may call; without them, those of the schema
         remember   so many ids are remembered, and an event that comes again under one of them is left out
         settings   gamma, sigma, buffer, guard (see `TopKSettings`)
         """
@@ -104,9 +107,12 @@ class TopK:
             raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
         self.algorithm = algorithm
         self.schema = schema
+        if functions is None:
+            functions = NO_FUNCTIONS if schema is None else schema.functions
+        self.functions = functions
         self._lock = threading.RLock()
         self._engine = ALGORITHMS[algorithm](self.settings, schema)
-        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema)
+        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema, functions=functions)
         self._subscriptions: dict[Hashable, _TopKSubscription] = {}
         self._active: dict[int, _TopKSubscription] = {}
         self._clients: dict[Hashable, _Client] = {}
@@ -168,8 +174,9 @@ class TopK:
         try:
             if isinstance(wanted, str):
                 if is_ranked(wanted):
-                    return Ranked.parse(wanted, self.schema)
-                return parse(wanted, self.schema)
+                    with self.functions.in_use():
+                        return Ranked.parse(wanted, self.schema)
+                return parse(wanted, self.schema, functions=self.functions or None)
             if isinstance(wanted, Ranked):
                 return wanted.checked(self.schema)
             if not isinstance(wanted, Expression) or not is_condition(wanted):

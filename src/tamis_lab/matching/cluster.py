@@ -111,16 +111,14 @@ class ClusterIndex:
         self.table = kernels.ClusterTable(starts, clusters, line, columns, is_shared)
 
     def match(
-        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+        self, part: Fulfilled, begin: int, pages: kernels.LastPages, scratch: Scratch, out: kernels.Outlet
     ) -> tuple[int, int]:
-        room = kernels.StampRoom(
+        room = (
             scratch.zeros("bits", part.word_count, np.uint32),
             scratch.zeros("stamps", len(self.table.is_shared), np.uint32),
             scratch.zeros("epochs", 1, np.uint32),
         )
-        at, written = kernels.match_clusters(
-            part.lists, begin, self.table, pages.behind(self.conjunction_count), room, out
-        )
+        at, written = kernels.match_clusters_of_columns(begin, (*part.lists, *self.table, *pages, *room, *out))
         return at, written
 
     def memory(self) -> int:

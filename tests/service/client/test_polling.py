@@ -20,7 +20,7 @@ async def overtaken(broker, client, name):
     await (await client.subscribe("price < 20", name=name).ready()).close()
     positions = [await client.publish({"price": price}) for price in (1, 2, 3, 4)]
     broker.core.drop(int(positions[2].rpartition("-")[2]))
-    while broker.core.first < 3:
+    while broker.core._node.first < 3:
         await asyncio.sleep(0.01)
     return positions
 
@@ -46,7 +46,7 @@ async def overtaken_over_a_web_socket(broker, client, gaps):
     await (await client.subscribe("price < 20", name="bob").ready()).close()
     positions = [await client.publish({"price": price}) for price in (5, 6)]
     broker.core.drop(int(positions[1].rpartition("-")[2]))
-    while broker.core.first < int(positions[1].rpartition("-")[2]):
+    while broker.core._node.first < int(positions[1].rpartition("-")[2]):
         await asyncio.sleep(0.01)
     subscription = client.subscribe("price < 20", name="bob", on_gap=gaps.append)
     assert (await anext(subscription)).data["price"] == 6

@@ -220,3 +220,30 @@ def test_a_neighbour_that_is_away_delays_settling_and_one_that_is_gone_does_not_
     while tree.step():
         pass
     assert ann.last(Subscribed).is_settled
+
+
+def test_what_may_not_leave_does_not_and_what_may_not_come_is_not_taken():
+    tree = Tree(LINE, terms=LinkTerms(may_send="NOT secret OR secret IS NULL"))
+    ann = Client(tree, "a", "ann")
+    ann.attach()
+    ann.subscribe(all="TRUE")
+    tree.rest()
+    shop = Client(tree, "c")
+    shop.publish(event("/shop", 1, secret=True), event("/shop", 2, secret=False), event("/shop", 3))
+    tree.rest()
+    tree.cut(tree.ends["b", "c"])
+    shop.publish(event("/shop", 4, secret=True), event("/shop", 5))
+    tree.rest()
+    assert ann.events == [("/shop", 2), ("/shop", 3), ("/shop", 5)]
+    assert facts(tree, "c", "b").sent == 3
+
+    tree = Tree([("a", "b")], terms=LinkTerms(may_receive="n < 10"))
+    bob = Client(tree, "a", "bob")
+    bob.attach()
+    bob.subscribe(all="TRUE")
+    tree.rest()
+    Client(tree, "b").publish(event("/shop", 1), event("/shop", 11), event("/shop", 2))
+    tree.rest()
+    assert bob.events == [("/shop", 1), ("/shop", 2)]
+    assert tree.neighbour("b", "a").subscriber.deliveries.unacknowledged_count == 0
+    assert [len(block.events) for block in tree.sites["a"].log.blocks] == [2]

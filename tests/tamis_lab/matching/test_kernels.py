@@ -165,7 +165,11 @@ def test_an_algorithm_finds_each_slot_once_whatever_is_laid_out_and_however_smal
 
     def run(starts, numbers, at, *out):
         return index.match(
-            Fulfilled(0, Ragged(starts, numbers), number_count), at, pages, scratch, kernels.Outlet(*out)
+            Fulfilled(0, Ragged(starts, numbers), number_count),
+            at,
+            pages.behind(index.conjunction_count),
+            scratch,
+            kernels.Outlet(*out),
         )
 
     found = found_by(run, events, book, len(book) + 1 if tight else None)

@@ -120,6 +120,46 @@ def in_cidr(address: Any, network: Any) -> bool | None:
         return None
 
 
+def is_in_network(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+    """Does the second network hold the whole first one?
+
+    >>> is_in_network(("10.1.0.0/16",), ("10.0.0.0/8",)), is_in_network(("10.0.0.0/8",), ("10.1.0.0/16",))
+    (True, False)
+    """
+    small, large = _networks(one, two)
+    return small is not None and large is not None and small.version == large.version and small.subnet_of(large)
+
+
+def are_disjoint_networks(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+    """Do two networks have no address in common?"""
+    first, second = _networks(one, two)
+    return first is not None and second is not None and (first.version != second.version or not first.overlaps(second))
+
+
+def united_network(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the network that two networks make together: the larger one of the two, or that of two halves.
+
+    >>> united_network(("10.0.0.0/9",), ("10.128.0.0/9",)), united_network(("10.0.0.0/9",), ("11.0.0.0/9",))
+    (('10.0.0.0/8',), None)
+    """
+    first, second = _networks(one, two)
+    if first is None or second is None or first.version != second.version:
+        return None
+    for large, small in ((first, second), (second, first)):
+        if small.subnet_of(large):
+            return (str(large),)
+    if first.prefixlen == second.prefixlen > 0 and first.supernet() == second.supernet():
+        return (str(first.supernet()),)
+    return None
+
+
+def _networks(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return the networks of two calls of `in_cidr` about one address; None where that is not what differs."""
+    if len(one) != 1 or len(two) != 1 or not isinstance(one[0], str) or not isinstance(two[0], str):
+        return None, None
+    return _network(one[0]), _network(two[0])
+
+
 def check_cidr(arguments: tuple[Expression, ...]) -> None:
     """Raise unless the network, if it is a literal, is one."""
     network = arguments[1]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Literals: TypeAlias = tuple[Any, ...]
+"""The values of those arguments of a call that are literals, in their order."""
 Bounds: TypeAlias = tuple[int | float | None, int | float | None]
 
 
@@ -73,6 +75,16 @@ class Function:
     """How tightly its symbol binds."""
     check: Callable[[tuple[Expression, ...]], None] = _no_check
     """What is to be said of literal arguments when the expression is written."""
+    version: int = 0
+    """Of a function of the host: another one may give something else."""
+    implies: Callable[[Literals, Literals], bool] | None = None
+    """Of a test: given the literals of two calls that differ in nothing else, is the second true where the first is?"""
+    excludes: Callable[[Literals, Literals], bool] | None = None
+    """Are two such calls never both true?"""
+    unites: Callable[[Literals, Literals], Literals | None] | None = None
+    """The literals of the call that is true just where one of two such calls is; None if there is none."""
+    is_known_alike: bool = False
+    """Are two such calls unknown for the same events? Then what is false follows as what is true does."""
 
     @property
     def is_test(self) -> bool:

@@ -459,6 +459,10 @@ _ROWS = (
         spark=None,
         over_columns=True,
         check=meanings.check_cidr,
+        implies=meanings.is_in_network,
+        excludes=meanings.are_disjoint_networks,
+        unites=meanings.united_network,
+        is_known_alike=True,
     ),
 )
 

@@ -37,9 +37,9 @@ from tamis.language.expressions import (
     Xor,
     fold_shared,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, HostedName
 from tamis.language.meaning import meaning
-from tamis.matching.columnwise import arrays, choices, comparison, numbers, places, texts, truths, vectors
+from tamis.matching.columnwise import arrays, choices, comparison, hosted, numbers, places, texts, truths, vectors
 from tamis.matching.columnwise.rows import row_by_row
 from tamis.matching.columnwise.series import MIXED, NULL, Series, from_arrow_arrays, from_column, from_values, literal
 
@@ -188,6 +188,8 @@ def applied(node: Expression, below: list[Series], schema: Schema | None) -> Ser
         return choices.of_parts(lambda parts: applied(node, parts, schema), below)
     match node:
         case Call(name) | Test(name):
+            if isinstance(name, HostedName):
+                return hosted.applied(name.function, below)
             row = FUNCTIONS[name]
             series = COLUMN_FORMS[name](*below) if row.over_columns else None
             return from_values(row_by_row(row.meaning, below)) if series is None else series

@@ -48,7 +48,9 @@ async def publish(request: web.Request) -> web.Response:
         front.quotas.take(principal, events=len(events), size_bytes=size_bytes, now=time.monotonic())
     if not events:
         at = Position.of(front.core.head).text(epoch)
-        return answer({"position": at, "positions": [], "events": 0, "known": 0, "durable": True})
+        return answer(
+            {"position": at, "positions": [], "events": 0, "known": 0, "durable": not front.settings.log.sync}
+        )
     published = await front.core.ask(principal, Publish(1, events, asks_wanted))
     assert isinstance(published, Published)
     content = {

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import TamisError
+from tamis.language import parse
 from tamis.language.expressions import TRUE
+from tamis.language.meaning import holds
 from tamis.routing import Entry, Hello, Send, decode, encode
 from tamis.routing.messages import PROVISIONAL
 from tamis.service.changes import Change, FloorKept, LinkGone, LinkKept
@@ -62,8 +64,10 @@ from tamis.service.positions import START, Position
 from tamis.service.subscribers import Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
     from tamis.routing import Broker
     from tamis.routing.messages import Output as RoutingOutput
     from tamis.routing.wanted import Wanted
@@ -127,6 +131,17 @@ class Neighbour:
         default_factory=lambda: dict.fromkeys(("sent", "received", "known", "begun", "resumed", "lost"), 0)
     )
 
+    may_send: Expression | None = None
+    may_receive: Expression | None = None
+    """What may go there and come from there; None is for everything."""
+
+    def agree(self, terms: LinkTerms) -> None:
+        """Keep to other terms from now on."""
+        self.terms = terms
+        self.may_send, self.may_receive = (
+            None if text == "TRUE" else parse(text) for text in (terms.may_send, terms.may_receive)
+        )
+
     @property
     def peer(self) -> str:
         """What it is called in the routing table, and among subscribers."""
@@ -148,8 +163,8 @@ class _Wait:
 class Neighbours:
     """All neighbours of a node."""
 
-    def __init__(self, node: Node, broker: Broker, life: str) -> None:
-        self._node, self._broker, self._life = node, broker, life
+    def __init__(self, node: Node, broker: Broker, schema: Schema | None, life: str) -> None:
+        self._node, self._broker, self._schema, self._life = node, broker, schema, life
         self._by_name: dict[str, Neighbour] = {}
         self._by_peer: dict[str, Neighbour] = {}
         self._by_number: dict[int, str] = {}
@@ -182,6 +197,7 @@ class Neighbours:
     def restore(self, kept: Sequence[LinkKept], floors: Sequence[FloorKept], head: int, now: float) -> None:
         """Take the neighbours that were kept; each counts as one that wants everything until it says otherwise."""
         of_names = {each.name: each for each in floors}
+        self._broker.expect(LINK_SUBSCRIBER + each.name for each in kept)
         for each in kept:
             floor = of_names.get(LINK_SUBSCRIBER + each.name)
             position = Position.of(head) if floor is None else floor.floor
@@ -203,6 +219,7 @@ class Neighbours:
         subscriber = Subscriber(LINK_SUBSCRIBER + name, "", True, settings, floor.event, deliveries, passed=floor)
         subscriber.is_neighbour = True
         neighbour = Neighbour(name, number, subscriber, LinkSession(self._life), terms, url, seen_s=now)
+        neighbour.agree(terms)
         self._by_name[name] = self._by_peer[subscriber.name] = neighbour
         if number < MARK_MOST:
             self._by_number[number] = subscriber.name
@@ -215,7 +232,8 @@ class Neighbours:
         neighbour = self._by_name.get(name)
         if neighbour is not None:
             is_same = (neighbour.terms, neighbour.url) == (terms, url or neighbour.url)
-            neighbour.terms, neighbour.url = terms, url or neighbour.url
+            neighbour.url = url or neighbour.url
+            neighbour.agree(terms)
             return neighbour, [] if is_same else [LinkKept(name, neighbour.number, neighbour.url, terms)]
         used = {each.number for each in self}
         number = next(number for number in range(1, MARK_MOST + 1) if number not in used or number == MARK_MOST)
@@ -520,11 +538,13 @@ class Neighbours:
                     outputs += [*self.closed(connection, now), Say(connection, LinkClosed("the disk is full"))]
         return outputs
 
-    def offer(self, block: Block, wanted: Wanted, sources: Sequence[str], now: float) -> list[Subscriber]:
+    def offer(
+        self, block: Block, wanted: Wanted, sources: Sequence[str], records: Sequence[Mapping[str, Any]], now: float
+    ) -> list[Subscriber]:
         """Offer new events to the neighbours that are live; return those that were offered some."""
         live = {neighbour.peer for neighbour in self if neighbour.subscriber.is_live}
         touched: list[Subscriber] = []
-        for peer, numbers in self._onward(wanted, sources, live, now).items():
+        for peer, numbers in self._onward(wanted, sources, live, records, now).items():
             neighbour = self._by_peer[peer]
             for index in numbers:
                 position = Position.of(block.first + index)
@@ -532,21 +552,43 @@ class Neighbours:
             touched.append(neighbour.subscriber)
         return touched
 
-    def hits(self, wanted: Wanted, flags: Sequence[int], names: Set[str], now: float) -> Hits:
+    def hits(
+        self,
+        wanted: Wanted,
+        flags: Sequence[int],
+        names: Set[str],
+        records: Sequence[Mapping[str, Any]],
+        now: float,
+    ) -> Hits:
         """Return which events of the past go to neighbours that are behind; never back to where they came from."""
         behind = names & self._by_peer.keys()
         if not behind:
             return {}
         sources = [self._by_number.get(link_of(flag), "") for flag in flags]
-        onward = self._onward(wanted, sources, behind, now)
+        onward = self._onward(wanted, sources, behind, records, now)
         return {peer: [(index, []) for index in numbers] for peer, numbers in onward.items()}
 
-    def _onward(self, wanted: Wanted, sources: Sequence[str], only: Set[str], now: float) -> dict[str, list[int]]:
+    def may_come(self, neighbour: Neighbour, record: Mapping[str, Any]) -> bool:
+        """May an event come from a neighbour?"""
+        return neighbour.may_receive is None or holds(neighbour.may_receive, record, self._schema)
+
+    def _onward(
+        self,
+        wanted: Wanted,
+        sources: Sequence[str],
+        only: Set[str],
+        records: Sequence[Mapping[str, Any]],
+        now: float,
+    ) -> dict[str, list[int]]:
+        """Return which events go to which neighbours: as the broker decides, within what may leave."""
         matches, outputs = self._broker.onward(wanted, sources, only, now)
         self.tell(outputs)
         numbers: dict[str, list[int]] = {}
         for event, place in zip(matches.events.tolist(), matches.neighbours.tolist(), strict=True):
-            numbers.setdefault(matches.names[place], []).append(event)
+            peer = matches.names[place]
+            may_send = self._by_peer[peer].may_send
+            if may_send is None or holds(may_send, records[event], self._schema):
+                numbers.setdefault(peer, []).append(event)
         return numbers
 
     def count(self, outputs: Sequence[Output]) -> None:
