@@ -123,7 +123,7 @@ def test_file_addresses_are_paths_and_what_spark_reaches_is_refused(rules):
     for given in (("--out", "hdfs:/a/pairs.csv"), ("--rejected", "s3a://b/bad.csv"), ("--events", "s3a://b/a.csv")):
         result = tamis("run", "--subscriptions", "rules.csv", *given, input="")
         assert result.exit_code == 2
-        assert "is reached by Spark" in result.stderr
+        assert "can only be reached by Spark" in result.stderr
     assert sorted(path.name for path in rules.iterdir()) == before
 
 

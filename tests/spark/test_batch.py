@@ -230,7 +230,7 @@ def test_mistakes_name_the_column(spark, frames):
         pipeline.match(events, subscriptions, keep=["prize"])
     with pytest.raises(pipeline.ColumnError, match="column 'subscription_id' already"):
         pipeline.match(events.withColumnRenamed("number", "subscription_id"), subscriptions)
-    with pytest.raises(pipeline.ColumnError, match="ids are integers or strings"):
+    with pytest.raises(pipeline.ColumnError, match="ids must be integers or strings"):
         pipeline.match(events, subscriptions.selectExpr("1.5D AS subscription_id", "condition"))
     with pytest.raises(pipeline.OptionError, match="'pairs', 'lists', 'counts'"):
         pipeline.match(events, subscriptions, result="sets")

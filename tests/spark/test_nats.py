@@ -119,8 +119,8 @@ def test_a_stream_that_is_not_there_is_told(server):
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("http://host/EVENTS", "no address of NATS"), ("nats://host", "names no stream"), ("nats://host/a.b", "no name of a stream"),
-        ("nats:///EVENTS", "names no server"), ("nats://host:port/EVENTS", "names no server"), ("", "which NATS"),
+        ("http://host/EVENTS", "not a NATS address"), ("nats://host", "names no stream"), ("nats://host/a.b", "not the name of a stream"),
+        ("nats:///EVENTS", "names no server"), ("nats://host:port/EVENTS", "names no server"), ("", "no NATS server was named"),
         ("nats://host/EVENTS?subjet=a", "Did you mean subject"),
     ],
 )  # fmt: skip
