@@ -76,6 +76,7 @@ def test_simple_routing_costs_one_message_for_each_link_and_an_entry_in_every_ot
     links = TOPOLOGIES[topology](count, Random(2))
     counters = TrafficCounters()
     network = Network(names(count), links, lambda name: Broker(name, "simple", algorithm="naive"), Random(1))
+    network.run()  # brokers greet each other
     network.observers.append(counters)
     network.attach("ann", "b0")
     for number in range(5):

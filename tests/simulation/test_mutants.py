@@ -351,6 +351,21 @@ class CountsTheFirstPart(Broker):
         super()._hello(source, replace(hello, more=False), now)
 
 
+class LetsEverythingPass(Broker):
+    """Keeps no guard, neither when it asks nor when it sends; one of both is enough to keep it."""
+
+    def connect(self, neighbour, now, *, may_leave=None, may_enter=None):
+        return super().connect(neighbour, now)
+
+
+class LetsNothingLeave(Broker):
+    """Takes a guard for a wall."""
+
+    def connect(self, neighbour, now, *, may_leave=None, may_enter=None):
+        wall = None if may_leave is None else parse("FALSE")
+        return super().connect(neighbour, now, may_leave=wall, may_enter=may_enter)
+
+
 # -- All of them, beside what they would be if they were whole
 
 
@@ -453,6 +468,8 @@ MUTANTS = {
     "drops at once": Mutant("lost", DropsAtOnce, scenario={"renews": True}),
     "never drops": Mutant(IN_VAIN, NeverDrops, scenario={"renews": True}),
     "counts the first part": Mutant("told it", CountsTheFirstPart, scenario={"short_messages": True, **WITH_FAULTS}),
+    "lets everything pass": Mutant("where it may not go", LetsEverythingPass, scenario={"guards": True}),
+    "lets nothing leave": Mutant("lost", LetsNothingLeave, scenario={"guards": True}),
     "greets in silence": Mutant("told it", GreetsInSilence, scenario=WITH_FAULTS),
 }
 

@@ -7,8 +7,9 @@ matches by handles (`wanted`). What a neighbour must know of everybody else's fi
 (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is
 what a broker knows of one neighbour (worked out step by step: `gradual`, `agenda`; told in parts: `greeting`; said
 again after a restart: `renewal`), `silence` how it finds out that one is gone, `adaptation` when it stops filtering for
-it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, `settling` when
-what was said is in force everywhere, and `spanning` along which links of a graph messages travel.
+it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, `guard` what may
+pass a link, `settling` when what was said is in force everywhere, `overlay` and `spanning` along which links of a graph
+messages travel.
 """
 
 from tamis.routing.adaptation import Adaptation
@@ -54,6 +55,7 @@ from tamis.routing.messages import (
     Unadvertise,
     Unsubscribe,
 )
+from tamis.routing.overlay import Flood, LinkState, Overlay
 from tamis.routing.pruned import Pruned
 from tamis.routing.settling import Settling
 from tamis.routing.simple import Simple
@@ -77,6 +79,7 @@ __all__ = [
     "Deliver",
     "Entry",
     "Filter",
+    "Flood",
     "Flooding",
     "Hello",
     "Identity",
@@ -84,6 +87,7 @@ __all__ = [
     "KnownPeerError",
     "LeaseOfLinksError",
     "LengthOfMessagesError",
+    "LinkState",
     "Lost",
     "MemoryOfEventsError",
     "Merging",
@@ -93,6 +97,7 @@ __all__ = [
     "NeighbourMatches",
     "OtherSchemaError",
     "Output",
+    "Overlay",
     "Pruned",
     "Publish",
     "Reject",

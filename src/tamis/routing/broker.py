@@ -43,6 +43,7 @@ from tamis.routing.errors import (
 )
 from tamis.routing.greeting import Greeting
 from tamis.routing.groups import Groups
+from tamis.routing.guard import Guard
 from tamis.routing.heeding import Heeding
 from tamis.routing.interests import Interests
 from tamis.routing.leases import Leases
@@ -192,7 +193,8 @@ class Broker(Groups):
     def wanted_by(self, peer: str) -> dict[Key, Expression]:
         """Return what a neighbour or a client wants, by the keys that it uses; `table` has keys of its own for some."""
         if peer in self._links:
-            return self._links[peer].filters.names.numbers(self.table.of(peer))
+            link = self._links[peer]
+            return link.filters.names.numbers({**self.table.of(peer), **link.said_filters})
         return dict(self.table.of(peer))
 
     def heeded_of(self, neighbour: str) -> dict[Key, Expression]:
@@ -212,10 +214,23 @@ class Broker(Groups):
         rates = self._link(neighbour).rates
         return rates is None or rates.is_filtering
 
-    def connect(self, neighbour: str, now: float, *, gradually: bool = False) -> list[Output]:
+    def connect(
+        self,
+        neighbour: str,
+        now: float,
+        *,
+        gradually: bool = False,
+        strategy: str | Strategy | None = None,
+        adaptation: Adaptation | None = None,
+        may_leave: Expression | None = None,
+        may_enter: Expression | None = None,
+    ) -> list[Output]:
         """Take a neighbour; return what to say to it first. The neighbour does the same.
 
         `gradually`, it is told TRUE, so that events go its way at once, and `work` finds out what it must know.
+        `strategy` and `adaptation` are of this link; without them, the broker's. `Pruned` as a strategy prunes what
+        this neighbour is told, by what the broker counts in its traffic. Only events that a filter `may_leave` go to
+        the neighbour, and only those that `may_enter` are taken from it, whatever anybody wants.
         """
         if neighbour == self.name:
             raise KnownPeerError(self.name, neighbour)
@@ -223,7 +238,15 @@ class Broker(Groups):
         self._expected.discard(neighbour)
         knowledge = Knowledge(self.table.share, self._heeding.keeps_out)
         ledger = Ledger(self._filter_of, self._advertisement_of) if gradually else None
-        link = Link(self.strategy, self.advertising, self._schema, self._adaptation, neighbour, knowledge, ledger)
+        own_strategy = self.strategy if strategy is None else strategy_of(strategy, self._schema)
+        if own_strategy.schema is not None and own_strategy.schema != self._schema:
+            raise SchemaOfStrategyError(self.name, own_strategy.name)
+        guard = Guard(may_leave, may_enter)
+        for each in (may_leave, may_enter):
+            if each is not None and (reason := self.table.objection(each)):
+                raise MessageError(f"a guard of {neighbour!r}, {str(each)!r:.80}: {reason}", "a filter of our schema")
+        settings = adaptation or self._adaptation
+        link = Link(own_strategy, self.advertising, self._schema, settings, neighbour, knowledge, ledger, guard)
         self._links[neighbour] = link
         if gradually:
             self._begin(neighbour, link)
@@ -260,7 +283,11 @@ class Broker(Groups):
             return ended  # it was silent for too long, just now
         link.renew(
             {
-                key: (expression, self._imperfection(neighbour, Subscribe, key), self.table.hops(neighbour, key))
+                key: (
+                    link.said_filters.get(key, expression),
+                    self._imperfection(neighbour, Subscribe, key),
+                    self.table.hops(neighbour, key),
+                )
                 for key, expression in self.table.of(neighbour).items()
             },
             {
@@ -652,7 +679,7 @@ class Broker(Groups):
             said = self._links[source].filters
             if (named := _named_here(entry, said)) is None:
                 return
-            number, entry = entry.key, named
+            number, entry = entry.key, self._as_far_as_it_may_leave(named, self._links[source])
             if number in _FOR_THE_TIME_BEING:
                 said.provisional[entry.key] = number
                 self.table.add(source, entry.key, entry.filter, entry.hops)
@@ -674,10 +701,19 @@ class Broker(Groups):
                 link.want((source, key), expression, entry.imperfection, self._hops(source, key))
         self._announce(Subscribe, source, entry, now)
 
+    def _as_far_as_it_may_leave(self, entry: Entry, link: Link) -> Entry:
+        """Return what a neighbour wants as far as it may have it; what it said is remembered."""
+        if link.guard.may_leave is None:
+            return entry
+        link.said_filters[entry.key] = entry.filter
+        return replace(entry, filter=link.guard.passed(entry.filter))
+
     def _unsubscribe(self, source: str, key: Key, now: float) -> None:
         if (source, key) not in self.table:
             return  # it is what the sender wants
         expression = self.table.remove(source, key)
+        if source in self._links:
+            self._links[source].said_filters.pop(key, None)
         self._leases.forget((source, Subscribe, key))
         self._imperfections.pop((source, Subscribe, key), None)
         self._interests.remove(source, key)

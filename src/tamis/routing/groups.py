@@ -261,6 +261,8 @@ class Groups(Publishing, ABC):
                 if reason := self._objection(key, admitted, source):
                     yield number, Reject(source, key, reason)
                     continue
+            elif not self._may_enter(event, source):
+                continue
             self._seen.add(key)
             yield number, admitted
 

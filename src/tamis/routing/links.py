@@ -27,6 +27,7 @@ from tamis.routing.agenda import Agenda
 from tamis.routing.base import Changes
 from tamis.routing.gradual import GradualSummary
 from tamis.routing.greeting import in_parts
+from tamis.routing.guard import OPEN
 from tamis.routing.messages import (
     INCOMPLETE,
     PROVISIONAL,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.routing.base import Knowledge, Source, Strategy, Summary
     from tamis.routing.greeting import Greeting
+    from tamis.routing.guard import Guard
     from tamis.routing.renewal import Content
 
 
@@ -122,7 +124,9 @@ class Link:
         neighbour: str,
         knowledge: Knowledge,
         ledger: Ledger | None = None,
+        guard: Guard = OPEN,
     ) -> None:
+        self.guard = guard
         self.wanted: Summary = strategy.summary_for(neighbour, knowledge)
         self.wanted.hops_of = self._hops_of
         self._hops: dict[Expression, dict[Source, int]] = {}
@@ -136,8 +140,11 @@ class Link:
                 self.offered = gradual = GradualSummary(self.offered)
                 self._offering = Gradually(gradual, Agenda(self._come_offered, self._go_offered))
         self._ledger = ledger
-        self.rates = None if adaptation is None else Rates(adaptation)
+        may_stop_filtering = adaptation is not None and guard.may_leave is None
+        self.rates = Rates(adaptation) if adaptation is not None and may_stop_filtering else None
         self.filters, self.advertisements = Said(), Said()
+        self.said_filters: dict[Key, Expression] = {}
+        """What the neighbour wants, by the names here, where it may not have all of it."""
         self.greeting: Greeting | None = None
         """A Hello of which not all parts have come."""
         self.has_greeted = False
@@ -220,7 +227,7 @@ class Link:
     def reason(self, expression: Expression) -> Key | None:
         """Return which advertisement of the neighbour says that something may come from there that a filter wants."""
         assert self._index is not None, "there are no advertisements"
-        return self._index.witness(expression)
+        return self._index.witness(self.guard.asked(expression))
 
     def want(self, source: Source, expression: Expression, imperfection: float = 0.0, hops: int = 0) -> None:
         """Tell the neighbour of a filter, if anything that it wants may come from there.
@@ -245,11 +252,13 @@ class Link:
         self._add(source, expression, imperfection, hops)
 
     def _add(self, source: Source, expression: Expression, imperfection: float, hops: int) -> None:
+        expression = self.guard.asked(expression)
         if hops:
             self._hops.setdefault(expression, {})[source] = hops
         self.wanted.add(source, expression, imperfection)
 
     def _remove(self, source: Source, expression: Expression) -> None:
+        expression = self.guard.asked(expression)
         self.wanted.remove(source)
         if expression in self._hops:
             self._hops[expression].pop(source, None)

@@ -222,6 +222,12 @@ def _event(chance: Random, schema: str | None) -> dict[str, Any]:
     return event if schema is None else fitting(event, schema, chance)
 
 
+def guards_of(links: list[tuple[str, str]], chance: Random) -> dict[tuple[str, str], Expression]:
+    """Return what may cross some of the links, in one direction or in both."""
+    texts = ("x < 6", "x IS NOT NULL", "y > 1 OR z > 1", "x >= 2", "NOT (y = 3)", "x < 3 AND y < 6")
+    return {way: parse(chance.choice(texts)) for link in links for way in (link, link[::-1]) if chance.random() < 0.4}
+
+
 @lru_cache
 def world(schema: str | None = None) -> World:
     """Return events by which the filters of the pools are told apart; all of them fit the schema, if there is one."""

@@ -226,7 +226,12 @@ class Checker:
         if has_spread and is_first:
             ways = self._before(occurrence.broker)
             wanting = self._wanting(publication) & self._settled
-            due = {source for source in wanting if self._is_known_way(ways, self._network.clients[source[0]].home)}
+            due = {
+                source
+                for source in wanting
+                if self._is_known_way(ways, home := self._network.clients[source[0]].home)
+                and self._is_open_way(ways, home, publication)
+            }
         self._pending[publication.key] = _EventUnderWay(occurrence, due, self._is_calm and is_first, is_accepted)
 
     def _is_known_way(self, before: dict[str, str], home: str) -> bool:
@@ -237,6 +242,18 @@ class Checker:
             home = before[home]
             if home in self._anew:
                 return False
+        return True
+
+    def _may_cross(self, source: str, target: str, publication: Publish) -> bool:
+        guard = self._network.guards.get((source, target))
+        return guard is None or holds(guard, publication.event, self._schema)
+
+    def _is_open_way(self, before: dict[str, str], home: str, publication: Publish) -> bool:
+        """May an event go all the way to a broker, whatever guards say on it?"""
+        while before[home] != home:
+            if not self._may_cross(before[home], home, publication):
+                return False
+            home = before[home]
         return True
 
     def _fits(self, publication: Publish) -> bool:
@@ -265,6 +282,8 @@ class Checker:
         pending = self._seen(publication, source)
         if pending is not None:
             link = frozenset((source, target))
+            if not self._may_cross(source, target, publication):
+                self.problems.append(f"unasked: {publication.key} left {source} for {target}, where it may not go")
             if link in pending.crossed and pending.is_whole:
                 self.problems.append(f"twice: {publication.key} crossed {source}-{target} again")
             pending.crossed.add(link)
@@ -320,6 +339,8 @@ class Checker:
     def _check_way(self, pending: _EventUnderWay) -> None:
         self.calm_count += 1
         homes = {self._network.clients[client].home for client, _ in self._wanting(pending.publication)}
+        ways = self._before(pending.broker)
+        homes = {home for home in homes if home in ways and self._is_open_way(ways, home, pending.publication)}
         needed = self._ways(pending.broker, homes) if pending.is_accepted else set()
         key = pending.publication.key
         for link in sorted(map(sorted, needed - pending.crossed)):

@@ -88,7 +88,7 @@ class Network:
     1
 
     With `encodes`, every message is written as bytes and read again on its way. `gradual_share` of the links are
-    connected gradually, at either end.
+    connected gradually, at either end. `guards` say what may cross links, by source and target.
     """
 
     def __init__(
@@ -102,6 +102,7 @@ class Network:
         encodes: bool = False,
         gradual_share: float = 0.0,
         settles: bool = False,
+        guards: Mapping[tuple[str, str], Expression] | None = None,
         observers: Iterable[Callable[[Occurrence], None]] = (),
     ) -> None:
         self.now = 0.0
@@ -117,6 +118,7 @@ class Network:
         self._encodes = encodes
         self._chance = chance
         self._gradual_share = gradual_share
+        self.guards = dict(guards or {})
         self._settling: dict[str, Settling] | None = {} if settles else None
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
@@ -577,9 +579,12 @@ class Network:
         broker = self.brokers[here]
         if self._settling is not None:
             self._settling[here].connect(there)
+        options: dict[str, Any] = {}
         if self._gradual_share and self._chance.random() < self._gradual_share:
-            return broker.connect(there, self.now, gradually=True)
-        return broker.connect(there, self.now)
+            options["gradually"] = True
+        if self.guards:
+            options |= {"may_leave": self.guards.get((here, there)), "may_enter": self.guards.get((there, here))}
+        return broker.connect(there, self.now, **options)
 
     def mend(self) -> None:
         """Mend all links and restart all brokers."""

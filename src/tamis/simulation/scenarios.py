@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.pruning import Goal
 from tamis.routing import MOST_ENTRIES, STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
-from tamis.simulation.actors import Actor, world
+from tamis.simulation.actors import Actor, guards_of, world
 from tamis.simulation.checking import Checker
 from tamis.simulation.counting import TrafficCounters
 from tamis.simulation.network import Network
@@ -91,6 +91,8 @@ class Scenario:
     """Do brokers tell two filters in a message at most, and so greet in parts?"""
     settles: bool = False
     """Are clients told when what they said is in force everywhere?"""
+    guards: bool = False
+    """Do some links let only some events pass, in one direction or in both?"""
     round_count: int = 2
     action_count: int = 25
     """What clients do in a round before it comes to rest."""
@@ -138,6 +140,7 @@ class Scenario:
         drawn = replace(drawn, gradual=chance.random() < 0.3, renews=chance.random() < 0.3)
         drawn = replace(drawn, short_messages=chance.random() < 0.3)
         drawn = replace(drawn, settles=chance.random() < 0.3)
+        drawn = replace(drawn, guards=chance.random() < 0.15)
         return replace(drawn, **fixed)
 
 
@@ -170,6 +173,7 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
         encodes=scenario.encodes,
         gradual_share=0.5 if scenario.gradual else 0.0,
         settles=scenario.settles,
+        guards=guards_of(links, Random(scenario.seed)) if scenario.guards else None,
     )
     filters_exactly = not (scenario.adapts or scenario.prunes_tables or scenario.prunes_as_they_come)
     checker = Checker(
@@ -193,7 +197,7 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
                 if not network.is_quiet:
                     network.step()
         network.run(_MOST_STEPS)
-        for _ in range(3):
+        for _ in range(0 if scenario.guards else 3):  # what others want may not be allowed to reach them
             checker.check_answer(*actor.ask())
         for _ in range(5):
             actor.publish()

@@ -146,7 +146,7 @@ class Tables:
             for neighbour in broker.neighbours:
                 yield from self._unknown(name, neighbour)
                 yield from self._misplaced(name, neighbour)
-                if self.world is not None:
+                if self.world is not None and not self._network.guards:  # which of them count depends on the way
                     yield from self._incomplete(name, neighbour, wanted, advertised, self.world)
 
     # -- Never narrow
@@ -160,7 +160,8 @@ class Tables:
             may_come = list(broker.heeded_of(target).values())
             wanted = [each for each in wanted if any(_overlap(each, other, self._schema) for other in may_come)]
         told = self.world.anywhere(self._said[source, target].filters.values())
-        if missing := self.world.anywhere(wanted) & ~told:
+        may_cross = self.world.where(self._network.guards.get((target, source), TRUE))
+        if missing := self.world.anywhere(wanted) & may_cross & ~told:
             yield f"tables: {source} took TRUE back from {target} too soon{_such(missing, self.world)}"
 
     def _final(self, broker: Broker, peer: str) -> list[Expression]:
@@ -261,7 +262,8 @@ class Tables:
             if broker.lease_count:
                 yield f"tables: {name} still waits for a lease to end"
             for peer, key, filter_ in broker.table.entries():
-                if not self._is_everything(filter_) or not self._is_flooded(peer, name):
+                is_everything = self._is_everything(filter_) or bool(self._network.guards)  # all that may pass
+                if not is_everything or not self._is_flooded(peer, name):
                     yield f"tables: {name} still knows {key}, {filter_} of {peer}"
             for neighbour in broker.neighbours:
                 for filter_ in broker.advertised_by(neighbour).values():
