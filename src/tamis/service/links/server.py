@@ -58,10 +58,7 @@ def terms_of(link: LinkSettings | None) -> LinkTerms:
     """Return the terms that settings say; without any, everything passes."""
     if link is None:
         return LinkTerms()
-    return LinkTerms(
-        link.strategy or "", link.may_send, link.may_receive, link.adapts, link.pruning, link.rate,
-        float(link.patience),
-    )  # fmt: skip
+    return LinkTerms(link.may_send, link.may_receive, link.rate, float(link.patience))
 
 
 class LinkServer:
