@@ -402,7 +402,7 @@ def _detours(network: Network, clients: list[str], events: list[Any], is_perfect
     checker = Checker(network, is_perfect=is_perfect)
     for client in network.clients.values():
         for key, filter_ in client.subscriptions.items():
-            checker.knows(client.name, key, filter_)
+            checker.assume_spread(client.name, key, filter_)
     network.run()
     for number, event in enumerate(events):
         network.publish(clients[number % len(clients)], f"checked {number}", event)

@@ -13,6 +13,7 @@ from tamis import errors
 from tamis.language import (
     Explanation,
     Expression,
+    Functions,
     Limits,
     Schema,
     all_of,
@@ -20,42 +21,52 @@ from tamis.language import (
     at_least,
     attr,
     call,
+    coalesce,
     explain,
     from_json,
+    function,
     holds,
     json_schema,
     lit,
     parse,
     truth,
+    when,
     xor,
 )
 
 if TYPE_CHECKING:
-    from tamis import pruning, relations, selectivity, topk
+    from tamis import pruning, relations, selectivity, standing, topk
     from tamis.matching import Matcher
     from tamis.service.client import AsyncClient, Client
+    from tamis.standing import Change, Sequence, Standing
     from tamis.topk import Ranked, TopK
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AsyncClient",
+    "Change",
     "Client",
     "Explanation",
     "Expression",
+    "Functions",
     "Limits",
     "Matcher",
     "Ranked",
     "Schema",
+    "Sequence",
+    "Standing",
     "TopK",
     "all_of",
     "any_of",
     "at_least",
     "attr",
     "call",
+    "coalesce",
     "errors",
     "explain",
     "from_json",
+    "function",
     "holds",
     "json_schema",
     "lit",
@@ -63,10 +74,15 @@ __all__ = [
     "pruning",
     "relations",
     "selectivity",
+    "standing",
     "topk",
     "truth",
+    "when",
     "xor",
 ]
+
+
+_BY_PACKAGE = {"topk": ("Ranked", "TopK"), "standing": ("Change", "Sequence", "Standing")}
 
 
 def __getattr__(name: str) -> Any:
@@ -79,9 +95,10 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("tamis.service.client"), name)
     if name in ("pruning", "relations", "selectivity"):
         return import_module(f"tamis.{name}")
-    if name in ("topk", "Ranked", "TopK"):
-        topk = import_module("tamis.topk")
-        return topk if name == "topk" else getattr(topk, name)
+    for package, names in _BY_PACKAGE.items():
+        if name == package or name in names:
+            module = import_module(f"tamis.{package}")
+            return module if name == package else getattr(module, name)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")
 
 

@@ -126,6 +126,10 @@ class UnknownFunctionError(LanguageError):
     """A function that the language does not have."""
 
 
+class FunctionError(LanguageError):
+    """A function of the host that cannot be one: its name, kinds or options."""
+
+
 class ArityError(LanguageError):
     """A function with too few or too many arguments."""
 

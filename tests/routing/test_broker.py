@@ -266,7 +266,7 @@ def test_mistakes_of_the_driver_are_named():
         with pytest.raises(MemoryOfEventsError, match="at least 1"):
             Broker("me", remembered=remembered)
     for name in ("", None):
-        with pytest.raises(NamelessError, match="has a name"):
+        with pytest.raises(NamelessError, match="must be a text that is not empty"):
             Broker(name)
         with pytest.raises(NamelessError):
             broker.attach(name)

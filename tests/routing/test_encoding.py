@@ -100,7 +100,7 @@ def raw(kind, *values):
         (b"\xa7\x01\x00", "version 1; expected version 3"),
         (b"\xa7\x03\x63", "kind 99"),
         (b"\xa7\x03\x05\x92\x01\x01", "an event is a record"),
-        (b"\xa7\x03\x05\x92\xc3\x80", "True is no key; expected a whole number or a text"),
+        (b"\xa7\x03\x05\x92\xc3\x80", "True is not a key; expected a whole number or a text"),
         (b"\xa7\x03\x01\x93\x90\x90\xcb\xff\xf8\0\0\0\0\0\0", "a lease of nan; expected seconds, more than 0"),
         (b"\xa7\x03\x01\x93\x91\x92\x01\xa3x =\x90\xc0", "expected the fields of a Subscribe"),
         (raw(2, "abc", []), "keys are a list, found 'abc'"),
@@ -127,9 +127,9 @@ def raw(kind, *values):
         (raw(5, "e", {"x": msgpack.ExtType(3, b"20240229")}), "is not how a value is written"),
         (raw(5, "e", {b"x": 1}), "name is a text, and there once; found b'x'"),
         (b"\xa7\x03\x05\x92\xa1e\x82\xa1x\x01\xa1x\x02", "there once; found 'x'"),
-        (raw(5, 1.5, {}), "1.5 is no key"),
+        (raw(5, 1.5, {}), "1.5 is not a key"),
         (raw(8, "q", 5), "a filter is a text, found 5"),
-        (raw(8, None, "x = 1"), "None is no key"),
+        (raw(8, None, "x = 1"), "None is not a key"),
     ],
 )
 def test_an_error_says_what_is_wrong_with_the_bytes(data, says):

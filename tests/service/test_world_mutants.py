@@ -249,6 +249,32 @@ def ends_replays_when_roles_change(patch):
     patch.setattr(Roster, "subscribe", subscribe)
 
 
+@mutant(20, has_retention=False)
+def never_lets_go_of_what_waits(patch):
+    patch.setattr(Node, "_relieve", lambda self: None)
+
+
+@mutant(1)
+def goes_on_behind_what_it_has_let_go_of(patch):
+    whole = Node._relieve
+
+    def relieve(self):
+        cursors = {each.name: (each.looked, each.passed) for each in self.roster}
+        far = {each.name for each in self.roster if each.is_far}
+        whole(self)
+        for each in self.roster:
+            if each.is_far and each.name not in far:
+                each.looked, each.passed = cursors[each.name]
+
+    patch.setattr(Node, "_relieve", relieve)
+
+
+@mutant(1)
+def never_comes_back_to_who_is_far(patch):
+    whole = Node._takes_more
+    patch.setattr(Node, "_takes_more", lambda self, subscriber: not subscriber.is_far and whole(self, subscriber))
+
+
 # -- Consumers
 
 

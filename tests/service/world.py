@@ -229,6 +229,7 @@ class World:
             queue_events=chance.choice((2, 3, 8)),
             queue_bytes=chance.choice((200, 10_000)),
             recent_bytes=chance.choice((1, 300, 1_000, 100_000)),
+            waiting_bytes=Random(f"{seed} waiting").choice((300, 1_000, 3_000, 64_000_000)),
         )
         self.receive = "TRUE"
         self.has_roles = chance.random() < 0.3
@@ -458,7 +459,10 @@ class World:
                 machine.carry(machine.node.work(self.now))
         elif kind < 0.955:
             self.now = max(1.0, self.now + chance.choice((0.05, 0.3, 0.3, 1.5, 5.0, 60.0, -2.0, 3_600.0)))
-            machine.carry(machine.node.tick(self.now))
+            node = machine.node
+            machine.carry(node.tick(self.now))
+            if machine.node is node:
+                self.check_waiting(node)
         elif chance.random() < self.break_share / 0.04:
             pipes = [pipe for pipe in machine.pipes.values() if pipe.is_open]
             if pipes:
@@ -517,6 +521,12 @@ class World:
             for name, subscriber in group.items():
                 if node.roster.subscribers.get(name) is not subscriber:
                     raise BrokenPromiseError(f"{name} is served, and gone")
+
+    def check_waiting(self, node: Node) -> None:
+        """Those who take nothing have no more memory, all together, than the limit leaves them."""
+        waiting = sum(each.waiting_bytes for each in node.roster if each.is_durable and each.is_stalled)
+        if waiting > self.limits.waiting_bytes:
+            raise BrokenPromiseError(f"{waiting} bytes wait for subscribers who take nothing")
 
     # -- Rest
 
@@ -624,7 +634,7 @@ class World:
                 machine.carry(node.hear(Forget(0, name), session, self.now))
             self._settle()
             left = {
-                "subscribers": node.roster.subscribers, "past": node.roster.past, "counts": node.roster._counts,
+                "subscribers": node.roster.subscribers, "past": node.roster.past, "counts": node.roster._counts, "durable": node.roster._durable_counts,
                 "principals": node.roster._principals, "table": node._broker.table, "live": node._live,
                 "behind": node._behind, "dirty": node.dispatcher.dirty, "gate": node.gate,
             }  # fmt: skip

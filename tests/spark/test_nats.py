@@ -192,7 +192,7 @@ def test_bad_bodies_are_null_or_dropped_or_fail(server, names, spark):
     ("options", "told"),
     [
         ({"url": "nats://127.0.0.1:1/S", "timeout_s": "1"}, "no NATS server answers"), ({"max_mesages": "1"}, "Did you mean max_messages"),
-        ({"start": "yesterday"}, "start of nats is"), ({"timeout_s": "soon"}, "number of seconds"), ({"partitions": "0"}, "from 1 on"),
+        ({"start": "yesterday"}, "start of nats must be"), ({"timeout_s": "soon"}, "number of seconds"), ({"partitions": "0"}, "from 1 on"),
         ({"on_loss": "cry"}, "one of report, fail"),
     ],
 )  # fmt: skip

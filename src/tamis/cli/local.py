@@ -34,9 +34,9 @@ class Rules:
         require(table, (id, where), "subscriptions")
         self.id, self.id_type = id, table.schema.field(id).type
         if self.id_type not in (*_INTEGERS, pa.string(), pa.large_string(), pa.null()):
-            raise ColumnError(f"ids are integers or strings, and {id!r} is {self.id_type}")
+            raise ColumnError(f"ids must be integers or strings, but {id!r} is {self.id_type}")
         if table.schema.field(where).type not in (pa.string(), pa.large_string(), pa.null()):
-            raise ColumnError(f"conditions are strings, and {where!r} is {table.schema.field(where).type}")
+            raise ColumnError(f"conditions must be strings, but {where!r} is {table.schema.field(where).type}")
         rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
         self.matcher: Matcher
         self.rejected: list[Rejected]
@@ -68,7 +68,7 @@ def write_matches(events: pa.Table, rules: Rules, keep: Sequence[str] | None, re
     added = {"pairs": rules.id, "lists": "subscription_ids", "counts": "matches"}[result]
     if added in names:
         raise ColumnError(
-            f"the events have a column {added!r} already, and the result would have two: "
+            f"the events have a column {added!r} already, and the result would have two of that name: "
             "keep others (keep=[...]), or rename it"
         )
     count = 0

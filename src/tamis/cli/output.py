@@ -115,7 +115,7 @@ def _of_spark(error: Exception) -> TamisError | None:
         return None
     words = (line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("An error occ"))
     first = next(words, type(error).__name__).removeprefix(": ").partition(" SQLSTATE:")[0]
-    return LanguageError(f"Spark says: {first}", hint="--log FILE keeps all of its words.")
+    return LanguageError(f"Spark says: {first}", hint="--log FILE keeps its whole output.")
 
 
 def error_data(error: TamisError) -> dict[str, Any]:

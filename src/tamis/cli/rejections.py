@@ -1,4 +1,4 @@
-"""What becomes of rows that are no subscriptions, for who runs a command?
+"""What becomes of rows that are not subscriptions, for who runs a command?
 
 They are left out, and never in silence: the first three are shown with their reasons, and all of them go to a file.
 With `--strict` they are reason enough to do nothing: exit code 1, and nothing is written.
@@ -48,7 +48,7 @@ def show_rejected(rejected: Sequence[Rejected], file: str | None) -> None:
     if not rejected:
         return
     console = to_complain()
-    count = "1 row is no subscription" if len(rejected) == 1 else f"{len(rejected):,} rows are no subscriptions"
+    count = "1 row is not a subscription" if len(rejected) == 1 else f"{len(rejected):,} rows are not subscriptions"
     left_out = "and left out" if file else "so nothing is done"
     first = f"; the first {SHOWN}" if len(rejected) > SHOWN else ""
     show(console, Text.assemble(("✗ ", "bold red"), (f"{count}, {left_out}{first}:", "bold")), below="  ")

@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from tamis.service.settings import Settings
 
 EXAMPLES = (
-    Example("tamis serve --check", "Are the settings good? Nothing is started."),
+    Example("tamis serve --check", "Check the settings without starting anything."),
     Example(
         "tamis serve --host 0.0.0.0 --check",
-        "Others could reach it: that needs TLS and roles.",
+        "An address that others can reach needs TLS and roles.",
         exit_code=2,
     ),
     Example("""echo '[log]' > tamis.toml && echo 'keep = "30d"' >> tamis.toml""", "A file of settings,"),
-    Example("tamis serve --config tamis.toml --port 8000 --check", "and a flag, which is stronger."),
+    Example("tamis serve --config tamis.toml --port 8000 --check", "and a flag, which takes precedence."),
 )
 NOTES = (
     "[cyan]tamis serve[/cyan] alone is enough: it prints where it listens and what to try. [cyan]--demo[/cyan] adds a "
     "feed of auctions to watch. Ctrl-C or SIGTERM ends it, and nothing that was acknowledged is lost; SIGHUP reads the "
     "settings again.",
     "Settings are also variables: [cyan]TAMIS_LOG__SYNC=0.2s[/cyan] is [cyan]sync[/cyan] of the table "
-    "[cyan]\\[log][/cyan]. docs/service.md tells more.",
+    "[cyan]\\[log][/cyan]. See docs/service.md.",
 )
 
 
@@ -82,7 +82,7 @@ def serve(
     check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a broker: events in, those that subscribers want out, at least once."""
+    """Start a broker, which delivers published events to their subscribers at least once."""
     flags: dict[str, object] = {
         "data": data, "listeners.0.port": port, "listeners.0.host": host, "insecure": insecure or None, "name": name,
         "neighbours": link or None, "link_listeners.0.port": link_port,

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 EXAMPLES = (
     Example("tamis workload", "Which are there?"),
     Example("tamis workload auction --events 5000 --subscriptions 100 --out auctions", "Four small files."),
-    Example("head -n 1 auctions/subscriptions.jsonl", "One subscription a line,"),
+    Example("head -n 1 auctions/subscriptions.jsonl", "One subscription per line,"),
     Example("head -n 1 auctions/events.jsonl", "and one event a line."),
-    Example("tamis workload w1 --format parquet --out w1 --seed 7", "Other traffic, for Spark and its like."),
+    Example("tamis workload w1 --format parquet --out w1 --seed 7", "Other traffic, as Parquet only."),
 )
 NOTES = (
     "Into the folder go [cyan]events[/cyan] and [cyan]subscriptions[/cyan], as [cyan].parquet[/cyan] and "
@@ -87,7 +87,7 @@ def workload(
     with mistakes_shown(as_json):
         require_known(name, DESCRIPTIONS, "workload")
         if out is None:
-            raise InputError("there is no folder to write to", hint="Name one: --out DIR.")
+            raise InputError("no output folder was named", hint="Name one: --out DIR.")
         files = list(_written(name, event_count, subscription_count, seed, out, file_format))
     if as_json:
         to_programs({"workload": name, "seed": seed, "files": files})

@@ -7,7 +7,7 @@ values that decided. It shows the same evaluation as `meaning`, written down ins
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.language.expressions import (
     CONNECTIVES,
@@ -24,7 +24,7 @@ from tamis.language.expressions import (
     Xor,
     postorder,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.literals import to_text
 from tamis.language.meaning import Event, as_truth, meaning
 from tamis.language.printer import name_text
@@ -93,34 +93,43 @@ def explain(expression: Expression, event: Event, schema: Schema | None = None) 
     └─ ? NOT   (not of unknown is unknown)
        └─ ? bids > 3   (bids is absent)
     """
-    values: list[tuple[Any, Explanation | None]] = []
+    values: list[_Evaluated] = []
     for node in postorder(expression):
         count = len(node.children)
         below = values[len(values) - count :] if count else []
         del values[len(values) - count :]
-        value_of_node = meaning(node, [value for value, _ in below], event, schema)
-        values.append((value_of_node, _explained(node, value_of_node, below, event) if _is_shown(node) else None))
-    value_of_node, explanation = values[0]
-    if explanation is None:  # a Boolean attribute or literal on its own
+        value_of_node = meaning(node, [each.value for each in below], event, schema)
+        inside = tuple(part for each in below for part in each.parts)
+        parts = (_explained(node, value_of_node, below, event),) if _is_shown(node) else inside
+        values.append(_Evaluated(value_of_node, parts))
+    value_of_node, parts = values[0]
+    if not _is_shown(expression):  # a Boolean attribute or literal on its own
         return Explanation(str(expression), as_truth(value_of_node), _operand_reason(expression, value_of_node, event))
-    return explanation
+    return parts[0]
+
+
+class _Evaluated(NamedTuple):
+    """What a node gives, and the conditions to show for it: its own, or those inside a function of conditions."""
+
+    value: Any
+    parts: tuple[Explanation, ...]
 
 
 def _is_shown(node: Expression) -> bool:
     return not isinstance(node, Attribute | Literal | Call)
 
 
-def _explained(node: Expression, result: Any, below: list[tuple[Any, Explanation | None]], event: Event) -> Explanation:
-    parts = []
-    for child, (value, explanation) in zip(node.children, below, strict=True):
-        if explanation is not None:
-            parts.append(explanation)
+def _explained(node: Expression, result: Any, below: list[_Evaluated], event: Event) -> Explanation:
+    parts: list[Explanation] = []
+    for child, (value, inside) in zip(node.children, below, strict=True):
+        if inside:
+            parts.extend(inside)
         elif isinstance(node, CONNECTIVES):
             parts.append(Explanation(str(child), as_truth(value), _operand_reason(child, value, event)))
     if isinstance(node, CONNECTIVES):
-        reason = _connective_reason(node, [part.truth for part in parts])
+        reason = _connective_reason(node, [as_truth(each.value) for each in below])
     else:
-        reason = _predicate_reason(node, result, [value for value, _ in below], event)
+        reason = _predicate_reason(node, result, [each.value for each in below], event)
     return Explanation(str(node), as_truth(result), reason, tuple(parts), _operator(node))
 
 
@@ -186,7 +195,7 @@ def _operand_reason(node: Expression, value: Any, event: Event) -> str:
     if isinstance(node, Call):
         if value is not None:
             return f"{node} is {_shown(value)}"
-        return f"{node} has no value: {FUNCTIONS[node.function].no_value}"
+        return f"{node} has no value: {function_of(node.function).no_value}"
     if isinstance(node, Literal):
         return ""
     return f"{node} is {TRUTHS[as_truth(value)]}"
@@ -198,7 +207,7 @@ def _why_null(event: Event, path: tuple[str, ...]) -> str:
         if not hasattr(record, "get") or name not in record:
             return "absent"
         record = record[name]
-    return "NULL" if record is None else f"{record!r:.60}, which is no value of the language"
+    return "NULL" if record is None else f"{record!r:.60}, which is not a value of the language"
 
 
 def _shown(value: Any) -> str:

@@ -51,7 +51,7 @@ def from_spark(schema: Any) -> Read:
     """Read a PySpark `StructType`, or the schema of a DataFrame. PySpark itself is not imported."""
     struct = getattr(schema, "schema", schema)
     if not hasattr(struct, "jsonValue"):
-        raise SchemaError(f"this is no schema of Spark: {type(schema).__name__}")
+        raise SchemaError(f"this is not a schema of Spark: {type(schema).__name__}")
     return _spark_fields(struct.jsonValue()["fields"])
 
 

@@ -30,7 +30,7 @@ from tamis.language.expressions import (
     Xor,
     fold,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.patterns import like_matches, regex_matches
 from tamis.language.values import compare, value_of
 
@@ -81,7 +81,7 @@ def meaning(node: Expression, below: list[Any], event: Event, schema: Schema | N
         case Attribute(path):
             return attribute_value(event, path)
         case Call(name) | Test(name):
-            return FUNCTIONS[name].meaning(*below)
+            return function_of(name).meaning(*below)
         case Compare(operator):
             return _comparison(operator, *below)
         case Between():

@@ -61,7 +61,7 @@ def least_text_above(prefix: str) -> str | None:
     while prefix:
         last = ord(prefix[-1])
         if last < 0x10FFFF:
-            following = last + 1 if last + 1 != 0xD800 else 0xE000  # surrogates are no characters
+            following = last + 1 if last + 1 != 0xD800 else 0xE000  # surrogates are not characters
             return prefix[:-1] + chr(following)
         prefix = prefix[:-1]
     return None

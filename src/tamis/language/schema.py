@@ -19,6 +19,7 @@ from typing import Any
 
 from tamis.errors import EventError, LanguageError, SchemaError, UnknownEventTypeError, did_you_mean
 from tamis.language import literals
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.objections import Path, misfit, shown
 from tamis.language.types import ArrayType, AttributeType, RecordType, Written, attribute_type
 from tamis.language.values import GREATEST_INTEGER, LEAST_INTEGER, decimal_or_null
@@ -43,6 +44,7 @@ class Schema:
         "_needed",
         "_needed_by_type",
         "_record",
+        "functions",
         "hierarchy",
         "mandatory",
         "mandatory_by_type",
@@ -57,7 +59,10 @@ class Schema:
         hierarchy: Mapping[str, str | None] | None = None,
         mandatory_by_type: Mapping[str, Iterable[str]] | None = None,
         type_attribute: str = "type",
+        functions: Functions | None = None,
     ) -> None:
+        self.functions = NO_FUNCTIONS if functions is None else functions
+        """Those of the host that conditions over such events may call."""
         record = attribute_type(attributes)
         assert isinstance(record, RecordType)
         self._record = record
@@ -121,7 +126,8 @@ class Schema:
 
     def _parts(self) -> tuple[Any, ...]:
         needed = {name: tuple(sorted(names)) for name, names in self.mandatory_by_type.items()}
-        return (_plain(self._record), tuple(sorted(self.mandatory)), dict(self.hierarchy), needed, self.type_attribute)
+        parts = (_plain(self._record), tuple(sorted(self.mandatory)), dict(self.hierarchy), needed, self.type_attribute)
+        return parts if not self.functions else (*parts, self.functions)
 
     def type_of(self, path: tuple[str, ...]) -> AttributeType | None:
         """Return the type of an attribute, or None where there is no such attribute."""
@@ -213,7 +219,7 @@ class Schema:
         (True, 32)
         """
         if self._digest is None:
-            self._digest = _digest(self._parts())
+            self._digest = _digest([each.versions if isinstance(each, Functions) else each for each in self._parts()])
         return self._digest
 
     def _paths(self, names: Iterable[str]) -> tuple[Path, ...]:
@@ -258,6 +264,7 @@ def _rebuild(
     hierarchy: dict[str, str | None],
     mandatory_by_type: dict[str, tuple[str, ...]],
     type_attribute: str,
+    functions: Functions | None = None,
 ) -> Schema:
     return Schema(
         attributes,
@@ -265,6 +272,7 @@ def _rebuild(
         hierarchy=hierarchy,
         mandatory_by_type=mandatory_by_type,
         type_attribute=type_attribute,
+        functions=functions,
     )
 
 
@@ -310,7 +318,7 @@ def _conform(value: Any, kind: AttributeType, name: str) -> Any:
         return _conform_record(value, kind, f"{name}.")
     if isinstance(kind, ArrayType):
         if not isinstance(value, list | tuple):
-            raise EventError(f"{name} is {kind}, and {shown(value)} is no array")
+            raise EventError(f"{name} is {kind}, and {shown(value)} is not an array")
         return [None if element is None else _conform(element, kind.element, name) for element in value]
     try:
         conforming = _READERS[kind.name](value)

@@ -48,7 +48,7 @@ def admitted(rows: Iterable[CandidateRow], schema: Schema | None) -> tuple[Match
     columns = Rows([row.id for row in asked], [row.condition for row in asked], [row.priority or 0 for row in asked])
     numbers = list(range(len(asked)))
     rejections: dict[int, Rejected] = {}
-    if columns.first_objection() is not None:  # what is no row has no id to be in the order of
+    if columns.first_objection() is not None:  # what is not a row has no id to be in the order of
         for number in numbers:
             objection = columns.objection(number)
             if objection is not None:

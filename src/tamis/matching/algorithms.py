@@ -28,7 +28,7 @@ class Algorithms(Mapping[str, "type[Algorithm]"]):
     """All algorithms that can be had here, by name.
 
     >>> ALGORITHMS["block"].__name__, "atree" in ALGORITHMS
-    ('Block', True)
+    ('BlockAlgorithm', True)
     """
 
     def __getitem__(self, name: str) -> type[Algorithm]:

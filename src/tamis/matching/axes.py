@@ -10,7 +10,7 @@ Numbers have two axes. Beside an integer or decimal operand an event's integers 
 beside a double operand every number is a double first. An exact operand that is not told from others as a double
 (an integer beyond 2**53, a decimal of more than 15 digits) takes part as a *truth* axis instead.
 
-A truth axis stands for a predicate that is no interval: a pattern, an array function, a comparison of two
+A truth axis stands for a predicate that is not an interval: a pattern, an array function, a comparison of two
 attributes. It has the codes 0 unknown, 1 false, 2 true. What a predicate, or a function of attributes, gives for a
 batch is computed column by column (`columnwise`), and for a single event by functions made for it (`closures`).
 """

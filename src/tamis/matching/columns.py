@@ -193,7 +193,7 @@ def _attribute_values(rows: Sequence[Mapping[str, Any]], path: Path) -> list[Any
     if len(path) != 1:
         return [attribute_value(event, path) for event in rows]
     name = path[0]
-    raw = [event.get(name) for event in rows]
+    raw: list[Any] = [event.get(name) for event in rows]
     kinds = set(map(type, raw))
     if kinds <= _ALWAYS_VALUES:
         return raw
@@ -229,7 +229,7 @@ def _taken(table: Any, rows: Any) -> Any:
 
 
 def _python_values(array: Any) -> list[Any]:
-    if pa.types.is_interval(array.type):  # which Python has as a tuple, and which is no array
+    if pa.types.is_interval(array.type):  # which Python has as a tuple, and which is not an array
         return [None] * len(array)
     if pa.types.is_timestamp(array.type):  # without a zone it is UTC; Python knows no nanoseconds
         array = array.cast(pa.timestamp("us" if array.type.unit == "ns" else array.type.unit), safe=False)
@@ -301,7 +301,7 @@ def _filled(array: Any, value: Any) -> Any:
 
 
 def _times(array: Any, divisor: int, unit_us: int) -> Column:
-    """Read times in units of so many microseconds; those beyond Python's years are no values of the language."""
+    """Read times in units of so many microseconds; those beyond Python's years are not values of the language."""
     units, valid = _filled(array.cast(pa.int64()), 0) // divisor, _valid(array)
     first, last = -(-micros(dt.datetime.min) // unit_us), micros(dt.datetime.max) // unit_us
     if len(units) and (units.min() < first or units.max() > last):
@@ -325,7 +325,7 @@ def _texts(array: Any) -> Column:
         positions = (places - (len(positions) > 0 and positions.min() < 0)).astype(np.int32)
         dictionary = dictionary.take(pa.array(used))
     texts = _laid_out(dictionary.cast(pa.large_string()))
-    if not texts.are_valid():  # what is no Unicode is no text, and counts as NULL
+    if not texts.are_valid():  # what is not Unicode is not a text, and counts as NULL
         words = [_decoded(scalar) for scalar in dictionary.cast(pa.large_binary())]
         is_word = np.array([word is not None for word in words])
         positions = np.where(is_word[positions] & (positions >= 0), positions, -1).astype(np.int32)

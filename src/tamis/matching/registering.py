@@ -18,6 +18,7 @@ from tamis.errors import SchemaError, TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import Condition as ConditionNode
 from tamis.language.expressions import Expression, is_condition
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.parser import parse
 from tamis.language.schema import Schema
 from tamis.matching import forking
@@ -57,14 +58,26 @@ _AS_IT_WAS: Any = _Kept()
 class Registering:
     """The part of `Matcher` that registers, removes and changes."""
 
-    def __init__(self, algorithm: str = "block", schema: Schema | Mapping[str, Written] | None = None) -> None:
+    def __init__(
+        self,
+        algorithm: str = "block",
+        schema: Schema | Mapping[str, Written] | None = None,
+        *,
+        functions: Functions | None = None,
+    ) -> None:
         engine = ALGORITHMS[algorithm]
         if isinstance(schema, Mapping):
             schema = Schema(schema)
         elif not isinstance(schema, Schema | None):
-            raise SchemaError(f"a schema is a tamis.Schema or a dict of names and types, not {type(schema).__name__}")
+            raise SchemaError(
+                f"a schema must be a tamis.Schema or a dict of names and types, not {type(schema).__name__}"
+            )
         self.algorithm = algorithm
         self.schema = schema
+        if functions is None:
+            functions = NO_FUNCTIONS if schema is None else schema.functions
+        self.functions = functions
+        """Those of the host that conditions may call."""
         self._engine = engine(schema)
         self._register = Register()
         self._lock = threading.RLock()
@@ -129,7 +142,7 @@ class Registering:
             source = None if handle is None else self._register.sources[handle]
         if source is None:
             raise UnknownIdError(subscription_id)
-        return parsed(source) if isinstance(source, str) else source
+        return self._read(source)
 
     def destination(self, subscription_id: Hashable) -> Any:
         """Return the destination of a subscription; None if it has none."""
@@ -374,7 +387,7 @@ class Registering:
         {3: 'price < 40', 2: 'price < 35'}
         """
         if isinstance(remove, str | bytes | Mapping):
-            raise MatcherOptionError(f"what is removed is a list of ids, not {type(remove).__name__}: {remove!r}")
+            raise MatcherOptionError(f"remove takes a list of ids, not {type(remove).__name__}: {remove!r}")
         added, replacing = (
             _checked(each if isinstance(each, Rows) else subscription_rows(each)) for each in (add, upsert)
         )
@@ -449,7 +462,7 @@ class Registering:
         register = self._register
         living = register.living()
         sources = (source for source in register.sources if source is not None)
-        expressions = (parsed(source) if isinstance(source, str) else source for source in sources)
+        expressions = map(self._read, sources)
         engine, kept = self._engine.renumbered(living, expressions)
         self._register = register.renumbered(kept)
         if engine is not self._engine:
@@ -501,12 +514,19 @@ class Registering:
                 error.add_note(f"in the subscription {subscription_id!r}")
                 raise
 
+    def _read(self, source: str | Expression) -> Expression:
+        """Return the expression of a condition that was understood before."""
+        if not isinstance(source, str):
+            return source
+        with self.functions.in_use():
+            return parsed(source)
+
     def _understood(self, condition: Any) -> Expression:
         """Return what a condition asks."""
         if isinstance(condition, str):
-            return parse(condition, self.schema)
+            return parse(condition, self.schema, functions=self.functions or None)
         if not isinstance(condition, Expression) or not is_condition(condition):
-            raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
+            raise BadTableError(f"a condition must be a text or an expression, not {type(condition).__name__}")
         if self.schema is not None:
             check(condition, self.schema)
         return condition
@@ -514,7 +534,7 @@ class Registering:
 
 def _is_skipping(on_error: str) -> bool:
     if on_error not in ("raise", "skip"):
-        raise MatcherOptionError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        raise MatcherOptionError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
     return on_error == "skip"
 
 

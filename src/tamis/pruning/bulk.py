@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tamis.language.parser import parse
 from tamis.pruning.kernels import BYTES, LEAVES
-from tamis.pruning.sequencing import Ordered, Sequences, sequences
+from tamis.pruning.sequencing import Ordered, PruningSequences, sequences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -66,7 +66,7 @@ class Cut:
     """The share of all predicates that are gone, by occurrence."""
 
     @classmethod
-    def of(cls, sequences: Sequences, ordered: Ordered, goal: Goal) -> Cut:
+    def of(cls, sequences: PruningSequences, ordered: Ordered, goal: Goal) -> Cut:
         """Cut the order of all steps where a goal is reached."""
         total = len(ordered.filters)
         leaves, memory = running_totals(sequences, ordered)
@@ -85,7 +85,9 @@ class Cut:
         return cls(last, taken, int(leaves[last]), int(memory[last]), float(gone))
 
 
-def running_totals(sequences: Sequences, ordered: Ordered) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def running_totals(
+    sequences: PruningSequences, ordered: Ordered
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the leaves and bytes of all filters together, before the first step and after each."""
     table = sequences.table
     before = np.empty_like(table.sizes)

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from tamis.language.expressions import And, AtLeast, Expression, Literal, Or
 from tamis.language.rewrites.monotone import fold_monotone
 from tamis.pruning.bulk import running_totals
-from tamis.pruning.sequencing import Ordered, Sequences, sequences
+from tamis.pruning.sequencing import Ordered, PruningSequences, sequences
 from tamis.relations.forms import context_of
 from tamis.relations.samples import EventSample
 
@@ -113,7 +113,7 @@ def knee(curve: Sequence[Point], weight: float = 1.0) -> Point:
 
 
 def load_curve(
-    sequences: Sequences,
+    sequences: PruningSequences,
     neighbours: Sequence[Hashable],
     events: Iterable[Mapping[str, Any]],
     schema: Schema | None = None,
@@ -139,7 +139,7 @@ def load_curve(
 
 
 def first_sent(
-    sequences: Sequences,
+    sequences: PruningSequences,
     ordered: Ordered,
     neighbours: Sequence[Neighbour],
     events: Iterable[Mapping[str, Any]],
@@ -163,7 +163,7 @@ def first_sent(
 
 
 def _note(
-    sequences: Sequences, number: int, ranks: npt.NDArray[np.int64], masks: _Masks, first: npt.NDArray[np.int64]
+    sequences: PruningSequences, number: int, ranks: npt.NDArray[np.int64], masks: _Masks, first: npt.NDArray[np.int64]
 ) -> None:
     """Take note of the first pruning after which each event matches a filter."""
     tree = sequences.layout.trees[number]

@@ -66,7 +66,7 @@ def figures(
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FilterVersions:
     """A filter before and after a pruning, and as it was registered."""
 
     original: FilterFigures
@@ -126,7 +126,7 @@ class Measure:
     rule: str = "any"
     """Which prunings count, one of `trees.RULES`."""
 
-    def key(self, change: Change) -> Key:
+    def key(self, change: FilterVersions) -> Key:
         """Return what prunings are ordered by, the least first."""
         one, two, three = (_ascending(dimension, change) for dimension in self.dimensions)
         return one, two, three
@@ -140,7 +140,7 @@ class Measure:
         return -threshold if self.dimensions[0] == "memory" else threshold
 
 
-def _ascending(dimension: str, change: Change) -> float:
+def _ascending(dimension: str, change: FilterVersions) -> float:
     match dimension:
         case "accuracy":
             return change.accuracy
@@ -154,7 +154,7 @@ def _ascending(dimension: str, change: Change) -> float:
             return change.by_distance
         case "overlap":
             return change.overlap
-    raise AssertionError(f"a dimension that nobody knows: {dimension}")
+    raise AssertionError(f"an unknown dimension: {dimension}")
 
 
 MEASURES: dict[str, Measure] = {

@@ -168,7 +168,7 @@ class Form:
     def projections(self) -> Projections | None:
         """Which values attributes have in events that match, and in those where one of them is absent; None if unknown.
 
-        These are no bounds: each value occurs in such an event. So filters that match the same have the same
+        These are not bounds: each value occurs in such an event. So filters that match the same have the same
         projections, however they are written, and those that have others need not be compared. They are known where
         clauses are exact and attributes independent: a clause is a box then, and no side of it is empty.
 

@@ -84,7 +84,7 @@ def _extended(value: Any) -> Any:
             return list(value)
         case Mapping():
             return _named(value)
-    raise TypeError(f"{type(value).__name__} is no value of an event")
+    raise TypeError(f"{type(value).__name__} is not a value of an event")
 
 
 _READERS: dict[int, Callable[[str], Any]] = {

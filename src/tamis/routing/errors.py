@@ -69,7 +69,7 @@ class UnknownPeerError(TamisError, KeyError):
         self.broker, self.peer = broker, peer
 
     def __str__(self) -> str:
-        return f"broker {self.broker!r} knows no {self.peer!r}; connect a neighbour, or attach a client, first"
+        return f"broker {self.broker!r} does not know {self.peer!r}; connect a neighbour, or attach a client, first"
 
 
 class UnknownHandleError(TamisError, KeyError):
@@ -104,7 +104,7 @@ class NamelessError(TamisError, ValueError):
         self.name = name
 
     def __str__(self) -> str:
-        return f"a broker, neighbour or client has a name, a text that is not empty, not {self.name!r}"
+        return f"the name of a broker, neighbour or client must be a text that is not empty, not {self.name!r}"
 
 
 class MemoryOfEventsError(TamisError, ValueError):
@@ -137,7 +137,7 @@ class LengthOfMessagesError(TamisError, ValueError):
         self.count = count
 
     def __str__(self) -> str:
-        return f"a broker tells at least 1 filter in a message, not {self.count!r:.40}"
+        return f"a broker sends at least 1 filter in a message, not {self.count!r:.40}"
 
 
 class UnknownStrategyError(TamisError, ValueError):

@@ -180,6 +180,11 @@ class RoutingTable:
         self._register()
         return self._matcher.compile()
 
+    def warm(self) -> None:
+        """Get everything ready that the first events would have to wait for; nobody else may match meanwhile."""
+        self._register()
+        self._matcher.warm()
+
     def settle(self) -> None:
         """Wait until nothing is laid out in the background any more."""
         self._matcher.settle()

@@ -27,6 +27,7 @@ from tamis.service.log.ranges import RangeReader
 from tamis.service.messages import (
     Answer,
     Append,
+    Attach,
     Close,
     Deliveries,
     Ended,
@@ -38,6 +39,8 @@ from tamis.service.messages import (
     Request,
     Say,
     Session,
+    Subscribe,
+    Take,
 )
 
 if TYPE_CHECKING:
@@ -83,6 +86,8 @@ class Core:
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._listeners: dict[int, Callable[[list[Answer]], None]] = {}
+        self._holding: set[int] = set()
+        """Sessions that have asked for something which ends with them; of the others the node need not hear the end."""
         self._asked: set[asyncio.Future[Answer]] = set()
         """What `ask` waits for; when the core fails, nobody else will answer."""
         self._awake = threading.Condition()
@@ -112,8 +117,14 @@ class Core:
     # -- For the loop
 
     def start(self) -> None:
-        """Start the threads."""
-        self._post(lambda now: self._node.start())
+        """Keep what the node has changed because settings are others than they were, then start the threads.
+
+        Whoever is answered afterwards can rely on it: a crash does not bring the old permissions back.
+        """
+        for output in self._node.start():
+            assert isinstance(output, Keep)
+            self._state.write(output.changes, is_urgent=output.is_urgent)
+            self._node.kept(output.number)
         for thread in self._threads:
             thread.start()
 
@@ -156,6 +167,8 @@ class Core:
         if not isinstance(request, Publish):
             if len(self._control) >= MOST_CONTROL:
                 raise OverloadedError("too many requests wait", "another try later", 1.0)
+            if isinstance(request, Attach | Take) or (isinstance(request, Subscribe) and not request.is_durable):
+                self._holding.add(session.number)
             self._post(self._node.hear, request, session)
             return
         size = sum(len(event.body) for event in request.events)
@@ -174,7 +187,8 @@ class Core:
 
     def close(self, session: Session) -> None:
         """End a session; its listener is not called again."""
-        if self._listeners.pop(session.number, None) is not None:
+        if self._listeners.pop(session.number, None) is not None and session.number in self._holding:
+            self._holding.discard(session.number)
             self._post(self._node.hear, Close(), session)
 
     async def ask(self, principal: Principal, request: Request) -> Answer:
@@ -221,7 +235,8 @@ class Core:
     def permit(self, permissions: Permissions, limits: LimitSettings) -> None:
         """Take other permissions and limits."""
         self.limits = limits
-        self._node.roster.subscriptions_each = limits.subscriptions
+        roster = self._node.roster
+        roster.subscriptions_each, roster.subscribers_each = limits.subscriptions, limits.subscribers
         self._post(self._node.permit, permissions)
 
     def needed(self) -> int:

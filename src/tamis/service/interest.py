@@ -30,6 +30,7 @@ Hits: TypeAlias = "dict[str, list[tuple[int, list[str]]]]"
 MOST_CLOSE = 1_024
 """So many subscriptions are laid out for a pass; that takes some 30 ms, in which nothing else is done."""
 _FEW = 8
+_WARM_SIZES = (1, 2, 8, 32, 128, 512)
 
 
 class Interest:
@@ -105,6 +106,16 @@ class Interest:
     def all_of(self, record: Mapping[str, Any]) -> dict[str, list[str]]:
         """Return everybody who wants an event, with the keys."""
         return {name: [str(key) for key in keys] for name, keys in self._table.match(record).items()}
+
+    def warm(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Get kernels ready for groups of every size; lay subscriptions out by events that came before, if there are.
+
+        The largest group comes first: a matcher learns from the first one of some hundred events.
+        """
+        self._table.warm()
+        for size in (len(records), *_WARM_SIZES) if records else ():
+            self.hits(records[:size])
+        self.hits_and_counts(records[:1] or [{}])
 
     def compile(self) -> None:
         """Lay out what came last, so that single events need not look for it."""

@@ -76,6 +76,7 @@ from tamis.service.messages import (
 from tamis.service.positions import Position
 from tamis.service.recent import Recent
 from tamis.service.roster import Roster, highest_position
+from tamis.service.subscribers import PAIR_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,6 +91,8 @@ if TYPE_CHECKING:
 FLOORS_EVERY_S = 0.2
 ALL_FLOORS_EVERY_S = 30.0
 """So often are the floors of those kept who came on without a delivery, so that a restart need not look again."""
+WARMED_WITH = 1_024
+"""So many of the latest events are matched once more before a node is ready."""
 FULL_PAUSE_S = 1.0
 """So long after the disk was full nothing is tried."""
 
@@ -99,9 +102,13 @@ class NodeLimits(msgspec.Struct, frozen=True):
 
     subscriptions: int = 10_000
     """Of one owner."""
+    subscribers: int = 1_000
+    """Of one owner, durable ones."""
     queue_events: int = 1_024
     """Found and not sent, of one subscriber; a passing one loses what is beyond."""
     queue_bytes: int = 1_000_000
+    waiting_bytes: int = 64_000_000
+    """Found and not sent, of all subscribers; of those who take nothing the furthest behind let go of what is over."""
     recent_bytes: int = 64_000_000
     """Of the latest events, kept in memory."""
     keys: int = event_keys.MOST
@@ -147,7 +154,7 @@ class Node:
         self.first = log.first
         self.gate = Gate(logged=self._end_of(log.last))
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
-        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
+        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers)
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
@@ -166,6 +173,8 @@ class Node:
         """Replays that begin when they are kept, by the numbers of their changes."""
         self._asked_from: int | None = None
         """The first event that is being read for the pass, if any is."""
+        self._waiting_most = 0
+        """At most so much memory is taken by what waits; counted anew when that is too much."""
         self._full_at_s = float("-inf")
         self._last_replay = -1
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
@@ -204,10 +213,14 @@ class Node:
                 new[key] = position
         self.keys.remember(new.items(), block.time_us)
 
-    def warm(self) -> None:
-        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled."""
-        for size in (1, 64, 512):
-            self._interest.hits([{"id": str(number)} for number in range(size)])
+    def warm(self, blocks: Iterable[Block] = ()) -> None:
+        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled.
+
+        Those are the latest events of the log, if there are any: subscriptions are laid out by what comes.
+        """
+        pairs = [pair for block in blocks for pair in zip(block.events, block.flags, strict=True)]
+        records = [record for body, flag in pairs[-WARMED_WITH:] if (record := self._record(body, flag)) is not None]
+        self._interest.warm(records)
 
     def settle(self) -> None:
         """Lay out what was subscribed last, so that single events need not look for it; cheap if nothing was."""
@@ -298,7 +311,7 @@ class Node:
                 if not self.roster.permissions.is_admin(session.principal):
                     raise ForbiddenError("only an admin may see and change links", "a token with the role admin")
                 return self.neighbours.hear(request, session, now)
-        raise AssertionError(f"{type(request).__name__} is no request")
+        raise AssertionError(f"{type(request).__name__} is not a request")
 
     def _told(self, now: float) -> list[Output]:
         """Return what neighbours are told of what has changed here."""
@@ -655,13 +668,40 @@ class Node:
             touched.append(subscriber)
             if self._is_full(subscriber):
                 outputs += self.sent(subscriber, now)
+            self._waiting_most += sum(len(block.events[index]) + PAIR_BYTES for index, _ in of_name)
         if self.neighbours and sources:
             for subscriber in self.neighbours.offer(block, self._interest.wanted, sources, records, now):
                 touched.append(subscriber)
                 if self._is_full(subscriber):
                     outputs += self.sent(subscriber, now)
         self._touched.append((block.last, touched))
+        self._relieve()
         return wanted
+
+    def _relieve(self) -> None:
+        """Let subscribers whose consumers take nothing go far, those furthest behind first, if memory is short.
+
+        Half of the limit is freed, so that not every event has to count again.
+        """
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        served = [*self._live.values(), *self._behind.values()]
+        self._waiting_most = sum(subscriber.waiting_bytes for subscriber in served)
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        stalled = [
+            (first, subscriber.name, subscriber)
+            for subscriber in served
+            if subscriber.is_durable and (first := subscriber.deliveries.first_waiting) and subscriber.is_stalled
+        ]
+        for first, _, subscriber in sorted(stalled):
+            if self._waiting_most <= self.limits.waiting_bytes // 2:
+                return
+            self._waiting_most -= subscriber.waiting_bytes
+            self._leave_live(subscriber)
+            subscriber.deliveries.drop_queue()
+            subscriber.settle(Position(first.head, first.event - 1))
+            subscriber.is_far = True
 
     def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
         """Return the answer to a publication whose group was given these positions."""
@@ -811,6 +851,7 @@ class Node:
         return (
             subscriber.is_served
             and not subscriber.is_held
+            and not (subscriber.is_far and subscriber.is_stalled)
             and deliveries.queue_count <= self.limits.queue_events // 2
             and deliveries.queue_bytes <= self.limits.queue_bytes // 2
         )
@@ -848,6 +889,7 @@ class Node:
         """Return who can take more of the past, moved over what the log no longer has."""
         ready = [subscriber for subscriber in self._behind.values() if self._takes_more(subscriber)]
         for subscriber in ready:
+            subscriber.is_far = False
             for loss in skipped(subscriber, self.first, self._gaps):
                 told = self.dispatcher.tell(subscriber, loss)
                 if subscriber.is_neighbour:
@@ -890,6 +932,8 @@ class Node:
             window.look(subscriber, through, self.head, self._is_full)
             self.dispatcher.dirty[subscriber.name] = subscriber
             outputs += self.sent(subscriber, now)
+            self._waiting_most += subscriber.waiting_bytes
+        self._relieve()
         for subscriber in ready:
             if subscriber not in here and subscriber.next_event > self._recent.last:
                 outputs += self.sent(subscriber, now)
@@ -907,6 +951,7 @@ class Node:
             changes += kept
             outputs += said + self.sent(subscriber, now)
         outputs += self._keep(changes)
+        self._relieve()
         if not 0 <= now - self._floors_at_s < FLOORS_EVERY_S:  # a clock may also be set back
             self._floors_at_s = now
             if not 0 <= now - self._all_floors_at_s < ALL_FLOORS_EVERY_S:

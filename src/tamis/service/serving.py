@@ -28,7 +28,7 @@ from tamis.service.links.server import LinkServer
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.retention import Retention
 from tamis.service.log.sqlite import SqliteLog
-from tamis.service.node import LogFacts, Node, NodeLimits
+from tamis.service.node import WARMED_WITH, LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
 from tamis.service.principals import Authenticator
 from tamis.service.quotas import Quotas
@@ -49,6 +49,7 @@ FAILED = 70
 """The exit code of a broker whose disk has failed (EX_SOFTWARE)."""
 RETENTION_EVERY_S = 60.0
 LAG_EVERY_S = 0.5
+RECHECK_EVERY_S = 1.0
 _LOGGER = logging.getLogger("tamis.service")
 
 
@@ -91,6 +92,10 @@ class Service:
             if settings.roles:
                 self.first_token = self.tokens.create_first()
             self.permissions = Permissions(settings.roles, settings.event_schema())
+            # Everything that is made now stays, and to look through it for garbage takes half as long as to make it.
+            gc.collect()
+            gc.disable()
+            undo.callback(gc.enable)
             node = await asyncio.to_thread(self._made_node)
             self.core = Core(
                 node, self.log, self.state, self.figures, settings.limits,
@@ -106,10 +111,10 @@ class Service:
             await self.links.start()
             await self.http.start([None if door is None else door.context for door in self._doors])
             undo.pop_all()
-        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag())]
-        gc.collect()
+        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag(), self._recheck())]
         gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
         gc.set_threshold(50_000, 20, 1_000)
+        gc.enable()
 
     def _made_node(self) -> Node:
         settings, log = self.settings, self.log
@@ -123,7 +128,7 @@ class Service:
             now=time.time(), schema=schema, limits=_node_limits(settings.limits), life=secrets.token_hex(8),
         )  # fmt: skip
         node.remember(log.read(max(log.first, self._oldest_key()), log.last))
-        node.warm()
+        node.warm(log.read(max(log.first, log.last - WARMED_WITH + 1), log.last))
         return node
 
     def _oldest_key(self) -> int:
@@ -148,6 +153,7 @@ class Service:
         self.http.front.renew(settings, permissions)
         self.core.catch_up_share = settings.catch_up.share
         self.core.permit(permissions, settings.limits)
+        await self.http.front.recheck()
         await self.links.reload(settings)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
@@ -166,6 +172,15 @@ class Service:
         before = retention.drop_before(self.log.extents(), time.time_ns() // 1_000, self.core.needed())
         if before > self.log.first:
             self.core.drop(before)
+
+    async def _recheck(self) -> None:
+        """End the connections of revoked tokens, soon."""
+        while True:
+            await asyncio.sleep(RECHECK_EVERY_S)
+            try:
+                await self.http.front.recheck()
+            except sqlite3.Error as error:  # tokens cannot be read now; nobody new is let in either
+                _LOGGER.error("tokens cannot be read: %s", error)
 
     async def _measure_lag(self) -> None:
         while True:
@@ -220,7 +235,8 @@ def _opened_log(settings: Settings) -> EventLog:
 
 def _node_limits(limits: LimitSettings) -> NodeLimits:
     return NodeLimits(
-        subscriptions=limits.subscriptions, queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
+        subscriptions=limits.subscriptions, subscribers=limits.subscribers, waiting_bytes=limits.waiting_bytes,
+        queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
         recent_bytes=limits.ring_bytes, keys=limits.keys, keys_s=float(limits.keys_age),
     )  # fmt: skip
 

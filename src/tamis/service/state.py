@@ -96,7 +96,7 @@ class State:
         except sqlite3.DatabaseError as error:
             self._connection.close()
             if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-                raise StorageFullError(f"there is no room for {path}", "free space on its disk") from None
+                raise StorageFullError(f"there is no room for {path}", "free space on that disk") from None
             raise LogError(
                 f"{path} cannot be read: {error}", "the state of a broker; restore it from a backup"
             ) from None
@@ -201,7 +201,7 @@ class State:
                 apply()
         except (sqlite3.Error, OSError) as error:
             if is_full(error):
-                raise StorageFullError(f"there is no room for {self._path}", "free space on its disk") from None
+                raise StorageFullError(f"there is no room for {self._path}", "free space on that disk") from None
             raise LogError(f"{self._path} cannot be written to: {error}", "a disk that works") from error
 
 

@@ -122,7 +122,7 @@ class Checker:
         """How many events' ways were compared with the ways that were needed."""
         network.observers.append(self.notice)
 
-    def knows(self, client: str, key: Key, filter_: Expression) -> None:
+    def assume_spread(self, client: str, key: Key, filter_: Expression) -> None:
         """Take note of a subscription that was there before the checker, and has spread once the network is quiet."""
         self._active[client, key] = filter_
 

@@ -17,7 +17,7 @@ And at any moment, quiet or not:
     narrow    that is known to be wanted there and then
 
 Advertisements are held to the same, the other way round. What filters match is compared on a *world* of some events; it
-is no proof, and needs none, as all of it is asked again in every run.
+is not a proof, and needs none, as all of it is asked again in every run.
 
 Source: valid and perfect routing are Mühl et al. 2002, section 2.2; where subscriptions go with advertisements is
 section 2.7 (docs/bibliography.md).
@@ -84,7 +84,7 @@ class World:
         return events
 
 
-class _Said:
+class _Announced:
     """What one broker said to another since they greeted."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Tables:
         self._announces = announces
         self.world = world
         self._schema = schema
-        self._said: dict[tuple[str, str], _Said] = {}
+        self._said: dict[tuple[str, str], _Announced] = {}
         self.narrow: list[str] = []
         """What was wrong when TRUE was taken back."""
         for source, target, message in network.travel:
@@ -132,7 +132,7 @@ class Tables:
     def carried(self, source: str, target: str, message: Message) -> None:
         """Take note of what a broker says to another."""
         if isinstance(message, Hello) and not message.part:
-            self._said[source, target] = _Said()
+            self._said[source, target] = _Announced()
         if (source, target) in self._said:
             self._said[source, target].take(message)
             if _ends_provisional(message):

@@ -85,7 +85,7 @@ class _ColumnsText:
             if self._peek() == "not":  # rows of files are never trusted to keep it, neither here nor in Spark
                 self._next()
                 if self._next().lower() != "null":
-                    raise self._wrong("NULL stands behind NOT")
+                    raise self._wrong("expected NULL after NOT")
             if self._peek() == "comment":
                 self._next()
                 self._next()

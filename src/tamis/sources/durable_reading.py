@@ -40,7 +40,7 @@ class DurableReading:
 
     def __init__(self, connection: JetStreamClient, reading: NatsReading, name: str, ack_wait_s: float) -> None:
         if not name or any(letter in ".*>/\\ \t\r\n" for letter in name):
-            raise OptionError(f"the name of a consumer is letters, digits, - and _, not {name!r}")
+            raise OptionError(f"the name of a consumer may have letters, digits, - and _ only, not {name!r}")
         self._connection, self._name, self._stream = connection, name, reading.address.stream
         self._most = reading.max_messages
         state = connection.state()

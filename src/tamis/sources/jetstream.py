@@ -246,11 +246,11 @@ class JetStreamClient:
         for message, answer in zip(messages, answers, strict=True):
             if isinstance(answer, BaseException):
                 if type(answer).__name__ == "NoRespondersError":
-                    raise NatsError(f"{self.address}: no stream takes the subject {message.subject!r}") from None
+                    raise NatsError(f"{self.address}: no stream accepts the subject {message.subject!r}") from None
                 if type(answer).__name__ == "MaxPayloadError":
                     size = len(message.body)
                     raise NatsError(
-                        f"{self.address}: a message of {size:,} bytes is more than the server takes "
+                        f"{self.address}: a message of {size:,} bytes is more than the server accepts "
                         f"({client.max_payload:,}); keep fewer columns, or raise its max_payload"
                     ) from None
                 raise answer
@@ -325,7 +325,7 @@ class _RangeConsumer:
                 sequence, count, published_ns, left = reply_numbers(message.reply)
                 self._count += 1
                 if count != self._count:  # one got lost on its way: read from there again
-                    raise _BrokenError(f"{address}: messages got lost on their way")
+                    raise _BrokenError(f"{address}: messages were lost on the way")
                 headers = dict(message.headers or {})
                 messages.append(StreamMessage(message.subject, sequence, published_ns // 1000, headers, message.data))
                 if left == 0:
@@ -379,7 +379,9 @@ class translated:  # noqa: N801 - reads as a verb
             return
         refused = next((each for each in (error, *self._troubles) if isinstance(each, AuthorizationError)), None)
         if refused or "Authorization" in str(error):
-            raise NatsError(f"{self._address}: the server refuses to let us in; give a name and a password") from None
+            raise NatsError(
+                f"{self._address}: the server rejected the login; give a user name and a password"
+            ) from None
         if isinstance(error, InvalidUserCredentialsError | FileNotFoundError):
             raise NatsError(f"{self._address}: the credentials cannot be read: {error}") from None
         if isinstance(error, NoRespondersError):

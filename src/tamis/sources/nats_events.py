@@ -34,7 +34,7 @@ def nats_table(url: str, options: Mapping[str, str], schema: str | None, keep: S
     with _messages(url, options) as (_, parts):
         messages = pa.Table.from_batches(map(arrow_batch, parts), MESSAGES)
     rows = [json_object(body) for body in messages["body"].to_pylist()]
-    # What is no JSON is an event in which everything is NULL.
+    # What is not JSON is an event in which everything is NULL.
     table = json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
     for name in dict.fromkeys(keep or ()):
         if name in MESSAGES.names and name not in table.schema.names:

@@ -134,5 +134,5 @@ def lost(address: NatsAddress, wanted: int, first: int) -> LostMessagesError:
 def _sequence(name: str, written: str) -> int:
     if not written.isdecimal() or int(written) < 1:
         words = "earliest, latest" if name == "start" else "latest"
-        raise OptionError(f"{name} of nats is {words} or a sequence from 1 on, not {written!r}")
+        raise OptionError(f"{name} of nats must be {words} or a sequence number of at least 1, not {written!r}")
     return int(written)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tamis.sources.jetstream import StreamState
     from tamis.sources.nats_address import NatsAddress
     from tamis.sources.options import Options
-    from tamis.sources.place import Names
+    from tamis.sources.place import TaskNames
 
 _PATIENCE_S = 3.0
 """A person waits for an answer: a server that is not there is told soon."""
@@ -71,7 +71,7 @@ class NatsWriting:
         """Return a connection; `with` closes it."""
         return JetStreamClient(self.address, self.timeout_s)
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: Names) -> PublishedCounts:
+    def write(self, batches: Iterable[pa.RecordBatch], place: TaskNames) -> PublishedCounts:
         """Publish rows; return when all of them are acknowledged."""
         count = known = 0
         with self.connected() as connection:
@@ -85,7 +85,7 @@ class NatsWriting:
         return PublishedCounts(count, known)
 
     def _publications(
-        self, batch: pa.RecordBatch, subject: str, place: Names, count: int
+        self, batch: pa.RecordBatch, subject: str, place: TaskNames, count: int
     ) -> Iterator[Sequence[OutgoingMessage]]:
         """Yield messages in portions of moderate size."""
         subjects = _filled(subject, batch)

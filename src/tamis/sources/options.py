@@ -55,7 +55,7 @@ class Options:
         except ValueError:
             value = least - 1
         if value < least:
-            raise OptionError(f"{name} of {self._source} is a whole number from {least} on, not {written!r}")
+            raise OptionError(f"{name} of {self._source} must be a whole number of at least {least}, not {written!r}")
         return value
 
     def seconds(self, name: str, default: float) -> float:
@@ -66,7 +66,7 @@ class Options:
         except ValueError:
             value = -1
         if not 0 < value < float("inf"):
-            raise OptionError(f"{name} of {self._source} is a number of seconds, not {written!r}")
+            raise OptionError(f"{name} of {self._source} must be a number of seconds, not {written!r}")
         return value
 
     def one_of(self, name: str, choices: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 
-class Names(Protocol):
+class TaskNames(Protocol):
     """Who knows what rows are called."""
 
     @property

@@ -131,7 +131,7 @@ def checked_url(url: str | None) -> str:
     >>> checked_url("ftp://example.org")
     Traceback (most recent call last):
         ...
-    tamis.sources.errors.OptionError: ftp://example.org is no address of a webhook: https://host/path
+    tamis.sources.errors.OptionError: ftp://example.org is not a webhook address: https://host/path
     """
     if not url:
         raise OptionError(f"which webhook? Give its url: {WEBHOOK.form}")
@@ -141,7 +141,7 @@ def checked_url(url: str | None) -> str:
     except ValueError:
         is_good = False
     if not is_good or any(not "!" <= character <= "~" for character in url):
-        raise OptionError(f"{without_secrets(url)} is no address of a webhook: {WEBHOOK.form}")
+        raise OptionError(f"{without_secrets(url)} is not a webhook address: {WEBHOOK.form}")
     if "@" in parts.netloc:
         raise OptionError(
             f"{without_secrets(url)}: a name and a password go into a header, "

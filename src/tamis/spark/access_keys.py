@@ -10,7 +10,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
-from tamis.language.expressions import And, Attribute, Compare, Expression, In, Literal, Or, fold_shared
+from tamis.language.expressions import And, Attribute, Expression, Or, fold_shared
+from tamis.language.ranges import simple as ranges
+from tamis.language.ranges.simple import SimplePredicate, simple
 
 if TYPE_CHECKING:
     from tamis.matching.columns import Path
@@ -50,10 +52,6 @@ def key_of(value: object) -> Key | None:
 
 def _keys(node: Expression, below: list[Keys]) -> Keys:
     match node:
-        case Compare("=", Attribute(path), Literal(value)) | Compare("=", Literal(value), Attribute(path)):
-            return _one(path, [value])
-        case In(Attribute(path), values):
-            return _one(path, [value for value in values if value is not None])
         case And():
             fewest: Keys = {}
             for keys in below:
@@ -65,6 +63,9 @@ def _keys(node: Expression, below: list[Keys]) -> Keys:
             shared = set.intersection(*map(set, below)) if below else set()
             united: Keys = {name: frozenset().union(*(keys[name] for keys in below)) for name in sorted(shared)}
             return {name: choices for name, choices in united.items() if len(choices) <= MOST_VALUES}
+    match simple(node):
+        case SimplePredicate("=" | ranges.IN, Attribute(path), values, is_negated=False):
+            return _one(path, [value for value in values if value is not None])
     return {}
 
 

@@ -50,10 +50,10 @@ def match(
                      "counts": a row for every event, with `matches`, their number
     schema           what conditions may mention; the columns of the events if you do not say
     shards           into about how many shards to cut the subscriptions; by their number, if you do not say
-    on_error         "reject": leave out what is no subscription, with a warning; "raise": fail
+    on_error         "reject": leave out what is not a subscription, with a warning; "raise": fail
     """
     if result not in RESULTS:
-        raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
+        raise OptionError(f"result must be one of {', '.join(map(repr, RESULTS))}, not {result!r}")
     require_workers(events.sparkSession)
     if not isinstance(subscriptions, Compiled):
         schema = schema or Schema.from_spark(events)

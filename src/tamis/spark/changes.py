@@ -4,7 +4,7 @@ Changes come as rows of a stream: add a subscription (or give it another text), 
 their own, neither within a micro-batch nor between two, so a column says it: a number or a time that grows. Of the
 changes of one id the last counts, whenever it comes; one that comes after a later one is late and changes nothing.
 
-A change that cannot be applied (no such operation, no id, a text that is no condition, an order that nobody can
+A change that cannot be applied (no such operation, no id, a text that is not a condition, an order that nobody can
 know) is put aside with its reason, and what was in force stays in force. Nothing ends because of it.
 """
 

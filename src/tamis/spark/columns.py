@@ -73,7 +73,9 @@ def id_type(subscriptions: DataFrame, name: str) -> DataType:
     kind = subscriptions.schema[name].dataType
     if not isinstance(kind, ByteType | ShortType | IntegerType | LongType | StringType):
         written = kind.simpleString()
-        raise ColumnError(f"ids are integers or strings, and {name!r} is {written}; cast it: CAST({name} AS STRING)")
+        raise ColumnError(
+            f"ids must be integers or strings, but {name!r} is {written}; cast it: CAST({name} AS STRING)"
+        )
     return kind
 
 
@@ -118,7 +120,7 @@ def kept_fields(
     for field in added:
         if field.name.lower() in names:
             raise ColumnError(
-                f"the events have a column {field.name!r} already, and the result would have two: "
+                f"the events have a column {field.name!r} already, and the result would have two of that name: "
                 f"keep others (keep=[...]), or rename it"
             )
     by_name: dict[str, Any] = {field.name: field for field in events.schema.fields}

@@ -1,9 +1,9 @@
 """How do rows of texts become a forest?
 
 Spark sorts the rows by id and gives each task a range of them. A task parses and compiles its rows, and the driver
-joins what the tasks compiled. A row that is no subscription (a text that does not parse, that names a column the events
-do not have, an id that is NULL or that an earlier row has) is no reason to fail: it comes back with its reason, and the
-others are matched. Which row is the earlier one is written into each before Spark moves it (`numbered`).
+joins what the tasks compiled. A row that is not a subscription (a text that does not parse, that names a column the
+events do not have, an id that is NULL or that an earlier row has) is no reason to fail: it comes back with its reason,
+and the others are matched. Which row is the earlier one is written into each before Spark moves it (`numbered`).
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _moment(changes: DataFrame, name: str) -> Column:
         epoch = functions.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
         return functions.timestamp_diff("MICROSECOND", epoch, column(name))
     raise ColumnError(
-        f"the order of changes is said by whole numbers or timestamps, and {name!r} is {kind.simpleString()}"
+        f"the order of changes must be given by whole numbers or timestamps, but {name!r} is {kind.simpleString()}"
     )
 
 

@@ -273,7 +273,9 @@ def folder_at(place: Place, spark: SparkSession | None = None) -> Folder:
         return DiskFolder(file_path(text), text)
     if scheme is not None:
         if not isinstance(place, str):
-            raise OptionError(f"a path of pathlib holds no address, and {text!r} looks like one: give it as a text")
+            raise OptionError(
+                f"a path of pathlib cannot hold an address, and {text!r} looks like one: give it as a text"
+            )
         return HadoopFolder(text, spark)
     session = _session(spark)
     if session is not None:

@@ -28,7 +28,7 @@ _COUNTERS = {
 _GAUGES = {
     "version": ("version", "the version of the subscriptions that the last micro-batch saw"),
     "subscriptions": ("subscriptions", "how many subscriptions that version has"),
-    "rejected": ("rejected", "how many rows of that version are no subscriptions"),
+    "rejected": ("rejected", "how many rows of that version are not subscriptions"),
     "last_batch": ("batch", "the number of the last micro-batch"),
     "last_batch_events": ("rows_in", "its events"),
     "last_batch_rows": ("rows_out", "its rows"),

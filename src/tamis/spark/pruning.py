@@ -26,7 +26,7 @@ from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
-from tamis.pruning.sequencing import Sequences, sequences
+from tamis.pruning.sequencing import PruningSequences, sequences
 from tamis.ragged import places_of
 from tamis.spark.columns import require
 from tamis.spark.workers import require_workers
@@ -77,7 +77,7 @@ def pruned(
 ) -> DataFrame:
     """Return the subscriptions as they are when a goal is reached: their ids, conditions, and the steps taken.
 
-    Rows whose condition is no condition are returned as they are.
+    Rows whose condition is not a condition are returned as they are.
     """
     task = _Task.of(subscriptions, share, measure, id, where, occurrence)
     limit = _last_step(subscriptions, task, goal)
@@ -123,7 +123,7 @@ class _Task:
             occurrence = _Occurrences(counts)
         return cls(share, order, id, where, occurrence)
 
-    def sequences_of(self, batch: pa.RecordBatch) -> Sequences:
+    def sequences_of(self, batch: pa.RecordBatch) -> PruningSequences:
         filters = [_condition(text) for text in batch.column(1).to_pylist()]
         return sequences(filters, self.share, self.measure, occurrence=self.occurrence)
 
@@ -173,7 +173,7 @@ class _Cutting:
             columns = [batch.column(0), pa.array(pruned_texts, pa.string()), pa.array(steps, pa.int32())]
             yield pa.RecordBatch.from_arrays(columns, [self.task.id, self.task.where, "steps"])
 
-    def _taken(self, sequences: Sequences, keys: Any, number: int, each: Any) -> int:
+    def _taken(self, sequences: PruningSequences, keys: Any, number: int, each: Any) -> int:
         if self.limit is None:
             return 0
         begin = int(sequences.table.starts[number])

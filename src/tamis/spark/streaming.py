@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from tamis.spark.clock import Times
     from tamis.spark.folders import Place
@@ -162,9 +163,9 @@ def match_stream(
     Folders are paths, or addresses of any file system that Spark reaches: "s3a://bucket/matches", "hdfs://host/matches".
     """
     if not events.isStreaming:
-        raise OptionError("events are no stream; for a table there is tamis.spark.match")
+        raise OptionError("the events are not a stream; use tamis.spark.match for a table")
     if result not in RESULTS:
-        raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
+        raise OptionError(f"result must be one of {', '.join(map(repr, RESULTS))}, not {result!r}")
     require_workers(events.sparkSession)
     kept = None if keep is None else names_in(keep)
     require(events, kept or (), "events")
@@ -176,13 +177,8 @@ def match_stream(
         raise OptionError("sequence and rejected are about changes that come as a stream, and these are a log")
     place = folder_at(checkpoint, spark)
     sink = sink_at(out, place, out_options or {}, spark)
+    log = _log_of(subscriptions, place, spark)
     feeder = put_aside = None
-    if isinstance(subscriptions, SubscriptionLog):
-        log = subscriptions
-    elif not isinstance(subscriptions, DataFrame):
-        log = SubscriptionLog(subscriptions, spark=spark)
-    else:
-        log = SubscriptionLog(place.below("tamis", "subscriptions").place, spark=spark)
     if changes is not None:
         asked, is_ordered = changes
         put_aside = place.below("tamis", "rejected") if rejected is None else folder_at(rejected, spark)
@@ -206,6 +202,25 @@ def match_stream(
     if trigger:
         writer = writer.trigger(**trigger)
     listener = BatchListener(metrics, on_batch, sink.commit_of if is_elsewhere else None)
+    query = _started(writer, listener, feeder, spark)
+    return MatchStream(query, feeder, log, metrics, listener, spark, put_aside)
+
+
+def _log_of(
+    subscriptions: SubscriptionLog | DataFrame | Place, checkpoint: Folder, spark: SparkSession
+) -> SubscriptionLog:
+    """Return the log that batches read: one that was given, or that of changes, beside the checkpoint."""
+    if isinstance(subscriptions, SubscriptionLog):
+        return subscriptions
+    if isinstance(subscriptions, DataFrame):
+        return SubscriptionLog(checkpoint.below("tamis", "subscriptions").place, spark=spark)
+    return SubscriptionLog(subscriptions, spark=spark)
+
+
+def _started(
+    writer: DataStreamWriter, listener: BatchListener, feeder: StreamingQuery | None, spark: SparkSession
+) -> StreamingQuery:
+    """Start the query that matches; it is listened to from its first batch on, and ends if the changes end."""
     spark.streams.addListener(listener)
     try:
         query = writer.start()
@@ -220,7 +235,7 @@ def match_stream(
         if feeder_error(feeder) is not None:
             query.stop()
     listener.follow(str(query.runId))
-    return MatchStream(query, feeder, log, metrics, listener, spark, put_aside)
+    return query
 
 
 def _stopped(query: StreamingQuery) -> None:

@@ -118,7 +118,9 @@ class SubscriptionLog:
         """
         kinds = {type(each) for each in changes}
         if kinds - {int, str} or len(kinds) > 1:
-            raise ColumnError(f"ids are integers, or texts; these are {', '.join(sorted(k.__name__ for k in kinds))}")
+            raise ColumnError(
+                f"ids must be integers or texts; these are {', '.join(sorted(k.__name__ for k in kinds))}"
+            )
         kind = self.id_type or (str if kinds == {str} else int)
         if kinds - {kind}:
             raise ColumnError(f"the ids of {self.folder} are of the type {kind.__name__}, and these are not")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tamis.spark.sharding import Shards
 
 ON_ERROR = ("reject", "raise")
-FEW = 1_000
+COMPILED_BY_DRIVER = 1_000
 """So many texts are compiled here in less time than Spark takes to send them round."""
 
 
@@ -78,22 +78,22 @@ def compiled(
     shards        into about how many shards to cut them; by their number, if you do not say
     """
     if on_error not in ON_ERROR:
-        raise OptionError(f"on_error is 'reject' or 'raise', not {on_error!r}")
+        raise OptionError(f"on_error must be 'reject' or 'raise', not {on_error!r}")
     if shards is not None and shards < 1:
-        raise OptionError(f"there is at least one shard, not {shards}")
+        raise OptionError(f"shards must be at least 1, not {shards}")
     names = [id, where, *([priority] if priority else [])]
     require(subscriptions, names, "subscriptions")
     kind = id_type(subscriptions, id)
     if subscriptions.schema[where].dataType.simpleString() != "string":
-        raise ColumnError(f"conditions are strings, and {where!r} is {subscriptions.schema[where].dataType}")
+        raise ColumnError(f"conditions must be strings, but {where!r} is {subscriptions.schema[where].dataType}")
     if priority and not isinstance(subscriptions.schema[priority].dataType, IntegerType | LongType):
-        raise ColumnError(f"priorities are integers, and {priority!r} is {subscriptions.schema[priority].dataType}")
+        raise ColumnError(f"priorities must be integers, but {priority!r} is {subscriptions.schema[priority].dataType}")
     spark = subscriptions.sparkSession
     require_workers(spark)
     rows = numbered(subscriptions.select(*map(column, names)))
     forest = found_shards = None
-    few = rows.limit(FEW + 1).toArrow()
-    if few.num_rows <= FEW and (shards or 1) == 1:
+    few = rows.limit(COMPILED_BY_DRIVER + 1).toArrow()
+    if few.num_rows <= COMPILED_BY_DRIVER and (shards or 1) == 1:
         matcher, bad = admitted(rows_of(few), schema)
         matchers, count = [matcher], len(matcher)
     elif (wanted := shards or -(-rows.count() // MOST_IN_ONE)) > 1:

@@ -76,9 +76,9 @@ def top_k(
     require(events, (time, event), "events")
     require(ranked_subscriptions, (id, ranked), "ranked subscriptions")
     if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
-        raise ColumnError(f"times are timestamps, and {time!r} is {events.schema[time].dataType.simpleString()}")
+        raise ColumnError(f"times must be timestamps, but {time!r} is {events.schema[time].dataType.simpleString()}")
     if events.isStreaming and until is not None:
-        raise OptionError("a stream ends when it ends: until is for tables")
+        raise OptionError("until is for tables only: a stream has no end that is known")
     kinds = ID_TYPES[id_type(ranked_subscriptions, id).simpleString()], ID_TYPES[id_type(events, event).simpleString()]
     schema = schema or Schema.from_spark(events)
     asked = _parsed(ranked_subscriptions, id, ranked, schema)
@@ -93,25 +93,26 @@ def top_k(
     keyed = selected.mapInArrow(keying.run, keyed_schema)
     out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in delivered.fields), KEYED[0]])
     if events.isStreaming:
-        _require_store(events)
+        require_store(events, "top_k")
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
         grouped = keyed.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id))
         return grouped.transformWithState(TimedDeliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
-    history = _history(asked, math.inf if until is None else _seconds(until))
+    history = _history(asked, math.inf if until is None else seconds_of(until))
     return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
 
 
-def _require_store(events: DataFrame) -> None:
+def require_store(events: DataFrame, who: str) -> None:
     """Raise unless the session's state store can keep lists and timers; the session is not ours to change."""
     present = str(events.sparkSession.conf.get(STATE_STORE, ""))
     if not present or present.endswith(".HDFSBackedStateStoreProvider"):
         raise OptionError(
-            f"top_k keeps what a stream may still need in RocksDB, and this session keeps state elsewhere: "
+            f"{who} keeps what a stream may still need in RocksDB, and this session keeps state elsewhere: "
             f"spark.conf.set('{STATE_STORE}', '{ROCKS_DB}')"
         )
 
 
-def _seconds(moment: dt.datetime) -> float:
+def seconds_of(moment: dt.datetime) -> float:
+    """Return a moment in seconds since 1970; without a zone it is UTC's."""
     import datetime as dt
 
     aware = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tamis.matching.rejections import Rejected
     from tamis.spark.subscription_log import SubscriptionLog
 
-_MANY = 5_000
+_WORTH_A_JOB = 5_000
 """So many texts are worth a job of Spark's."""
 _KEPT = 3
 
@@ -68,7 +68,7 @@ class Versions:
     def _start(self, version: int, spark: SparkSession) -> None:
         """Build a version from the start."""
         rows = [CandidateRow(each, text) for each, text in self._log.at(version).items()]
-        if len(rows) >= _MANY:
+        if len(rows) >= _WORTH_A_JOB:
             kind = "bigint" if isinstance(rows[0].id, int) else "string"
             frame = spark.createDataFrame([row[:2] for row in rows], f"id {kind}, condition string")
             matchers, bad = collected(spark, numbered(frame), self._schema)

@@ -28,6 +28,7 @@ import numpy as np
 from tamis.errors import EventError, TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import TRUE, Expression, is_condition
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.parser import parse
 from tamis.matching.columns import Events
 from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
@@ -53,7 +54,7 @@ _FEW_EVENTS = 4096
 
 
 @dataclass(slots=True)
-class _Subscription:
+class _TopKSubscription:
     id: Hashable
     wanted: Ranked | Expression
     client: Hashable
@@ -85,11 +86,13 @@ class TopK:
         schema: Schema | None = None,
         lateness: float = 0.0,
         remember: int = 100_000,
+        functions: Functions | None = None,
         **settings: Any,
     ) -> None:
         """Choose an algorithm, and a filter before `strict` or `relaxed` if you like.
 
         lateness   by how many seconds times may be out of order; events wait so long
+        functions  those of the host that conditions and scores may call; without them, those of the schema
         remember   so many ids are remembered, and an event that comes again under one of them is left out
         settings   gamma, sigma, buffer, guard (see `TopKSettings`)
         """
@@ -98,17 +101,20 @@ class TopK:
         try:
             self.settings = TopKSettings(filter, **settings)
         except TypeError as error:
-            raise SettingError(str(error).replace("Settings.__init__()", "TopK()")) from None
+            raise SettingError(str(error).replace("TopKSettings.__init__()", "TopK()")) from None
         self.settings.check_filter(algorithm)
         if not 0 <= lateness < math.inf:
-            raise SettingError(f"lateness is a number of seconds, 0 or more, not {lateness!r}")
+            raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
         self.algorithm = algorithm
         self.schema = schema
+        if functions is None:
+            functions = NO_FUNCTIONS if schema is None else schema.functions
+        self.functions = functions
         self._lock = threading.RLock()
         self._engine = ALGORITHMS[algorithm](self.settings, schema)
-        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema)
-        self._subscriptions: dict[Hashable, _Subscription] = {}
-        self._active: dict[int, _Subscription] = {}
+        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema, functions=functions)
+        self._subscriptions: dict[Hashable, _TopKSubscription] = {}
+        self._active: dict[int, _TopKSubscription] = {}
         self._clients: dict[Hashable, _Client] = {}
         self._boolean_open: dict[int, None] = {}
         self._boolean_count = 0
@@ -154,7 +160,7 @@ class TopK:
     ) -> None:
         """Register many subscriptions at once; all of them, or none if one is bad."""
         pairs = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
-        new = [_Subscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
+        new = [_TopKSubscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
         with self._lock:
             ids = {subscription.id for subscription in new}
             for subscription in new:
@@ -168,19 +174,22 @@ class TopK:
         try:
             if isinstance(wanted, str):
                 if is_ranked(wanted):
-                    return Ranked.parse(wanted, self.schema)
-                return parse(wanted, self.schema)
+                    with self.functions.in_use():
+                        return Ranked.parse(wanted, self.schema)
+                return parse(wanted, self.schema, functions=self.functions or None)
             if isinstance(wanted, Ranked):
                 return wanted.checked(self.schema)
             if not isinstance(wanted, Expression) or not is_condition(wanted):
-                raise BadTableError(f"a subscription is a text, a Ranked or a condition, not {type(wanted).__name__}")
+                raise BadTableError(
+                    f"a subscription must be a text, a Ranked or a condition, not {type(wanted).__name__}"
+                )
             check(wanted, self.schema)
             return wanted
         except TamisError as error:
             error.add_note(f"in the subscription {subscription_id!r}")
             raise
 
-    def _start(self, subscriptions: Sequence[_Subscription]) -> None:
+    def _start(self, subscriptions: Sequence[_TopKSubscription]) -> None:
         conditions: list[tuple[int, Expression]] = []
         for subscription in subscriptions:
             handle = self._next_handle
@@ -247,7 +256,7 @@ class TopK:
         """Return what a subscription asks for."""
         return self._subscription_of(subscription_id).wanted
 
-    def _subscription_of(self, subscription_id: Hashable) -> _Subscription:
+    def _subscription_of(self, subscription_id: Hashable) -> _TopKSubscription:
         subscription = self._subscriptions.get(subscription_id)
         if subscription is None:
             raise UnknownIdError(subscription_id)
@@ -268,7 +277,7 @@ class TopK:
         place, untold.
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         with self._lock:
             return self._settled(self._lateness.take([Publication(_moment(now), event, id, _end(expires))]))
 
@@ -299,7 +308,7 @@ class TopK:
             return self._settled(self._lateness.take(published))
 
     def withdraw(self, event_id: Any, now: float) -> list[Delivery]:
-        """Let nobody be told of an event from now on. It keeps its place in all windows. An unknown id is no error."""
+        """Deliver an event to nobody from now on. It keeps its place in all windows. An unknown id is not an error."""
         with self._lock:
             return self._settled(self._lateness.take([Withdrawal(_moment(now), event_id)]))
 
@@ -469,7 +478,7 @@ _NOBODY = np.zeros(0, np.int64)
 
 def _moment(now: Any) -> float:
     if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
-        raise EventError(f"a time is a finite number of seconds, not {now!r}")
+        raise EventError(f"a time must be a finite number of seconds, not {now!r}")
     return float(now)
 
 
@@ -477,5 +486,5 @@ def _end(expires: Any) -> float:
     if expires is None:
         return math.inf
     if isinstance(expires, bool) or not isinstance(expires, int | float) or math.isnan(expires):
-        raise EventError(f"an event expires at a number of seconds, not {expires!r}")
+        raise EventError(f"an event must expire at a number of seconds, not {expires!r}")
     return float(expires)

@@ -133,7 +133,7 @@ def literals_of_numbers(values: npt.NDArray[np.float64]) -> pa.Array:
 def _about_order(name: str, column: pa.Array) -> list[Write]:
     """Ask for more than, less than, or between percentiles of a number or a time.
 
-    A limit at the end of the range would be true for all or for none, and a range of one value is no range.
+    A limit at the end of the range would be true for all or for none, and a range of one value is not a range.
     """
     order = np.sort(column.drop_null().to_numpy(zero_copy_only=False))
     ranks = order[np.arange(101) * (order.size - 1) // 100]

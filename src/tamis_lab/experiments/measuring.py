@@ -2,7 +2,7 @@
 
 Time is the processor time of this thread: other people's work does not count, though it takes its share of the
 caches. What is compared takes turns, and the best of several passes is kept. Python's own clearing-up is switched off
-meanwhile. Whoever is measured must find what the others find: a fast wrong answer is no result.
+meanwhile. Whoever is measured must find what the others find: a fast wrong answer is not a result.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Each function takes what was published as numbers or words and what we measured as numbers, and returns a claim. The
 noise of a shared machine is a few percent, so a difference below `NOISE` is none; a published ratio and ours agree if
 they lie within a factor of `ABOUT` of one another, and neither difference is more than `EFFECT` times the other: a
-saving of 7 % is no saving of 33 %. Up to three times as far away, they agree in direction; what lies still farther away
-differs, even if both are less than one.
+saving of 7 % is not a saving of 33 %. Up to three times as far away, they agree in direction; what lies still farther
+away differs, even if both are less than one.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def by_value(
     at: str = "",
     remark: str = "",
 ) -> Claim:
-    """Compare a figure that is no ratio, a place on an axis or a share, with a published one.
+    """Compare a figure that is not a ratio, a place on an axis or a share, with a published one.
 
     Within so much it agrees, and within three times that in direction.
 

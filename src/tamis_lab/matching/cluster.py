@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tamis_lab.matching.roll import Scratch
 
 _SAMPLE = 2048
-_ENOUGH = 256
+_SAMPLED_FROM = 256
 """The first batch of so many events is taken as a sample."""
 
 
@@ -63,7 +63,7 @@ class Cluster(Conjunctive):
             self._lay_out()
 
     def observe(self, events: Events) -> None:
-        if self._sample is None and events.count >= _ENOUGH:
+        if self._sample is None and events.count >= _SAMPLED_FROM:
             self.learn(events)
 
     def statistics(self) -> dict[str, Any]:
@@ -111,16 +111,14 @@ class ClusterIndex:
         self.table = kernels.ClusterTable(starts, clusters, line, columns, is_shared)
 
     def match(
-        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+        self, part: Fulfilled, begin: int, pages: kernels.LastPages, scratch: Scratch, out: kernels.Outlet
     ) -> tuple[int, int]:
-        room = kernels.StampRoom(
+        room = (
             scratch.zeros("bits", part.word_count, np.uint32),
             scratch.zeros("stamps", len(self.table.is_shared), np.uint32),
             scratch.zeros("epochs", 1, np.uint32),
         )
-        at, written = kernels.match_clusters(
-            part.lists, begin, self.table, pages.behind(self.conjunction_count), room, out
-        )
+        at, written = kernels.match_clusters_of_columns(begin, (*part.lists, *self.table, *pages, *room, *out))
         return at, written
 
     def memory(self) -> int:

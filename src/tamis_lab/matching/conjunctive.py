@@ -172,7 +172,7 @@ class ConjunctionIndex(Protocol):
     conjunction_count: int
     """How many conjunctions it knows; those behind are asked one by one."""
 
-    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Outlet) -> tuple[int, int]:
+    def match(self, part: Fulfilled, begin: int, pages: LastPages, scratch: Scratch, out: Outlet) -> tuple[int, int]:
         """Do what `PhasedSnapshot.write` promises."""
 
     def memory(self) -> int:
@@ -276,7 +276,7 @@ class ConjunctiveSnapshot(PhasedSnapshot):
     ) -> None:
         super().__init__(view, roll, scratch)
         self.index = index
-        self.pages = pages
+        self._last_pages = pages.behind(index.conjunction_count)
 
     def write(self, part: Fulfilled, begin: int, out: Outlet) -> tuple[int, int]:
-        return self.index.match(part, begin, self.pages, self._scratch, out)
+        return self.index.match(part, begin, self._last_pages, self._scratch, out)

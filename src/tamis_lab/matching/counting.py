@@ -72,15 +72,15 @@ class CountingIndex:
         self.needs = counters(lengths, int(lengths.max(initial=0)))
 
     def match(
-        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+        self, part: Fulfilled, begin: int, pages: kernels.LastPages, scratch: Scratch, out: kernels.Outlet
     ) -> tuple[int, int]:
-        room = kernels.CountingRoom(
+        room = (
             scratch.zeros("hits", len(self.needs), self.needs.dtype),
             scratch.empty("candidates", len(self.needs) + 64, np.uint32),
             scratch.zeros("bits", part.word_count, np.uint32),
         )
-        at, written = kernels.match_counts(
-            part.lists, begin, self.associations, self.needs, pages.behind(self.conjunction_count), room, out
+        at, written = kernels.match_counts_of_columns(
+            begin, (*part.lists, *self.associations, self.needs, *pages, *room, *out)
         )
         return at, written
 

@@ -70,13 +70,14 @@ class PhasedSnapshot(Snapshot):
         """Return the matches of some events, given the predicates that they fulfil."""
         room = len(self._handles) + ROOM
         out = Outlet(self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32))
+        events, all_slots = out
         pieces: list[Pairs] = []
-        at = 0
-        while at < part.event_count:
+        at, event_count = 0, part.event_count
+        while at < event_count:
             at, written = self.write(part, at, out)
-            slots = out.slots[:written]
+            slots = all_slots[:written]
             is_alive = self._deaths[slots] > self._version
-            numbers = out.events[:written][is_alive].astype(np.int64) + part.first
+            numbers = events[:written][is_alive].astype(np.int64) + part.first
             pieces.append((numbers, self._handles[slots[is_alive]]))
         return joined(pieces)
 

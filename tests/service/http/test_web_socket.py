@@ -270,3 +270,15 @@ async def test_a_quota_that_is_used_up_slows_a_connection_down_and_refuses_nothi
             message = await talk.hear()
             assert message["ok"] == number, message
         assert broker.core.head == 50
+
+
+@eventually
+async def test_one_connection_too_many_is_told_so_in_words(tmp_path):
+    limits = LimitSettings(connections_each=1)
+    async with running(tmp_path, limits=limits) as broker, broker.connect() as first, broker.connect() as second:
+        talk, late = Talk(first), Talk(second)
+        await talk.say({"publish": [{"n": 1}], "id": 1})
+        await talk.hear_until("ok")
+        assert (await late.hear())["error"]["status"] == 429
+        assert (await second.receive()).type is aiohttp.WSMsgType.CLOSE
+        assert second.close_code == aiohttp.WSCloseCode.TRY_AGAIN_LATER

@@ -125,11 +125,11 @@ async def until_refused(site, name):
 
 @in_a_loop
 async def test_a_token_is_proved_and_whoever_has_another_is_refused(tmp_path):
-    north = Site(tmp_path, "north", **{"link_listeners.0.port": 0, "link_token": "sesame"})
+    north = Site(tmp_path, "north", **{"link_listeners.0.port": 0, "link_secret": "sesame"})
     async with running(north):
         url = f"tamis://127.0.0.1:{port_of(north)}"
-        south = Site(tmp_path, "south", **{"links.north.url": url, "link_token": "sesame"})
-        east = Site(tmp_path, "east", **{"links.north.url": url, "link_token": "open"})
+        south = Site(tmp_path, "south", **{"links.north.url": url, "link_secret": "sesame"})
+        east = Site(tmp_path, "east", **{"links.north.url": url, "link_secret": "open"})
         west = Site(tmp_path, "west", **{"links.north.url": url})
         async with running(south, east, west):
             await live(north, south)
@@ -218,7 +218,7 @@ def greeting(name="evil", **more):
 
 @in_a_loop
 async def test_strangers_who_speak_something_else_are_cut_off_and_nothing_stops(tmp_path):
-    north = Site(tmp_path, "north", **{"link_listeners.0.port": 0, "link_token": "sesame"})
+    north = Site(tmp_path, "north", **{"link_listeners.0.port": 0, "link_secret": "sesame"})
     async with running(north):
         for data in (
             b"GET / HTTP/1.1\r\n\r\n",
@@ -238,7 +238,7 @@ async def test_strangers_who_speak_something_else_are_cut_off_and_nothing_stops(
         assert await north.links() == {}
         south = Site(
             tmp_path, "south",
-            **{"links.north.url": f"tamis://127.0.0.1:{port_of(north)}", "link_token": "sesame"},
+            **{"links.north.url": f"tamis://127.0.0.1:{port_of(north)}", "link_secret": "sesame"},
         )  # fmt: skip
         async with running(south):
             await live(north, south)

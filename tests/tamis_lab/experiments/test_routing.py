@@ -26,7 +26,7 @@ from tamis_lab.experiments.routing import (
     simulated,
     way,
 )
-from tamis_lab.experiments.routing.coverings import Covered
+from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import SIZES, sizes_of

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tamis.language.choices import CHOICES
 from tamis.language.expressions import (
     And,
     AtLeast,
@@ -36,11 +37,11 @@ from tamis.language.expressions import (
     Xor,
     fold_shared,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, HostedName
 from tamis.language.meaning import meaning
-from tamis.matching.columnwise import arrays, comparison, numbers, places, texts, truths, vectors
+from tamis.matching.columnwise import arrays, choices, comparison, hosted, numbers, places, texts, truths, vectors
 from tamis.matching.columnwise.rows import row_by_row
-from tamis.matching.columnwise.series import NULL, Series, from_arrow_arrays, from_column, from_values, literal
+from tamis.matching.columnwise.series import MIXED, NULL, Series, from_arrow_arrays, from_column, from_values, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ class BatchSeries:
         """Return where the events are, given the terms of their latitude and longitude."""
         calculated = self._whereabouts.get(position)
         if calculated is None:
-            latitude, longitude = map(self.evaluated, position)
+            latitude, longitude = (choices.of_one_kind(self.evaluated(each)) for each in position)
             calculated = self._whereabouts[position] = places.Whereabouts.of(latitude, longitude, self._events.count)
         return calculated
 
@@ -183,8 +184,12 @@ def _steps(expression: Expression) -> tuple[Step, ...]:
 
 def applied(node: Expression, below: list[Series], schema: Schema | None) -> Series:
     """Return the values of a node, given those of its children."""
+    if any(series.kind == MIXED for series in below) and not (isinstance(node, Call) and node.function in CHOICES):
+        return choices.of_parts(lambda parts: applied(node, parts, schema), below)
     match node:
         case Call(name) | Test(name):
+            if isinstance(name, HostedName):
+                return hosted.applied(name.function, below)
             row = FUNCTIONS[name]
             series = COLUMN_FORMS[name](*below) if row.over_columns else None
             return from_values(row_by_row(row.meaning, below)) if series is None else series
@@ -220,6 +225,10 @@ def applied(node: Expression, below: list[Series], schema: Schema | None) -> Ser
 
 
 COLUMN_FORMS: dict[str, Callable[..., Series | None]] = {
+    "case": lambda *arguments: choices.case(arguments),
+    "if": lambda *arguments: choices.case(arguments),
+    "coalesce": lambda *arguments: choices.coalesce(arguments),
+    "nullif": choices.nullif,
     "add": numbers.add,
     "subtract": numbers.subtract,
     "multiply": numbers.multiply,

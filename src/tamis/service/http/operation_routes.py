@@ -8,7 +8,7 @@ from tamis.service.asyncapi import asyncapi
 from tamis.service.errors import ForbiddenError, NotFoundError
 from tamis.service.http.answers import answer
 from tamis.service.http.front import FRONT
-from tamis.service.http.guarding import PRINCIPAL
+from tamis.service.http.guarding import CALLER, PRINCIPAL
 from tamis.service.openapi import openapi
 
 GREETING = """\
@@ -77,4 +77,4 @@ async def reload(request: web.Request) -> web.Response:
 async def ticket(request: web.Request) -> web.Response:
     """Answer with a ticket: it stands for the one who asks, in an address, once and for a minute."""
     front = request.app[FRONT]
-    return answer({"ticket": front.authenticator.ticket(request[PRINCIPAL])}, 201)
+    return answer({"ticket": front.authenticator.ticket(*request[CALLER])}, 201)

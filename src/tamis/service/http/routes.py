@@ -17,12 +17,12 @@ async def web_socket(request: web.Request) -> web.StreamResponse:
     if request.headers.get("Upgrade", "").lower() != "websocket":
         raise BadRequestError("this path is for WebSockets", "the header Upgrade: websocket")
     try:
-        principal = front.principal_of(request)
+        caller = front.caller_of(request)
     except UnauthenticatedError:
         if "Authorization" in request.headers or "ticket" in request.query:
             raise
-        principal = None
-    return await WebSocket(front, request, principal).run()
+        caller = None
+    return await WebSocket(front, request, caller).run()
 
 
 SUBSCRIBER = "/subscribers/{subscriber}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,7 +27,9 @@ from tamis.service.errors import (
     BadRequestError,
     ConflictError,
     ForbiddenError,
+    OverloadedError,
     ServiceError,
+    TooManyError,
     UnauthenticatedError,
 )
 from tamis.service.http.consuming import Mailbox
@@ -47,6 +50,7 @@ from tamis.service.positions import Position, read_position
 
 if TYPE_CHECKING:
     from tamis.service.http.front import Front
+    from tamis.service.http.holding import Caller
     from tamis.service.messages import Principal
 
 _logger = logging.getLogger("tamis.service.http")
@@ -58,11 +62,11 @@ WAITING_MOST = 512
 class WebSocket:
     """One connection: what it is, what it has asked and what it waits for."""
 
-    def __init__(self, front: Front, request: web.Request, principal: Principal | None, subscriber: str = "") -> None:
+    def __init__(self, front: Front, request: web.Request, caller: Caller | None, subscriber: str = "") -> None:
         limits = front.settings.limits
         self._front = front
         self._request = request
-        self._principal = principal
+        self._caller = caller
         self._subscriber = subscriber
         """Whose deliveries come here; empty until there are any to come."""
         self._is_durable = bool(subscriber)
@@ -70,6 +74,8 @@ class WebSocket:
         self._credit = limits.credit
         self._is_greeted = False
         self._requests = Correspondence(front.core.epoch)
+        self._refused_ids: set[int] = set()
+        """Publications that were refused for now; those behind them are, too, until one of them comes again."""
         self._has_room = asyncio.Event()
         self._is_answered = asyncio.Event()
         """Set when the greeting has its answer; nothing else is heard before, so that this comes first."""
@@ -84,41 +90,54 @@ class WebSocket:
     async def run(self) -> web.WebSocketResponse:
         """Talk until one end has enough."""
         await self.response.prepare(self._request)
-        try:
-            messages = await self._introduced() if self._principal is None else []
-        except TamisError as error:
-            await self._send(refusal_message(error))
-            await self.response.close(code=WSCloseCode.POLICY_VIOLATION)
-            return self.response
-        if self._principal is None:
-            return self.response
-        with self._front.connected(self._principal), Mailbox(self._front, self._principal) as self._mailbox:
-            closing = asyncio.ensure_future(self._front.closing.wait())
-            closing.add_done_callback(lambda _: self._mailbox.put(None))
-            writer = asyncio.ensure_future(self._written())
+        with ExitStack() as stack:
             try:
-                await self._hear_all(messages)
-                await self._read()
-            finally:
-                closing.cancel()
-                writer.cancel()
-                await asyncio.gather(writer, return_exceptions=True)
-                await self.response.close()
+                messages = await self._introduced() if self._caller is None else []
+                if self._caller is None:
+                    return self.response
+                hold = stack.enter_context(self._front.connected(self._caller))
+            except TamisError as error:
+                await self._send(refusal_message(error))
+                is_late = isinstance(error, TooManyError)
+                await self.response.close(code=WSCloseCode.TRY_AGAIN_LATER if is_late else WSCloseCode.POLICY_VIOLATION)
+                return self.response
+            self._mailbox = stack.enter_context(Mailbox(self._front, self._principal, hold))
+            await self._talk(messages)
         return self.response
+
+    async def _talk(self, messages: list[wire.FromClient]) -> None:
+        closing = asyncio.ensure_future(self._front.closing.wait())
+        closing.add_done_callback(lambda _: self._mailbox.put(None))
+        writer = asyncio.ensure_future(self._written())
+        try:
+            await self._hear_all(messages)
+            await self._read()
+        finally:
+            closing.cancel()
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+            await self.response.close()
+
+    @property
+    def _principal(self) -> Principal:
+        assert self._caller is not None
+        return self._caller.principal
 
     async def _introduced(self) -> list[wire.FromClient]:
         """Wait for the first frame of somebody unknown; it must say who that is, and soon."""
         try:
             frame = await self.response.receive(self._front.settings.limits.header)
         except TimeoutError:
-            raise UnauthenticatedError("nobody said hello", "hello with a token, as the first message") from None
+            raise UnauthenticatedError(
+                "there was no hello in time", "hello with a token, as the first message"
+            ) from None
         if frame.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
             return []
         messages = messages_in(frame.data)
         hello = messages[0].hello if messages else UNSET
         if hello is UNSET or not hello.token:
-            raise UnauthenticatedError("nobody knows who you are", "hello with a token, as the first message")
-        self._principal = self._front.principal(self._request, f"Bearer {hello.token}")
+            raise UnauthenticatedError("the client is not authenticated", "hello with a token, as the first message")
+        self._caller = self._front.caller(self._request, f"Bearer {hello.token}")
         return messages
 
     # -- Reading
@@ -156,9 +175,8 @@ class WebSocket:
     async def _greet(self, hello: wire.Hello, request_id: int | None) -> None:
         if self._is_greeted:
             raise ConflictError("this connection has said hello already", "one hello, as the first message")
-        assert self._principal is not None
         if hello.token:
-            principal = self._front.principal(self._request, f"Bearer {hello.token}")
+            principal = self._front.caller(self._request, f"Bearer {hello.token}").principal
             if principal != self._principal:
                 raise ForbiddenError(f"this connection is of {self._principal.name!r:.80}", "a token of the same name")
         if self._subscriber and hello.name not in ("", self._subscriber):
@@ -176,9 +194,14 @@ class WebSocket:
             self._mailbox.put(self._welcome(self._front.core.head))
 
     async def _hear(self, message: wire.FromClient, request_id: int | None) -> None:
-        assert self._principal is not None
         if message.publish is not UNSET:
-            await self._publish(message.publish, message.wanted, request_id)
+            try:
+                self._check_order(request_id)
+                await self._publish(message.publish, message.wanted, request_id)
+            except TooManyError:
+                if request_id is not None:
+                    self._refused_ids.add(request_id)
+                raise
         elif message.subscribe is not UNSET:
             wanted = await self._front.wanted(self._principal, message.subscribe)
             start = await self._front.start(message.since)
@@ -200,7 +223,8 @@ class WebSocket:
             await self._mailbox.hear(self._acknowledgement(message, request_id))
         else:
             raise BadRequestError(
-                "a message says nothing", "hello, subscribe, unsubscribe, publish, done, done_through, again or never"
+                "a message has no known field",
+                "hello, subscribe, unsubscribe, publish, done, done_through, again or never",
             )
 
     async def _attach(self, request_id: int | None) -> None:
@@ -211,8 +235,17 @@ class WebSocket:
             Attach(number, self._subscriber, self._is_durable, self._credit, limits.credit_bytes, self._is_durable)
         )
 
+    def _check_order(self, request_id: int | None) -> None:
+        """Refuse a publication behind one that was refused for now, so that a publisher's order is kept.
+
+        Whoever sends one of those again has heard of all of them, and begins with the first.
+        """
+        if request_id in self._refused_ids:
+            self._refused_ids.clear()
+        elif self._refused_ids and request_id is not None:
+            raise OverloadedError("a publication before this one was refused", "that one first, then this", 0.1)
+
     async def _publish(self, raw: list[msgspec.Raw], asks_wanted: bool, request_id: int | None) -> None:
-        assert self._principal is not None
         limits = self._front.settings.limits
         with self._front.counted_refusals():
             contents = [read_json(bytes(event), f"event {index}: ") for index, event in enumerate(raw)]
@@ -265,11 +298,17 @@ class WebSocket:
         while True:
             items = await self._mailbox.take(3_600.0)
             pieces: list[bytes] = []
-            is_over = False
+            is_over, code = False, WSCloseCode.GOING_AWAY
             for item in items:
                 if isinstance(item, Ended):
                     pieces.append(wire.encode({"bye": item.reason, "retry_s": 1.0}))
                     is_over = True
+                elif isinstance(item, OverloadedError):
+                    pieces.append(wire.encode({"bye": item.detail, "retry_s": item.retry_s}))
+                    is_over = True
+                elif isinstance(item, ServiceError):
+                    pieces.append(refusal_message(item))
+                    is_over, code = True, WSCloseCode.POLICY_VIOLATION
                 elif item is None:
                     pieces.append(wire.encode({"bye": "the broker stops", "retry_s": 1.0}))
                     is_over = True
@@ -280,7 +319,7 @@ class WebSocket:
             for frame in frames_of(pieces):
                 await self._send(frame)
             if is_over:
-                await self.response.close(code=WSCloseCode.GOING_AWAY)
+                await self.response.close(code=code)
                 return
             if not self._is_durable:
                 for item in items:

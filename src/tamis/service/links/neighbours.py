@@ -44,7 +44,7 @@ from tamis.service.links.requests import (
     LinksDescribed,
 )
 from tamis.service.links.sessions import LinkSession
-from tamis.service.links.settling import Settling
+from tamis.service.links.settling import LinkSettling
 from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms
 from tamis.service.messages import (
     Accepted,
@@ -170,7 +170,7 @@ class Neighbours:
         self._by_number: dict[int, str] = {}
         """Peers by the marks of their events."""
         self._by_connection: dict[int, Neighbour] = {}
-        self._settling = Settling()
+        self._settling = LinkSettling()
         self._waits: list[_Wait] = []
 
     def __len__(self) -> int:
@@ -470,7 +470,7 @@ class Neighbours:
         self._conclude()
         return self._answered(now) + self.flushed(now)
 
-    # -- Settling
+    # -- LinkSettling
 
     @property
     def is_settled(self) -> bool:

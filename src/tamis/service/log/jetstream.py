@@ -335,7 +335,7 @@ def _opened(connection: JetStreamClient, address: NatsAddress, replicas: int) ->
         raise LogError(f"{address} has the subjects {', '.join(subjects)}", "a stream with one subject, for this log")
     if _EPOCH not in metadata:
         if found["state"]["last_seq"]:
-            raise LogError(f"{address} holds messages of somebody else", "a new stream, or that of a log of Tamis")
+            raise LogError(f"{address} holds messages of another program", "a new stream, or that of a log of Tamis")
         # Everybody who opens the new stream at once computes the same name.
         epoch = sha256(f"{address.stream}\n{found['created']}".encode()).hexdigest()[:8]
         metadata = {**metadata, _EPOCH: epoch}
@@ -354,7 +354,7 @@ def _parts(block: Block, most_bytes: int) -> Iterator[Block]:
         event_bytes = len(event) + 5
         if event_bytes + 32 > most_bytes:
             raise TooLargeError(
-                f"an event of {len(event):,} bytes is more than the NATS server takes in a message",
+                f"an event of {len(event):,} bytes is more than the NATS server accepts in a message",
                 f"at most {most_bytes:,}, or a larger max_payload there",
             )
         if size + event_bytes + 32 > most_bytes or index - begin == BLOCK_EVENTS:

@@ -255,7 +255,7 @@ class Settings(_Table, frozen=True, kw_only=True):
         Listener(),
     )
     network: Annotated[str, Meta(min_length=1, description="the network of brokers that this one belongs to")] = "tamis"
-    link_token: Annotated[
+    link_secret: Annotated[
         str | None,
         Meta(description="what all brokers of the network know and nobody else; it is never sent (or certificates)"),
     ] = None

@@ -31,11 +31,11 @@ def json_events(
 
     schema    the columns of the events, as Spark writes them
     keep      the columns of the messages that stay, such as "sequence"
-    bad       what becomes of a body that is no JSON of this schema: "null", a row in which what cannot be read is NULL;
+    bad       what becomes of a body that does not fit this schema: "null", a row in which what cannot be read is NULL;
               "drop", nothing; "fail", an error that ends the query
     """
     if bad not in BAD:
-        raise OptionError(f"bad is one of {', '.join(map(repr, BAD))}, not {bad!r}")
+        raise OptionError(f"bad must be one of {', '.join(map(repr, BAD))}, not {bad!r}")
     columns = _parse_datatype_string(schema) if isinstance(schema, str) else schema
     if not isinstance(columns, StructType) or not columns.fields:
         raise OptionError(f"events have columns: 'price double, title string', not {schema!r}")

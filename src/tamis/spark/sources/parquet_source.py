@@ -166,7 +166,7 @@ def asked_folder(options: Options) -> str:
     """Return the folder that options name."""
     path = options.text("path")
     if not path:
-        raise OptionError("which folder? Give its path: load('folder')")
+        raise OptionError("no folder was named; give its path: load('folder')")
     return str(disk_path(path, "what the format parquet_folder reads and writes"))
 
 

@@ -58,7 +58,7 @@ class WebhookDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> WebhookWriter:
         if overwrite:
-            raise OptionError("what a webhook has taken cannot be replaced: mode('append')")
+            raise OptionError("what was sent to a webhook cannot be replaced: mode('append')")
         return WebhookWriter(asked_writing(self.options))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> WebhookStreamWriter:  # noqa: N802 - Spark's name

@@ -15,7 +15,7 @@ from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE, entry_bytes
-from tamis_lab.experiments.routing.coverings import Covered
+from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.filter_times import network_s, spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import Pruning

@@ -30,7 +30,7 @@ HITS_ALONE, LOWEST = "efficiency, first measure alone", "memory, lowest ANDs, fi
 EXPLODING = (ACCURACY, EFFICIENCY, MEMORY)
 TIES = (
     "Here equals in the queue are told apart by the second measure, as the text says. If the queue looks at the first "
-    "measure alone, {}. That reading was chosen because it fits, and is no independent confirmation."
+    "measure alone, {}. That reading was chosen because it fits, and is not an independent confirmation."
 )
 OTHERS = {EFFICIENCY: HITS_ALONE, MEMORY: LOWEST}
 """The other reading of the text."""

@@ -1,7 +1,7 @@
 """What do simulated brokers send, keep and deliver?
 
 Everybody subscribes, some cancel again, and events are published at all brokers. What clients get is compared with
-one matcher that knows all subscriptions: a strategy that saves messages and loses an event is no result.
+one matcher that knows all subscriptions: a strategy that saves messages and loses an event is not a result.
 """
 
 from __future__ import annotations

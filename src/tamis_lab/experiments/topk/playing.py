@@ -98,7 +98,7 @@ def exact(keys: Points, k: int, n: int) -> dict[int, int]:
 
 
 def checked(name: str, played: Played, expected: dict[int, int]) -> Played:
-    """Return what was played, if it is right: a fast wrong answer is no result."""
+    """Return what was played, if it is right: a fast wrong answer is not a result."""
     if played.entered != expected:
         differing = [each for each in expected | played.entered if expected.get(each) != played.entered.get(each)]
         raise DisagreementError(name, "the closed form", min(differing))

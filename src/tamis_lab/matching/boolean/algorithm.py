@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.expressions import And, Attribute, Compare, Expression, IsA, Literal
+from tamis.language.expressions import And, Attribute, Expression, IsA
 from tamis.language.meaning import attribute_value
+from tamis.language.ranges.simple import SimplePredicate, simple
 from tamis.language.rewrites.junctions import conjunction
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis_lab.matching.boolean.grove import Grove, GroveOptions, GroveSnapshot, Prepared, prepared
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 EventType = tuple[str, str]
 """What a subscription asks of the event type: "=" or "is a", and a name."""
 _SAMPLE = 2048
-_ENOUGH = 256
+_SAMPLED_FROM = 256
 """The first batch of so many events is taken as a sample."""
 _LARGEST_MAP = 1 << 26
 """So many bytes a map of the events and destinations of a batch may take; beyond that all matches are listed."""
@@ -84,12 +85,11 @@ class Boolean(Algorithm):
 
     def _event_type(self, predicate: Expression) -> EventType | None:
         match predicate:
-            case Compare("=", Attribute(path), Literal(str(name))) if path == self._type_path:
-                return "=", name
-            case Compare("=", Literal(str(name)), Attribute(path)) if path == self._type_path:
-                return "=", name
             case IsA(Attribute(path), name) if path == self._type_path:
                 return "is a", name
+        match simple(predicate):
+            case SimplePredicate("=", Attribute(path), (str(name),)) if path == self._type_path:
+                return "=", name
         return None
 
     def add(self, handles: Sequence[int], prepared: Sequence[tuple[EventType | None, Prepared]]) -> None:
@@ -143,7 +143,7 @@ class Boolean(Algorithm):
         return events.take(_rows(event_type, events, self._type_path, self.schema))
 
     def observe(self, events: Events) -> None:
-        if self._sample is None and events.count >= _ENOUGH:
+        if self._sample is None and events.count >= _SAMPLED_FROM:
             self.learn(events)
 
     def compile(self) -> bool:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.ranges.value_sets import Values
 
-_MOST = 1_000
-"""Conjunctions; beyond, the tree has to do."""
+_MOST_CONJUNCTIONS = 1_000
+"""With more of them, the syntactic count of the tree is used."""
 
 
 def semantic_least_hits(shaped: Shaped) -> int:
@@ -46,7 +46,7 @@ def semantic_least_hits(shaped: Shaped) -> int:
         ways = conjunctions(shaped.shape)
     except BudgetError:
         return syntactic
-    if len(ways) > _MOST:
+    if len(ways) > _MOST_CONJUNCTIONS:
         return syntactic
     predicates = [spelled(predicate) for predicate in shaped.predicates]
     sets = [ranged(predicate) for predicate in predicates]

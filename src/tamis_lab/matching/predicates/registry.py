@@ -88,7 +88,7 @@ class PredicateRegistry:
     def predicate(self, number: int) -> Expression:
         """Return the predicate of a number."""
         registered = self._predicates[number]
-        assert registered is not None, f"{number} is no predicate's number"
+        assert registered is not None, f"{number} is not a predicate's number"
         return registered
 
     # -- Registration

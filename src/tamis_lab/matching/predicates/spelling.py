@@ -57,7 +57,7 @@ def spelled(predicate: Expression) -> Expression:
             again = spelled(inner)
             return nnf(Not(again)) if type(again) is not type(inner) else predicate if again is inner else Not(again)
     if isinstance(predicate, CONNECTIVES) and type(predicate) is not Not:
-        raise AssertionError(f"{type(predicate).__name__} is no predicate")
+        raise AssertionError(f"{type(predicate).__name__} is not a predicate")
     ordinary = nnf(ordered(nnf(predicate)))
     is_plain = (
         isinstance(ordinary, Compare) and isinstance(ordinary.right, Literal) and not isinstance(ordinary.left, Literal)

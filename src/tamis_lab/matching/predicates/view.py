@@ -45,7 +45,7 @@ class Fulfilled:
 
     @property
     def event_count(self) -> int:
-        return self.lists.list_count
+        return len(self.lists.starts) - 1
 
     @property
     def word_count(self) -> int:

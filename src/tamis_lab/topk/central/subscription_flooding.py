@@ -32,7 +32,7 @@ from tamis.topk.scores import key
 from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
 from tamis.topk.windows import TimeWindow
-from tamis_lab.topk.central.base import CentralSystem, Notification
+from tamis_lab.topk.central.base import CentralSystem, ClientDelivery
 from tamis_lab.topk.central.updates import EveryChange, Policy
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class SubscriptionFlooding(CentralSystem):
             del self._rankings[subscription_id]
         self.messages["unsubscribe"] += len(self.clients)
 
-    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[Notification]:
+    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[ClientDelivery]:
         deliveries = self._elapse(now, inclusive=False)
         number = self._next_number
         self._next_number += 1
@@ -170,14 +170,14 @@ class SubscriptionFlooding(CentralSystem):
 
     def _receive(
         self, subscription: _Ranked, number: int, score: float, clock: float, now: float
-    ) -> list[Notification]:
+    ) -> list[ClientDelivery]:
         """The owner takes an event that was sent at once."""
         before = len(subscription.ranking)
         entering = subscription.ranking.insert(Candidate(score, -number, clock + subscription.span))
         self.wasted += not entering and len(subscription.ranking) == before
         return self._tell(subscription.owner, entering, now)
 
-    def _expel(self, subscription: _Ranked, now: float, deliveries: list[Notification], *, makes_room: bool) -> None:
+    def _expel(self, subscription: _Ranked, now: float, deliveries: list[ClientDelivery], *, makes_room: bool) -> None:
         """What leaves the recent buffer is looked at again, and sent if it was not sent before."""
         ranking = subscription.ranking
         if not isinstance(ranking, Filtered):
@@ -203,12 +203,12 @@ class SubscriptionFlooding(CentralSystem):
         if subscription.policy.moved(subscription.ranking.threshold):
             self.messages["update"] += len(self.clients)
 
-    def advance(self, now: float) -> list[Notification]:
+    def advance(self, now: float) -> list[ClientDelivery]:
         return self._elapse(now, inclusive=True)
 
-    def _elapse(self, until: float, *, inclusive: bool) -> list[Notification]:
+    def _elapse(self, until: float, *, inclusive: bool) -> list[ClientDelivery]:
         """Let leave what leaves time windows and, by age, recent buffers, in order of time."""
-        deliveries: list[Notification] = []
+        deliveries: list[ClientDelivery] = []
         while True:
             timed = [each for each in self._rankings.values() if each.is_timed]
             due = min((each.ranking.due for each in timed), default=math.inf)
@@ -224,10 +224,10 @@ class SubscriptionFlooding(CentralSystem):
                     deliveries += self._tell(each.owner, each.ranking.leave(due), due)
                     self._tell_threshold(each)
 
-    def _tell(self, client: Any, numbers: list[int], at: float) -> list[Notification]:
+    def _tell(self, client: Any, numbers: list[int], at: float) -> list[ClientDelivery]:
         deliveries = []
         for number in numbers:
             if (client, number) not in self._notifications:
                 self._notifications.add((client, number))
-                deliveries.append(Notification(client, self._ids[number], at))
+                deliveries.append(ClientDelivery(client, self._ids[number], at))
         return deliveries

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from tamis.ragged import Ragged
+
 NEED, LEVEL, BASE, DEFAULT = range(1, 5)
 PARENT_START, PARENT_COUNT, HOLDER_START, HOLDER_COUNT = range(4)
 """Columns of the tables `inner`, and of `rises` and `leaves`, as the graph has them."""
@@ -170,6 +172,23 @@ def match_paths(fulfilled, span, graph, most, stamp, room, harvest):
 
 
 @njit(nogil=True, cache=True)
+def match_paths_of_columns(span, most, stamp, columns):
+    """`match_paths`: the lists of events, the graph, the room and the harvest, their columns side by side.
+
+    Python calls this one. To look into four named tuples would take the dispatcher longer than many an event takes.
+    """
+    return match_paths(
+        Ragged(*columns[:2]),
+        span,
+        Rising(*columns[2:8]),
+        most,
+        stamp,
+        PathRoom(*columns[8:10]),
+        Harvest(*columns[10:]),
+    )
+
+
+@njit(nogil=True, cache=True)
 def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest):
     """The general filter, and the one that suppresses what is as it would be without any event.
 
@@ -273,6 +292,21 @@ def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest)
     counters[TOUCHES] += touches
     counters[VISITS] += visits
     return event
+
+
+@njit(nogil=True, cache=True)
+def match_levels_of_columns(span, most, stamp, is_general, columns):
+    """`match_levels`: the lists of events, the graph, the room and the harvest, their columns side by side."""
+    return match_levels(
+        Ragged(*columns[:2]),
+        span,
+        Rising(*columns[2:8]),
+        most,
+        stamp,
+        LevelRoom(*columns[8:12]),
+        is_general,
+        Harvest(*columns[12:]),
+    )
 
 
 # -- The same by priority: one band of subscriptions after the other, the highest first

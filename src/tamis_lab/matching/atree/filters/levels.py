@@ -50,9 +50,9 @@ class Levels(TruthFilter):
         self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
     ) -> int:
         queue_starts = np.concatenate([[0, 0, 0], np.cumsum(graph.level_counts[1:])])[: len(graph.level_counts) + 1]
-        room = kernels.LevelRoom(self._states, self._queue, queue_starts, queue_starts.copy())
-        done: int = kernels.match_levels(
-            fulfilled, span, rising(graph), most, self._stamp, room, self.is_general, harvest
+        room = (self._states, self._queue, queue_starts, queue_starts.copy())
+        done: int = kernels.match_levels_of_columns(
+            span, most, self._stamp, self.is_general, (*fulfilled, *rising(graph), *room, *harvest)
         )
         return done
 

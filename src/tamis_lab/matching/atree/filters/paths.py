@@ -43,8 +43,10 @@ class Paths(TruthFilter):
     def _run(
         self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
     ) -> int:
-        room = kernels.PathRoom(self._states, self._stack)
-        done: int = kernels.match_paths(fulfilled, span, rising(graph), most, self._stamp, room, harvest)
+        room = (self._states, self._stack)
+        done: int = kernels.match_paths_of_columns(
+            span, most, self._stamp, (*fulfilled, *rising(graph), *room, *harvest)
+        )
         return done
 
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 
-_LEAST = 1024
+_FIRST_ROOM = 1024
+"""A new graph has room for so many nodes, leaves and subscriptions."""
 _SMALLEST_MEMORY = 1 << 12
 _LARGEST_MEMORY = 1 << 20
 """Of parts of operand lists that were met before: 8 MB at most."""
@@ -69,18 +70,18 @@ class SharedGraph:
         meta = np.zeros(kernels.META, np.int64)
         meta[[kernels.FREE, kernels.ALWAYS_AT]] = -1
         self._tables: Any = Graph(
-            inner=np.zeros((_LEAST, 8), np.int32),
-            rises=np.zeros((_LEAST, 4), np.int32),
-            books=np.zeros((_LEAST, 4), np.int32),
-            leaves=np.zeros((_LEAST, 4), np.int32),
-            leaf_books=_no_books(_LEAST),
-            keys=np.zeros(_LEAST, np.uint64),
-            children=np.zeros((_LEAST, 2), np.int32),
-            parents=np.zeros((_LEAST, 2), np.int32),
-            parent_edges=np.zeros(_LEAST, np.int32),
-            holders=np.zeros((_LEAST, 1), np.int64),
-            subscriptions=np.full((_LEAST, 3), kernels.NEVER, np.int32),
-            table=np.full(2 * _LEAST, -1, np.int32),
+            inner=np.zeros((_FIRST_ROOM, 8), np.int32),
+            rises=np.zeros((_FIRST_ROOM, 4), np.int32),
+            books=np.zeros((_FIRST_ROOM, 4), np.int32),
+            leaves=np.zeros((_FIRST_ROOM, 4), np.int32),
+            leaf_books=_no_books(_FIRST_ROOM),
+            keys=np.zeros(_FIRST_ROOM, np.uint64),
+            children=np.zeros((_FIRST_ROOM, 2), np.int32),
+            parents=np.zeros((_FIRST_ROOM, 2), np.int32),
+            parent_edges=np.zeros(_FIRST_ROOM, np.int32),
+            holders=np.zeros((_FIRST_ROOM, 1), np.int64),
+            subscriptions=np.full((_FIRST_ROOM, 3), kernels.NEVER, np.int32),
+            table=np.full(2 * _FIRST_ROOM, -1, np.int32),
             seen=np.zeros(_SMALLEST_MEMORY, np.uint64),
             level_counts=np.zeros(64, np.int64),
             standing=np.zeros(16, np.int32),
@@ -91,7 +92,7 @@ class SharedGraph:
             heads=np.full((3, kernels.CLASSES), -1, np.int64),
             meta=meta,
         )
-        self._work: Any = _work(_LEAST)
+        self._work: Any = _work(_FIRST_ROOM)
         self.subscription_count = 0
 
     # -- What is there
@@ -107,7 +108,7 @@ class SharedGraph:
 
     @property
     def inner_count(self) -> int:
-        """How many nodes there are that are no leaves."""
+        """How many nodes there are that are not leaves."""
         return int(self._tables.meta[kernels.LIVE])
 
     @property

@@ -10,8 +10,8 @@ from tamis.workloads import Auction
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE
+from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.covering import table_bytes
-from tamis_lab.experiments.routing.coverings import Covered
 from tamis_lab.experiments.routing.filter_times import spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
