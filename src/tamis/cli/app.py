@@ -15,7 +15,9 @@ from tamis.cli import (
     explain,
     lab,
     language,
+    links,
     match,
+    network,
     pipeline,
     publish,
     repair,
@@ -97,6 +99,9 @@ app.command("serve", cls=Command, epilog=epilog(serve.EXAMPLES, *serve.NOTES))(s
 app.command("publish", cls=Command, epilog=epilog(publish.EXAMPLES, *publish.NOTES))(publish.publish)
 app.command("subscribe", cls=Command, epilog=epilog(subscribe.EXAMPLES, *subscribe.NOTES))(subscribe.subscribe)
 app.command("token", cls=Command, epilog=epilog(token.EXAMPLES, *token.NOTES))(token.token)
+app.command("links", cls=Command, epilog=epilog(links.EXAMPLES, *links.NOTES))(links.links)
+app.command("top", cls=Command, epilog=epilog(links.TOP_EXAMPLES, *links.NOTES))(links.top)
+app.command("network", cls=Command, epilog=epilog(network.EXAMPLES, *network.NOTES))(network.network)
 app.command("repair", cls=Command, epilog=epilog(repair.EXAMPLES, *repair.NOTES))(repair.repair)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)

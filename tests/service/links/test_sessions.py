@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tamis.service.links.dialling import Waits
 from tamis.service.links.frames import Join, LinkError
 from tamis.service.links.sessions import LinkSession
-from tamis.service.links.settling import Settling
+from tamis.service.links.settling import LinkSettling
 
 
 class Listener:
@@ -94,7 +94,7 @@ def test_a_message_out_of_order_is_refused():
 
 
 def test_settled_waits_for_everybody_else_and_never_for_the_one_who_said_it():
-    settling = Settling()
+    settling = LinkSettling()
     for neighbour, number in (("north", 3), ("south", 5), ("east", 0)):
         settling.told(neighbour, number)
     settling.heard("north", 10)

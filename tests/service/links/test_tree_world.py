@@ -7,7 +7,7 @@ import pytest
 from tamis.service.links import neighbours as neighbours_module
 from tamis.service.links.neighbours import Neighbours
 from tamis.service.links.sessions import LinkSession
-from tamis.service.links.settling import Settling
+from tamis.service.links.settling import LinkSettling
 from tamis.service.links.talking import Talk
 from tests.service.links.world import run
 
@@ -59,11 +59,11 @@ def resumes_one_too_late(monkeypatch):
 
 
 def counts_as_settled_what_is_behind(monkeypatch):
-    monkeypatch.setattr(Settling, "are_settled", lambda self, marks: True)
+    monkeypatch.setattr(LinkSettling, "are_settled", lambda self, marks: True)
 
 
 def settles_when_the_neighbour_has_heard(monkeypatch):
-    monkeypatch.setattr(Settling, "marks", lambda self, besides="": {} if besides else dict(self._told))
+    monkeypatch.setattr(LinkSettling, "marks", lambda self, besides="": {} if besides else dict(self._told))
 
 
 def forwards_back_to_where_it_came_from(monkeypatch):

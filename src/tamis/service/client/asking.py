@@ -138,6 +138,18 @@ async def check(dialler: Dialler, text: str) -> dict[str, Any]:
         return await _document(response)
 
 
+async def links(dialler: Dialler) -> dict[str, Any]:
+    """Ask how a broker is joined to others."""
+    async with dialler.request("GET", "/links") as response:
+        return await _document(response)
+
+
+async def metrics(dialler: Dialler) -> str:
+    """Ask for the figures of a broker."""
+    async with dialler.request("GET", "/metrics") as response:
+        return (await response.read()).decode()
+
+
 async def _document(response: aiohttp.ClientResponse) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(await response.read())

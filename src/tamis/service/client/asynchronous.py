@@ -193,6 +193,16 @@ class AsyncClient:
         self._require_open()
         return await asking.check(self._dialler, text)
 
+    async def links(self) -> dict[str, Any]:
+        """Return how the broker is joined to others, as `GET /links` says it; for an admin."""
+        self._require_open()
+        return await asking.links(self._dialler)
+
+    async def metrics(self) -> str:
+        """Return the figures of the broker, as Prometheus reads them."""
+        self._require_open()
+        return await asking.metrics(self._dialler)
+
     def _require_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the client is closed")

@@ -250,6 +250,14 @@ class Client:
         """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
         return self._loop.wait_for(self._client.check(text))
 
+    def links(self) -> dict[str, Any]:
+        """Return how the broker is joined to others. See `AsyncClient.links`."""
+        return self._loop.wait_for(self._client.links())
+
+    def metrics(self) -> str:
+        """Return the figures of the broker, as Prometheus reads them."""
+        return self._loop.wait_for(self._client.metrics())
+
 
 _PORTION = 64
 """So many events of the past cross from thread to thread at once."""

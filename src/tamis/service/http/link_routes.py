@@ -56,9 +56,7 @@ async def put_link(request: web.Request) -> web.Response:
             parse(getattr(body, place), front.schema, limits=front.filter_limits)
         except LanguageError as error:
             raise BadRequestError(f"{place}: {error}", "a filter") from None
-    terms = LinkTerms(
-        body.strategy, body.may_send, body.may_receive, body.adapts, body.pruning, body.rate, body.patience_s
-    )
+    terms = LinkTerms(body.may_send, body.may_receive, body.rate, body.patience_s)
     await links.put(name, body.url, terms)
     return answer(await links.describe())
 

@@ -44,7 +44,7 @@ from tamis.service.links.requests import (
     LinksDescribed,
 )
 from tamis.service.links.sessions import LinkSession
-from tamis.service.links.settling import Settling
+from tamis.service.links.settling import LinkSettling
 from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms
 from tamis.service.messages import (
     Accepted,
@@ -170,7 +170,7 @@ class Neighbours:
         self._by_number: dict[int, str] = {}
         """Peers by the marks of their events."""
         self._by_connection: dict[int, Neighbour] = {}
-        self._settling = Settling()
+        self._settling = LinkSettling()
         self._waits: list[_Wait] = []
 
     def __len__(self) -> int:
@@ -470,7 +470,7 @@ class Neighbours:
         self._conclude()
         return self._answered(now) + self.flushed(now)
 
-    # -- Settling
+    # -- LinkSettling
 
     @property
     def is_settled(self) -> bool:
@@ -479,7 +479,7 @@ class Neighbours:
 
     def wait(self, session: int, answer: Any, kept: int, wait_s: float, now: float) -> list[Output]:
         """Say an answer when everything that was told is settled, or the time is over."""
-        marks = None if self.has_work else self._settling.marks()
+        marks = self._settling.marks() if self._broker.is_worked_out else None
         is_settled = marks is not None and self._settling.are_settled(marks)
         if is_settled or wait_s <= 0:
             return self._settled_answer(session, answer, kept, is_settled)
@@ -488,7 +488,7 @@ class Neighbours:
 
     def _conclude(self) -> None:
         """When all is worked out that neighbours must be told, it is known what has to be settled."""
-        if not self.has_work:
+        if self._broker.is_worked_out:
             self._settling.conclude()
             for wait in self._waits:
                 if wait.marks is None:

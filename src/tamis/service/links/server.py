@@ -22,7 +22,7 @@ import msgspec
 from tamis.errors import TamisError
 from tamis.language.schema import NO_SCHEMA
 from tamis.service.cloud_events import record_of
-from tamis.service.errors import NotFoundError, ServiceError
+from tamis.service.errors import NotFoundError, ServiceError, SettingsError
 from tamis.service.event_keys import event_key
 from tamis.service.links.certificates import calling_context, is_named
 from tamis.service.links.connections import PING_EVERY_S, SILENT_S, Connection
@@ -58,10 +58,7 @@ def terms_of(link: LinkSettings | None) -> LinkTerms:
     """Return the terms that settings say; without any, everything passes."""
     if link is None:
         return LinkTerms()
-    return LinkTerms(
-        link.strategy or "", link.may_send, link.may_receive, link.adapts, link.pruning, link.rate,
-        float(link.patience),
-    )  # fmt: skip
+    return LinkTerms(link.may_send, link.may_receive, link.rate, float(link.patience))
 
 
 class LinkServer:
@@ -94,6 +91,12 @@ class LinkServer:
 
     async def start(self) -> None:
         """Listen on all addresses for neighbours, and call those that are to be called."""
+        settings = self._settings
+        if settings.log.jetstream is not None and (settings.links or settings.link_listeners or settings.neighbours):
+            raise SettingsError(
+                "links: a broker with log.jetstream shares its log with others, and has no neighbours",
+                "files as the log, or no links",
+            )
         for number, listener in enumerate(self._settings.link_listeners):
             door = None if listener.tls is None else TlsDoor(listener.tls)
             if door is not None:
@@ -252,14 +255,14 @@ class LinkServer:
     def _made(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, expected: str) -> Connection:
         settings = self._settings
         certificate = writer.get_extra_info("peercert")
-        needs_name = writer.get_extra_info("ssl_object") is not None and (certificate or not settings.link_token)
+        needs_name = writer.get_extra_info("ssl_object") is not None and (certificate or not settings.link_secret)
 
         def may_be(name: str) -> bool:
             return not needs_name or is_named(certificate, name)
 
         schema = settings.event_schema()
         identity = Identity(
-            settings.network, settings.name, settings.link_token or "", NO_SCHEMA if schema is None else schema.digest,
+            settings.network, settings.name, settings.link_secret or "", NO_SCHEMA if schema is None else schema.digest,
             None if settings.schema is None else {name: _typed(kind) for name, kind in settings.schema.items()},
         )  # fmt: skip
         talk = Talk(identity, secrets.token_bytes(16), self._terms_for, incoming_of, expected=expected, may_be=may_be)

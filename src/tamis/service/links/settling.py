@@ -7,7 +7,7 @@ Since a link keeps its order, one number for each neighbour says it all.
 
 A neighbour that is away delays what is to be settled; one that is gone for good does not count.
 
->>> settling = Settling()
+>>> settling = LinkSettling()
 >>> settling.told("north", 1), settling.told("south", 4)
 (None, None)
 >>> settling.heard("north", 9), settling.conclude(), settling.through("north")     # south must settle 4 first
@@ -28,7 +28,7 @@ Marks: TypeAlias = "Mapping[str, int]"
 """By neighbour: the number up to which it must have settled what it was told."""
 
 
-class Settling:
+class LinkSettling:
     """What neighbours were told, what of it they have settled, and what waits for that."""
 
     def __init__(self) -> None:

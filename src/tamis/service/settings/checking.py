@@ -98,11 +98,6 @@ def _check_roles(settings: Settings, source: str, schema: Schema | None) -> None
 
 
 def _check_links(settings: Settings, source: str, schema: Schema | None) -> None:
-    joins = settings.links or settings.link_listeners or settings.neighbours
-    if joins and settings.log.jetstream is not None:
-        raise SettingsError(
-            f"{source}: links: a broker with log.jetstream shares its log, and has no neighbours", "files as the log"
-        )
     for url in (*settings.neighbours, *(link.url for link in settings.links.values() if link.url)):
         try:
             address_of(url)
@@ -117,14 +112,14 @@ def _check_links(settings: Settings, source: str, schema: Schema | None) -> None
             except LanguageError as error:
                 raise SettingsError(f"{source}: links.{name}.{place}: {error}") from error
     for number, listener in enumerate(settings.link_listeners):
-        is_proved = settings.link_token is not None or (
+        is_proved = settings.link_secret is not None or (
             listener.tls is not None and listener.tls.client_ca is not None and listener.tls.clients == "required"
         )
         is_open = not listener.path and not is_loopback(listener.host)
         if is_open and not settings.insecure and (listener.tls is None or not is_proved):
             raise SettingsError(
                 f"{source}: link_listeners.{number}: others can reach {listener.host!r}, and it lacks proof or TLS",
-                'tls with client_ca and clients = "required", or tls and link_token, or insecure = true',
+                'tls with client_ca and clients = "required", or tls and link_secret, or insecure = true',
             )
 
 

@@ -44,6 +44,9 @@ class Listener(_Table, frozen=True, kw_only=True):
 
     host: Annotated[str, Meta(description="the name or number of the address")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535, description="the port; 0 takes any that is free")] = 7410
+    shared: Annotated[
+        bool, Meta(description="whether other processes of this machine listen there too, as edge brokers do")
+    ] = False
     tls: Annotated[Tls | None, Meta(description="how it is encrypted; without this table it is not")] = None
 
 
@@ -67,24 +70,14 @@ class LinkListener(_Table, frozen=True, kw_only=True):
 
 
 class LinkSettings(_Table, frozen=True, kw_only=True):
-    """A link to the broker of this name: what may pass, and how it is told."""
+    """A link to the broker of this name: where it is, and what may pass."""
 
     url: Annotated[
         str, Meta(description="where it is called: tamis://host:7411, tamis+tls://… or unix:///…; empty: it calls")
     ] = ""
     tls: Annotated[LinkTls | None, Meta(description="certificates for this link alone")] = None
-    strategy: Annotated[
-        Literal["flooding", "simple", "identity", "covering", "merging", "imperfect merging"] | None,
-        Meta(description="how filters are told to it, if not as to all others"),
-    ] = None
     may_send: Annotated[str, Meta(description="a filter of the events that may go there")] = "TRUE"
     may_receive: Annotated[str, Meta(description="a filter of the events that may come from there")] = "TRUE"
-    adapts: Annotated[bool, Meta(description="whether filtering stops while nearly every event goes there anyway")] = (
-        False
-    )
-    pruning: Annotated[
-        float, Meta(ge=0, lt=1, description="the share of its filters' memory that is pruned away, at most")
-    ] = 0.0
     rate: Annotated[Rate, Meta(description="events a second that are taken from there; 0 is without a limit")] = 0.0
     patience: Annotated[
         Duration, Meta(description="so long after its last connection it is gone for good, with what it wanted")
@@ -262,7 +255,7 @@ class Settings(_Table, frozen=True, kw_only=True):
         Listener(),
     )
     network: Annotated[str, Meta(min_length=1, description="the network of brokers that this one belongs to")] = "tamis"
-    link_token: Annotated[
+    link_secret: Annotated[
         str | None,
         Meta(description="what all brokers of the network know and nobody else; it is never sent (or certificates)"),
     ] = None
