@@ -5,7 +5,7 @@ python -m benchmarks parsing churn                                          thes
 python -m benchmarks growth --full                                          with a million subscriptions too
 python -m benchmarks throughput --workloads w1 w2 --subscriptions 10000     smaller, or larger
 
-A row whose `wrong` is not 0 makes it fail: a fast wrong answer is no result.
+A row whose `wrong` is not 0 makes it fail: a fast wrong answer is not a result.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
+from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
 from benchmarks.warm_up import warm_up
 from benchmarks.watching import watching
@@ -94,6 +95,9 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
+    "standing_sequences": standing_sequences,
+    "standing_thresholds": standing_thresholds,
+    "standing_memory": standing_memory,
     "service": service,
     "spark": spark,
     "spark_forests": spark_forests,

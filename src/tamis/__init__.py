@@ -35,15 +35,17 @@ from tamis.language import (
 )
 
 if TYPE_CHECKING:
-    from tamis import pruning, relations, selectivity, topk
+    from tamis import pruning, relations, selectivity, standing, topk
     from tamis.matching import Matcher
     from tamis.service.client import AsyncClient, Client
+    from tamis.standing import Change, Sequence, Standing
     from tamis.topk import Ranked, TopK
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AsyncClient",
+    "Change",
     "Client",
     "Explanation",
     "Expression",
@@ -52,6 +54,8 @@ __all__ = [
     "Matcher",
     "Ranked",
     "Schema",
+    "Sequence",
+    "Standing",
     "TopK",
     "all_of",
     "any_of",
@@ -70,11 +74,15 @@ __all__ = [
     "pruning",
     "relations",
     "selectivity",
+    "standing",
     "topk",
     "truth",
     "when",
     "xor",
 ]
+
+
+_BY_PACKAGE = {"topk": ("Ranked", "TopK"), "standing": ("Change", "Sequence", "Standing")}
 
 
 def __getattr__(name: str) -> Any:
@@ -87,9 +95,10 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("tamis.service.client"), name)
     if name in ("pruning", "relations", "selectivity"):
         return import_module(f"tamis.{name}")
-    if name in ("topk", "Ranked", "TopK"):
-        topk = import_module("tamis.topk")
-        return topk if name == "topk" else getattr(topk, name)
+    for package, names in _BY_PACKAGE.items():
+        if name == package or name in names:
+            module = import_module(f"tamis.{package}")
+            return module if name == package else getattr(module, name)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")
 
 

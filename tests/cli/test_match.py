@@ -65,7 +65,7 @@ def test_what_is_rejected_is_told_and_kept(files, tmp_path):
     )  # fmt: skip
     assert result.exit_code == 0
     assert "400 events" in result.stdout
-    assert "1 row is no subscription, and left out" in result.stderr
+    assert "1 row is not a subscription, and left out" in result.stderr
     (rejected,) = [json.loads(line) for line in (tmp_path / "rejected.jsonl").open()]
     assert rejected["name"] == "bad"
     assert "Did you mean price?" in rejected["message"]

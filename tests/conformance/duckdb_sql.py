@@ -172,7 +172,7 @@ def _boolean(text: str) -> Sql:
 
 
 def _truth(sql: Sql) -> str:
-    """Return SQL where a condition is expected: what is no Boolean has no truth."""
+    """Return SQL where a condition is expected: what is not a Boolean has no truth."""
     return sql.text if sql.kind == "boolean" else UNKNOWN
 
 

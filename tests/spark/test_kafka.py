@@ -27,8 +27,8 @@ KILLS = 4
         ("kafka://localhost/", "names no topic"),
         ("kafka://localhost/a,,b", "names no topic"),
         ("kafka:///events", "names its brokers"),
-        ("kafka://localhost:x/events", "'x' is no port"),
-        ("kafka://localhost:70000/events", "'70000' is no port"),
+        ("kafka://localhost:x/events", "'x' is not a port"),
+        ("kafka://localhost:70000/events", "'70000' is not a port"),
         ("nats://localhost/events", "no address of Kafka"),
     ],
 )

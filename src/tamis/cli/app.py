@@ -32,8 +32,8 @@ EXAMPLES = (
     Example('tamis check "price < 20 AND"', "What is wrong with this text?", exit_code=2),
     Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "Does the event match, and why?"),
     Example("tamis language", "What can be written in a text?"),
-    Example("tamis demo", "What does all of it look like at work?"),
-    Example("tamis doctor", "Is everything here that it needs?"),
+    Example("tamis demo", "See all of it at work."),
+    Example("tamis doctor", "Is everything installed that it needs?"),
 )
 
 
@@ -81,7 +81,7 @@ def tamis(
         bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Content-based publish/subscribe: standing questions, exactly answered."""
+    """Content-based publish/subscribe: standing queries, answered exactly."""
 
 
 app.command("check", cls=Command, epilog=epilog(check.EXAMPLES, *check.NOTES))(check.check)

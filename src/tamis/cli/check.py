@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from tamis.cli.inputs import SCHEMA_HELP, STANDARD_INPUT, InputError, lines_of, schema_file, shown_name
+from tamis.cli.kinds import kind_of, parts_of, read_subscription
 from tamis.cli.lessons import Example
 from tamis.cli.output import (
     MISTAKE,
@@ -22,21 +23,23 @@ from tamis.cli.output import (
     visible,
 )
 from tamis.errors import LanguageError
-from tamis.language import Schema, parse
+from tamis.language import Expression, Schema
 from tamis.language.measures import depth, least_hits, predicate_count, size
 from tamis.language.rewrites import canonical
 
 EXAMPLES = (
     Example('tamis check "price < 20 AND bids > 3"', "A good text."),
     Example('tamis check "price < 20 AND" "prize LIKE 5"', "Two mistakes, each with its place.", exit_code=2),
-    Example("""echo "NOT (sold OR bids < 3)" | tamis check -""", "One text a line, from standard input."),
-    Example("""echo '{"price": "double", "title": "string"}' > schema.json""", "A schema knows the names and types."),
-    Example('tamis check --schema schema.json "prize < 20"', "So a misspelt name is found out.", exit_code=2),
+    Example('tamis check "TOP 5 BY price OVER 1 HOUR"', "Ranked subscriptions, sequences and changes, too."),
+    Example("""echo "NOT (sold OR bids < 3)" | tamis check -""", "One text per line, from standard input."),
+    Example("""echo '{"price": "double", "title": "string"}' > schema.json""", "A schema has the names and types."),
+    Example('tamis check --schema schema.json "prize < 20"', "Now a misspelt name is an error.", exit_code=2),
 )
 NOTES = (
     "A good text is shown in its [bold]canonical form[/bold], which is the same for many ways to write it, with its "
     "size and depth in nodes, its predicates, and its [bold]least hits[/bold]: how many predicates must be true for a "
-    "match. The exit code is 2 if a text is bad. A text that starts with a minus goes behind [cyan]--[/cyan].",
+    "match. Ranked subscriptions, sequences and changes are shown as they are printed, with the measures of their "
+    "conditions. The exit code is 2 if a text is bad. Put [cyan]--[/cyan] before a text that starts with a minus.",
     SCHEMA_HELP,
 )
 
@@ -44,6 +47,13 @@ _CONSTANTS = {
     "TRUE": "Every event matches this.",
     "FALSE": "No event can match this.",
     "NULL": "No event can match this.",
+}
+
+
+_KINDS = {
+    "ranked": "a ranked subscription: the best events of a window",
+    "sequence": "a sequence: events that follow one another",
+    "change": "a change: the moments at which a condition becomes true",
 }
 
 
@@ -84,7 +94,7 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Parse texts: show what a good one comes to, and what is wrong with a bad one."""
+    """Parse texts: show the canonical form of a valid one, and the error of another."""
     with mistakes_shown(as_json):
         known = schema_file(schema) if schema else None
         answers = []
@@ -119,8 +129,20 @@ def measured(text: str, schema: Schema | None = None) -> dict[str, Any]:
 
     >>> measured("price<20 AND NOT sold")
     {'canonical': 'price < 20 AND sold = FALSE', 'size': 6, 'depth': 3, 'predicates': 2, 'least_hits': 2}
+    >>> measured("TOP 5 BY price OVER 1 HOUR")["kind"]
+    'ranked'
     """
-    expression = parse(text, schema)
+    expression = read_subscription(text, schema)
+    if not isinstance(expression, Expression):
+        parts = [condition for _, condition in parts_of(expression)]
+        return {
+            "canonical": str(expression),
+            "kind": kind_of(expression),
+            "size": sum(map(size, parts)),
+            "depth": max(map(depth, parts)),
+            "predicates": sum(map(predicate_count, parts)),
+            "parts": {name: str(condition) for name, condition in parts_of(expression)},
+        }
     return {
         "canonical": str(canonical(expression, schema)),
         "size": size(expression),
@@ -151,6 +173,10 @@ def _show_good(answer: dict[str, Any]) -> None:
     console = to_people()
     show(console, Text.assemble(("✓ ", "bold green"), visible(answer["canonical"])), below="  ")
     predicates = f"{answer['predicates']:,} predicate{'' if answer['predicates'] == 1 else 's'}"
+    if "kind" in answer:
+        facts = f"{_KINDS[answer['kind']]}; size {answer['size']:,}, depth {answer['depth']}, {predicates}"
+        show(console, Text(facts, "dim"), "  ", "  ")
+        return
     facts = f"size {answer['size']:,}, depth {answer['depth']}, {predicates}, least hits {answer['least_hits']:,}"
     show(console, Text(facts, "dim"), "  ", "  ")
     if answer["canonical"] in _CONSTANTS:

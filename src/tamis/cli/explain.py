@@ -1,20 +1,24 @@
 """Does this event match, and why? How would the matcher find that out?"""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.text import Text
 
 from tamis.cli.inputs import SCHEMA_HELP, InputError, event_file, event_from, schema_file
+from tamis.cli.kinds import kind_of, parts_of, read_subscription
 from tamis.cli.lessons import Example
 from tamis.cli.output import COLOURS, NO, YES, AsJson, mistakes_shown, show, show_explanation, to_people, to_programs
-from tamis.language import Schema, parse
+from tamis.language import Expression, Schema
 from tamis.language import explain as explained
 from tamis.language.explanation import TRUTHS
 
 if TYPE_CHECKING:
     from tamis.matching import AccessPlan
+    from tamis.standing import Change, Sequence
+    from tamis.topk import Ranked
 
 EXAMPLES = (
     Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "One true part is enough for OR."),
@@ -30,6 +34,10 @@ EXAMPLES = (
         "So this event matches.",
     ),
     Example(
+        """tamis explain "SEQUENCE price > 30 THEN price < 20" --event '{"price": 12}'""",
+        "Which steps this event can stand for.",
+    ),
+    Example(
         """tamis explain "price < 20 AND (signed OR bids > 3)" --plan""",
         "How the matcher would find it: its clauses and keys.",
     ),
@@ -40,6 +48,8 @@ NOTES = (
     "schema is bad.",
     "--plan needs no event. Which key is best depends on what else is registered and on the events, so --among FILE "
     "and --sample FILE take tables of rules and of past events, as `tamis match` does.",
+    "Of a ranked subscription, a sequence or a change one event alone decides little: each of its conditions is shown, "
+    "and the exit code is 0 if the event matters to one of them.",
     SCHEMA_HELP,
 )
 
@@ -89,19 +99,21 @@ def explain(
     """Show the truth of every condition of a text for one event, and the values that decided."""
     if plan:
         with mistakes_shown(as_json):
-            access = _access_plan(text, among, sample, schema_file(schema) if schema else None)
+            plans = _access_plans(text, among, sample, schema_file(schema) if schema else None)
         if as_json:
-            to_programs(access.as_dict())
+            to_programs(plans[0].as_dict() if len(plans) == 1 else {"parts": [plan.as_dict() for plan in plans]})
         else:
-            print(access)
+            print("\n\n".join(map(str, plans)))
         return
     with mistakes_shown(as_json):
         if among or sample:
-            raise InputError("--among and --sample are about a plan", hint="Add --plan, or leave them out.")
+            raise InputError("--among and --sample apply to a plan only", hint="Add --plan, or leave them out.")
         known = schema_file(schema) if schema else None
-        expression = parse(text, known)
-        found = _event(event, event_file_)
-        explanation = explained(expression, known.conform(found) if known else found, known)
+        expression = read_subscription(text, known)
+        given_event = _event(event, event_file_)
+        if not isinstance(expression, Expression):
+            _explain_parts(expression, known.conform(given_event) if known else given_event, known, as_json)
+        explanation = explained(expression, known.conform(given_event) if known else given_event, known)
     if as_json:
         to_programs(
             {
@@ -118,21 +130,55 @@ def explain(
     raise typer.Exit(YES if explanation.truth is True else NO)
 
 
-def _access_plan(text: str, among: str | None, sample: str | None, schema: Schema | None) -> "AccessPlan":
-    """Return how a matcher finds a text that is registered among others, and laid out by what events show."""
+def _explain_parts(
+    subscription: "Ranked | Sequence | Change", event: Mapping[str, Any], schema: Schema | None, as_json: bool
+) -> NoReturn:
+    """Show what one event is to a subscription that remembers others: the truth of each of its conditions."""
+    explanations = [(name, explained(condition, event, schema)) for name, condition in parts_of(subscription)]
+    matters = any(explanation.truth is True for _, explanation in explanations)
+    if as_json:
+        to_programs(
+            {
+                "kind": kind_of(subscription),
+                "matters": matters,
+                "parts": [
+                    {"part": name, "truth": TRUTHS[each.truth], "explanation": each.as_dict()}
+                    for name, each in explanations
+                ],
+            }
+        )
+    else:
+        console = to_people()
+        said = "The event matters; what is told depends on others, too." if matters else "The event does not matter."
+        show(console, Text(said, f"bold {COLOURS[matters]}"))
+        for name, explanation in explanations:
+            console.print()
+            show(console, Text(f"{name}:", "bold"))
+            show_explanation(console, explanation)
+    raise typer.Exit(YES if matters else NO)
+
+
+def _access_plans(text: str, among: str | None, sample: str | None, schema: Schema | None) -> "list[AccessPlan]":
+    """Return how a matcher finds each condition of a text, registered among others, laid out by what events show."""
     from tamis.cli.local import Rules  # here, so that an explanation waits for no compiler
     from tamis.matching import Matcher
     from tamis.sources.tables import read_table
 
     matcher = Matcher(schema=schema)
-    matcher.add("this text", text)
+    subscription = read_subscription(text, schema)
+    if isinstance(subscription, Expression):
+        names = ["this text"]
+        matcher.add("this text", text)
+    else:
+        names = [name for name, _ in parts_of(subscription)]
+        matcher.add_many(parts_of(subscription))
     if among:
         rules = Rules(read_table(among), "subscription_id", "condition", schema).matcher
         matcher.add_many((("rule", each), rules.expression(each)) for each in rules)
     if sample:
         matcher.learn(read_table(sample))
     matcher.compile()
-    return matcher.plan("this text")
+    return [matcher.plan(name) for name in names]
 
 
 def _event(written: str | None, path: Path | None) -> dict[str, object]:
@@ -142,6 +188,6 @@ def _event(written: str | None, path: Path | None) -> dict[str, object]:
         case None, Path():
             return event_file(path)
     raise InputError(
-        "an explanation is about one event" if written else "there is no event",
+        "only one event can be explained at a time" if written else "there is no event",
         hint="""Give --event '{"price": 12}' or --event-file FILE.""",
     )

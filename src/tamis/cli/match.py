@@ -33,8 +33,8 @@ from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
     refuse,
+    rejections_as_json,
     show_rejected,
-    told_in_json,
     write_rejected,
 )
 from tamis.cli.unmet import show_unmet
@@ -54,13 +54,15 @@ EXAMPLES = (
 NOTES = (
     "A path names a file or a folder of files; its ending says what it holds: [cyan].parquet[/cyan], "
     "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
-    "folder of files. What is large goes to Spark, which needs Java 17 or newer; so does what is named with "
-    "[cyan]--master[/cyan], and only [cyan]--engine[/cyan] decides otherwise. On a cluster, give "
+    "folder of files. Large tables are matched on Spark, which needs Java 17 or newer, and so are all if "
+    "[cyan]--master[/cyan] is given; [cyan]--engine[/cyan] overrides both. On a cluster, give "
     "[cyan]tamis/cli/__main__.py[/cyan] to "
     "[cyan]spark-submit[/cyan].",
-    "Rows that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
+    "Rows that are not subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
     "out: the first three are shown with their reasons, and all go to [cyan]OUT.rejected.jsonl[/cyan] or where "
     "[cyan]--rejected[/cyan] says.",
+    "With [cyan]--time COLUMN[/cyan] subscriptions may be of every kind (TOP, SEQUENCE, CHANGE, conditions): events "
+    "are taken in order of time, and what comes out says whom, of which events, and when.",
     "[bold]Events[/bold] may also be what a stream of NATS ([cyan]nats://host:4222/STREAM?subject=a.>[/cyan]) or a "
     "topic of Kafka ([cyan]kafka://host:9092/topic[/cyan]) holds as JSON. Kafka needs Spark's connector, which is "
     "fetched, or named with [cyan]--jars[/cyan].",
@@ -85,6 +87,17 @@ def match(
     ] = None,
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The ids.")] = "subscription_id",
     where: Annotated[str, typer.Option(metavar="COLUMN", help="The conditions.")] = "condition",
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="When events happened (timestamps or seconds): then ranked subscriptions, sequences and changes are "
+            "told of, too, in order of time.",
+        ),
+    ] = None,
+    event_id: Annotated[
+        str | None, typer.Option("--event-id", metavar="COLUMN", help="With --time: the events' ids, else row numbers.")
+    ] = None,
     schema: SchemaOption = None,
     events_option: EventsOption = None,
     rejected: RejectedOption = None,
@@ -104,11 +117,24 @@ def match(
         is_on_spark = master is not None or jars is not None
         taken = chosen(engine, events, subscriptions, out, source, names_spark=is_on_spark, rejected=rejected)
         naming: dict[str, Any] = {"id": id_column, "where": where}
-        if taken is Engine.local:
+        if time is not None:
+            from tamis.cli.notifying import require_pairs
+
+            require_pairs(result.value)
+            if taken is not Engine.local:
+                raise InputError(
+                    "--time is for the local engine", hint="On Spark call tamis.spark.notify and tamis.spark.top_k."
+                )
             kept = rejected or _beside(out)
             places = as_path(events), source, schema, as_path(subscriptions), as_path(out)
-            told, bad = _matched_here(*places, naming, keep or None, result.value, strict)
-            if told is not None:
+            summary, bad = _notified_here(*places, naming, time, event_id, strict)
+            if summary is not None:
+                write_rejected(bad, kept, **naming)
+        elif taken is Engine.local:
+            kept = rejected or _beside(out)
+            places = as_path(events), source, schema, as_path(subscriptions), as_path(out)
+            summary, bad = _matched_here(*places, naming, keep or None, result.value, strict)
+            if summary is not None:
                 write_rejected(bad, kept, **naming)
         else:
             _look_for_java(master)
@@ -123,20 +149,20 @@ def match(
                 "quick": quick,
                 "config": connector(events, jars),
             }
-            told, bad = _matched(read, subscriptions, targets, naming, keep or None, result.value, options, strict)
-    if told is None:
+            summary, bad = _matched(read, subscriptions, targets, naming, keep or None, result.value, options, strict)
+    if summary is None:
         refuse(bad, as_json)
         return
-    told["out"] = out
+    summary["out"] = out
     if as_json:
-        to_programs(told | told_in_json(bad, kept))
+        to_programs(summary | rejections_as_json(bad, kept))
         return
-    rows = f"{told['rows']:,} {'pairs' if result is MatchOutput.pairs else 'events'}"
-    on_spark = " on Spark" if told["engine"] == "spark" else ""
-    done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s{on_spark}")
+    rows = f"{summary['rows']:,} {'notifications' if time else 'pairs' if result is MatchOutput.pairs else 'events'}"
+    on_spark = " on Spark" if summary["engine"] == "spark" else ""
+    done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {summary['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")
     show_rejected(bad, kept)
-    show_unmet(told["unmet"])
+    show_unmet(summary["unmet"])
 
 
 def _beside(out: str) -> str:
@@ -185,7 +211,7 @@ class _Targets(NamedTuple):
 
 
 def _taken(place: str) -> InputError:
-    return InputError(f"{place} is there already", hint="Name another, or add --overwrite.")
+    return InputError(f"{place} already exists", hint="Name another, or add --overwrite.")
 
 
 def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool) -> None:
@@ -195,7 +221,7 @@ def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrit
     for path in read:
         place = on_disk(path)
         if place is not None and not place.exists():
-            raise InputError(f"there is nothing at {path}")
+            raise InputError(f"{path} does not exist")
     for target in written:
         place = on_disk(target) if target else None
         if target and place is not None and place.exists() and not overwrite:
@@ -226,20 +252,50 @@ def _matched_here(
 ) -> tuple[dict[str, Any] | None, list["Rejected"]]:
     """Match in this process; return what there is to tell, and the rejected rows."""
     from tamis.cli.local import read_events, rules_for, write_matches
+    from tamis.cli.notifying import with_hints
 
     start = perf_counter()
     with to_complain().status("Matching"):
         table = read_events(events, source, schema, keep)
         rules = rules_for(table, subscriptions, **naming)
         if rules.rejected and strict:
-            return None, rules.rejected
+            return None, with_hints(rules.rejected)
         rows = write_matches(table, rules, keep, result, out)
-    told = _told("local", out, result, rows, len(rules.matcher), perf_counter() - start)
-    told["unmet"] = [str(each) for each in rules.matcher.unmet()]
-    return told, rules.rejected
+    summary = _summary("local", out, result, rows, len(rules.matcher), perf_counter() - start)
+    summary["unmet"] = [str(each) for each in rules.matcher.unmet()]
+    return summary, with_hints(rules.rejected)
 
 
-def _told(engine: str, out: str, result: str, rows: int, subscriptions: int, seconds: float) -> dict[str, Any]:
+def _notified_here(
+    events: str,
+    source: dict[str, str],
+    schema: str | None,
+    subscriptions: str,
+    out: str,
+    naming: dict[str, Any],
+    time: str,
+    event_id: str | None,
+    strict: bool,
+) -> tuple[dict[str, Any] | None, list["Rejected"]]:
+    """Notify subscriptions of every kind in this process; return a summary, and the rejected rows."""
+    from tamis.cli.local import read_events
+    from tamis.cli.notifying import notified, write_notifications
+    from tamis.sources.tables import read_table
+
+    start = perf_counter()
+    with to_complain().status("Matching"):
+        table = read_events(events, source, schema, None)
+        processor, bad, ordered = notified(table, subscriptions, **naming, time=time, event_id=event_id)
+        if bad and strict:
+            return None, bad
+        id_type = read_table(subscriptions).schema.field(naming["id"]).type
+        time_type = table.schema.field(time).type
+        rows = write_notifications(processor, ordered, naming["id"], id_type, time_type, out)
+    summary = _summary("local", out, "notifications", rows, len(processor), perf_counter() - start)
+    return summary | {"unmet": []}, bad
+
+
+def _summary(engine: str, out: str, result: str, rows: int, subscriptions: int, seconds: float) -> dict[str, Any]:
     return {
         "engine": engine,
         "out": out,
@@ -286,6 +342,6 @@ def _matched(
         write_table(matches, targets.out, replaces=targets.out not in targets.new)
         write_rejected(bad, targets.rejected, **naming)  # while the session is there that may have to do it
         rows = read_table(session, targets.out).count() if compiled.count or result != "pairs" else 0
-        told = _told("spark", targets.out, result, rows, compiled.count, perf_counter() - start)
-        told["unmet"] = [str(each) for each in sighted.unmet()]
-    return told, bad
+        summary = _summary("spark", targets.out, result, rows, compiled.count, perf_counter() - start)
+        summary["unmet"] = [str(each) for each in sighted.unmet()]
+    return summary, bad

@@ -62,7 +62,7 @@ def attr(name: str) -> Value:
     node = parse(name)
     if not isinstance(node, Attribute):
         raise TypeMismatchError(
-            f"{name!r} is no attribute's name", hint="Back-quote a name with other characters in it."
+            f"{name!r} is not an attribute's name", hint="Back-quote a name with other characters in it."
         )
     return Value(node)
 
@@ -85,7 +85,7 @@ def literal(value: Any) -> Literal:
     known = value_of(value)
     if (known is None and value is not None) or isinstance(known, list | Mapping):
         raise LiteralError(
-            f"{value!r} is no value of the language",
+            f"{value!r} is not a value of the language",
             hint="Values are texts, integers and decimals of up to 38 digits, floats, Booleans, dates and timestamps.",
         )
     return Literal(known)
@@ -124,7 +124,9 @@ class Value:
         return f"<Value {self.expression}>"
 
     def __bool__(self) -> bool:
-        raise TypeError("a value under construction has no truth; combine conditions with & | ~, not with and, or, not")
+        raise TypeError(
+            "an expression under construction has no truth value; combine conditions with & | ~, not with and, or, not"
+        )
 
     # -- Comparisons
 
@@ -381,7 +383,7 @@ def at_least(count: int, *conditions: object) -> AtLeast:
     at_least(2, signed, price < 20, bids <= 3)
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise TypeMismatchError(f"at_least counts to a whole number that is not negative, not to {count!r}")
+        raise TypeMismatchError(f"at_least takes a count that is a whole number of at least 0, not {count!r}")
     return AtLeast(count, tuple(map(condition, conditions)))
 
 

@@ -159,13 +159,13 @@ def _check_comparison(node: Expression, below: list[str]) -> None:
     known = [kind for kind in below if kind != ANY]
     if {"array", "record"} & set(known):
         hint = "Use array_contains, arrays_overlap or size." if "array" in known else "Compare its attributes instead."
-        raise _error(node, TypeMismatchError("arrays and records do not compare", hint=hint))
+        raise _error(node, TypeMismatchError("arrays and records cannot be compared", hint=hint))
     if len(set(known)) > 1:
         first, second = list(dict.fromkeys(known))[:2]
         raise _error(
             node,
             TypeMismatchError(
-                f"{_WORDS[first]} never compares with {_WORDS[second]}", hint=_mismatch_hint({first, second})
+                f"{_WORDS[first]} cannot be compared with {_WORDS[second]}", hint=_mismatch_hint({first, second})
             ),
         )
 

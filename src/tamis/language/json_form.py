@@ -139,7 +139,7 @@ def from_json(
     if functions is not None:
         with functions.in_use():
             return from_json(document, limits=limits)
-    data = _loaded(document, limits) if isinstance(document, str | bytes) else document
+    data = loaded(document, limits) if isinstance(document, str | bytes) else document
     if not isinstance(data, dict) or "expression" not in data:
         raise JsonFormError('a document is {"tamis": 1, "expression": ...}')
     if data.get("tamis") != VERSION or set(data) - {"tamis", "expression"}:
@@ -153,7 +153,13 @@ def from_json(
     return condition
 
 
-def _loaded(document: str | bytes, limits: Limits) -> Any:
+def loaded(document: str | bytes, limits: Limits) -> Any:
+    """Return what a JSON text denotes, within the limits.
+
+    >>> from tamis.language.limits import DEFAULT_LIMITS
+    >>> loaded('{"tamis": 1}', DEFAULT_LIMITS)
+    {'tamis': 1}
+    """
     if len(document) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(document):,} characters")
     try:
@@ -161,7 +167,7 @@ def _loaded(document: str | bytes, limits: Limits) -> Any:
     except RecursionError:
         raise LimitError("depth", limits.depth, "more") from None
     except ValueError as error:
-        raise JsonFormError(f"this is no JSON: {error}") from None
+        raise JsonFormError(f"this is not JSON: {error}") from None
 
 
 _Maker = Callable[[list[Expression]], Expression]
@@ -301,6 +307,6 @@ def _text(text: str) -> str:
 def _unknown(data: Any) -> JsonFormError:
     shown = repr(data)
     return JsonFormError(
-        f"this is no part of an expression: {shown if len(shown) <= 200 else shown[:197] + '...'}",
+        f"this is not part of an expression: {shown if len(shown) <= 200 else shown[:197] + '...'}",
         hint="The JSON Schema of the form is tamis.json_schema().",
     )

@@ -141,7 +141,7 @@ def _parsed(
     text: str, schema: Schema | None, limits: Limits, functions: Functions | None, *, is_term: bool
 ) -> Expression:
     if not isinstance(text, str):
-        raise TypeError(f"an expression's text is a str, not {type(text).__name__}")
+        raise TypeError(f"an expression's text must be a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
     if not text.isascii():
@@ -164,7 +164,7 @@ def _check_unicode(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ExpressionSyntaxError(
-            "half a surrogate pair is no character",
+            "half a surrogate pair is not a character",
             text=text,
             position=error.start,
             hint="The text is not valid Unicode.",
@@ -645,10 +645,10 @@ class _Parser:
             self.close_call(frame)
 
     def arguments(self, frame: _Pending) -> tuple[Expression, ...]:
-        found = tuple(self.operands[frame.base :])
+        operands = tuple(self.operands[frame.base :])
         del self.operands[frame.base :]
         del self.starts[frame.base :]
-        return found
+        return operands
 
     def close_in(self, frame: _Pending) -> None:
         """`a IN (b, 1)` is `a = b OR a IN (1)`, and with literals only it is a list of them."""
@@ -695,7 +695,7 @@ class _Parser:
         count, *conditions = arguments
         if not isinstance(count, Literal) or type(count.value) is not int or count.value < 0:
             raise TypeMismatchError(
-                "at_least counts to a whole number that is not negative",
+                "at_least takes a count that is a whole number of at least 0",
                 text=self.text,
                 position=starts[0],
                 hint="Write at_least(2, a = 1, b = 2, c = 3).",
@@ -799,11 +799,11 @@ class _Parser:
         return token
 
     def fail(self, token: Token, expected: tuple[str, ...], hint: str | None = None) -> NoReturn:
-        found = "the end of the text" if token.kind == "end" else token.text
-        if len(found) > 40:
-            found = f"{found[:37]}..."
+        shown = "the end of the text" if token.kind == "end" else token.text
+        if len(shown) > 40:
+            shown = f"{shown[:37]}..."
         raise ExpressionSyntaxError(
-            f"found {found}", text=self.text, position=token.start, expected=expected, hint=hint
+            f"found {shown}", text=self.text, position=token.start, expected=expected, hint=hint
         )
 
 
@@ -819,9 +819,9 @@ def _new_attribute(name: str) -> Attribute:
     return attribute
 
 
-def _simple_predicate(found: re.Match[str]) -> Expression | None:
+def _simple_predicate(match: re.Match[str]) -> Expression | None:
     """Make and remember the node of a simple predicate; None where it is not that simple after all."""
-    name, operator, operand, negation, low, high, members, pattern, is_not, null = found.groups()
+    name, operator, operand, negation, low, high, members, pattern, is_not, null = match.groups()
     if name.upper() in RESERVED:
         return None
     attribute = _attribute(name)
@@ -850,7 +850,7 @@ def _simple_predicate(found: re.Match[str]) -> Expression | None:
         node = Not(node)
     if len(_simple_predicates) >= _REMEMBERED:
         _simple_predicates.clear()
-    _simple_predicates[found[0]] = node
+    _simple_predicates[match[0]] = node
     return node
 
 

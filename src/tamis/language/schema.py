@@ -313,51 +313,51 @@ def _conform_record(event: Any, record: RecordType, prefix: str) -> dict[str, An
     return conforming
 
 
-def _conform(found: Any, kind: AttributeType, name: str) -> Any:
+def _conform(value: Any, kind: AttributeType, name: str) -> Any:
     if isinstance(kind, RecordType):
-        return _conform_record(found, kind, f"{name}.")
+        return _conform_record(value, kind, f"{name}.")
     if isinstance(kind, ArrayType):
-        if not isinstance(found, list | tuple):
-            raise EventError(f"{name} is {kind}, and {shown(found)} is no array")
-        return [None if element is None else _conform(element, kind.element, name) for element in found]
+        if not isinstance(value, list | tuple):
+            raise EventError(f"{name} is {kind}, and {shown(value)} is not an array")
+        return [None if element is None else _conform(element, kind.element, name) for element in value]
     try:
-        conforming = _READERS[kind.name](found)
+        conforming = _READERS[kind.name](value)
     except (LanguageError, ValueError, OverflowError, ArithmeticError):
         conforming = None
     if conforming is None:
-        raise EventError(f"{name} is {kind}, and {shown(found)} is not")
+        raise EventError(f"{name} is {kind}, and {shown(value)} is not")
     return conforming
 
 
-def _read_integer(found: Any) -> int | None:
-    if isinstance(found, bool) or not isinstance(found, int | float | Decimal) or found != int(found):
+def _read_integer(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != int(value):
         return None
-    return int(found) if LEAST_INTEGER <= found <= GREATEST_INTEGER else None
+    return int(value) if LEAST_INTEGER <= value <= GREATEST_INTEGER else None
 
 
-def _read_double(found: Any) -> float | None:
-    if isinstance(found, str):
-        return literals.special_double(found)  # JSON has no NaN
-    return float(found) if isinstance(found, int | float | Decimal) and not isinstance(found, bool) else None
+def _read_double(value: Any) -> float | None:
+    if isinstance(value, str):
+        return literals.special_double(value)  # JSON has no NaN
+    return float(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else None
 
 
-def _read_decimal(found: Any) -> Decimal | None:
-    if isinstance(found, bool) or not isinstance(found, int | float | Decimal | str):
+def _read_decimal(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         return None
-    number = Decimal(repr(found)) if isinstance(found, float) else Decimal(found)
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return decimal_or_null(number) if number.is_finite() else None
 
 
-def _read_time(found: Any) -> dt.datetime | None:
-    if isinstance(found, str):
-        return literals.timestamp(found)
-    return found if isinstance(found, dt.datetime) else None
+def _read_time(value: Any) -> dt.datetime | None:
+    if isinstance(value, str):
+        return literals.timestamp(value)
+    return value if isinstance(value, dt.datetime) else None
 
 
-def _read_date(found: Any) -> dt.date | None:
-    if isinstance(found, str):
-        return literals.date(found)
-    return found if isinstance(found, dt.date) and not isinstance(found, dt.datetime) else None
+def _read_date(value: Any) -> dt.date | None:
+    if isinstance(value, str):
+        return literals.date(value)
+    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else None
 
 
 _READERS: dict[str, Any] = {

@@ -136,7 +136,7 @@ def _bad_character(text: str, position: int) -> ExpressionSyntaxError | LiteralE
         )
     if character.isdigit() or character == ".":
         return LiteralError(
-            "this is no number",
+            "this is not a number",
             text=text,
             position=position,
             hint="A name that starts with a digit must be back-quoted: `2nd_price`.",
@@ -178,8 +178,8 @@ def string_value(piece: str) -> str:
     return _ESCAPE.sub(lambda found: _unescaped(found, quote), inner)
 
 
-def _unescaped(found: re.Match[str], quote: str) -> str:
-    short, long, octal, single = found.groups()
+def _unescaped(escape: re.Match[str], quote: str) -> str:
+    short, long, octal, single = escape.groups()
     if short or long:
         code = int(short or long, 16)
         if code > 0x10FFFF:
@@ -189,4 +189,4 @@ def _unescaped(found: re.Match[str], quote: str) -> str:
         return chr(int(octal, 8))
     if single:
         return _ESCAPES.get(single, single)
-    return quote if found[0][0] == quote else found[0]
+    return quote if escape[0][0] == quote else escape[0]

@@ -37,7 +37,7 @@ _ROUNDED = Context(prec=DIGITS, rounding=ROUND_HALF_UP)
 
 
 def value_of(raw: Any) -> Any:
-    """Return the language's value for a Python value, None for NULL and for what is no value.
+    """Return the language's value for a Python value, None for NULL and for what is not a value.
 
     >>> value_of(2**63)
     Decimal('9223372036854775808')

@@ -32,7 +32,7 @@ from tamis.language.expressions import (
 )
 from tamis.language.functions import function_of, in_cidr
 from tamis.language.meaning import attribute_value, meaning, value
-from tamis.language.patterns import ANY_TEXT, like_found, like_pieces, regex_found
+from tamis.language.patterns import ANY_TEXT, like_matches, like_pieces, regex_matches
 from tamis.language.values import DIGITS, GREATEST_INTEGER, LEAST_INTEGER, compare, value_of
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 _EXACT: dict[str, Callable[[int, int], int]] = {"add": python.add, "subtract": python.sub, "multiply": python.mul}
 
 _REMEMBERED = 1 << 16
-remembered_like = lru_cache(_REMEMBERED)(like_found)
-remembered_regex = lru_cache(_REMEMBERED)(regex_found)
+remembered_like = lru_cache(_REMEMBERED)(like_matches)
+remembered_regex = lru_cache(_REMEMBERED)(regex_matches)
 remembered_cidr = lru_cache(_REMEMBERED)(in_cidr)
 """What takes more than a microsecond is remembered of recent texts: they come again."""
 
@@ -226,8 +226,8 @@ def _attribute_comparison(ordered: Callable[[Any, Any], bool], name: str, inner:
     if type(constant) is str:
 
         def text_truth(event: Mapping[str, Any]) -> Any:
-            found = event.get(name)
-            return ordered(found, constant) if type(found) is str and found.isascii() else general(event)
+            text = event.get(name)
+            return ordered(text, constant) if type(text) is str and text.isascii() else general(event)
 
         return text_truth
     if type(constant) is not int:
@@ -259,19 +259,19 @@ def _membership(node: In, inner: Closure, members: tuple[Any, ...], schema: Sche
 
 
 def _of_text(function: Callable[[str], bool], text: Closure) -> Closure:
-    def found(event: Mapping[str, Any]) -> bool | None:
+    def truth(event: Mapping[str, Any]) -> bool | None:
         given = text(event)
         return function(given) if isinstance(given, str) else None
 
-    return found
+    return truth
 
 
 def _both_texts(function: Callable[[str, str], Any], one: Closure, two: Closure) -> Closure:
-    def found(event: Mapping[str, Any]) -> Any:
+    def value(event: Mapping[str, Any]) -> Any:
         first, second = one(event), two(event)
         return function(first, second) if isinstance(first, str) and isinstance(second, str) else None
 
-    return found
+    return value
 
 
 def _like(pattern: str, escape: str) -> Callable[[str], bool]:

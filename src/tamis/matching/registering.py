@@ -24,7 +24,7 @@ from tamis.language.schema import Schema
 from tamis.matching import forking
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.destinations import named
-from tamis.matching.errors import BadTableError, OptionError, UnknownIdError
+from tamis.matching.errors import BadTableError, MatcherOptionError, UnknownIdError
 from tamis.matching.register import Register, Subscription
 from tamis.matching.rejections import Rejected, Sieve, latest
 from tamis.matching.sources import parsed
@@ -69,7 +69,9 @@ class Registering:
         if isinstance(schema, Mapping):
             schema = Schema(schema)
         elif not isinstance(schema, Schema | None):
-            raise SchemaError(f"a schema is a tamis.Schema or a dict of names and types, not {type(schema).__name__}")
+            raise SchemaError(
+                f"a schema must be a tamis.Schema or a dict of names and types, not {type(schema).__name__}"
+            )
         self.algorithm = algorithm
         self.schema = schema
         if functions is None:
@@ -152,10 +154,10 @@ class Registering:
             return self._register.destinations.living()
 
     def _subscription(self, subscription_id: Hashable) -> Subscription:
-        found: Subscription | None = self.get(subscription_id)
-        if found is None:
+        subscription: Subscription | None = self.get(subscription_id)
+        if subscription is None:
             raise UnknownIdError(subscription_id)
-        return found
+        return subscription
 
     # -- New ones
 
@@ -296,7 +298,7 @@ class Registering:
             rows.priorities = [before.priority if priority is None else priority]
             rows.metadata = [before.metadata if metadata is _AS_IT_WAS else metadata]
             rows.destinations = named([before.destination if destination is _AS_IT_WAS else destination], rows.ids)
-            self._step(rows, prepared, self._register.found([subscription_id]))
+            self._step(rows, prepared, self._register.handles_of([subscription_id]))
 
     def update(
         self,
@@ -413,7 +415,7 @@ class Registering:
         {3: 'price < 40', 2: 'price < 35'}
         """
         if isinstance(remove, str | bytes | Mapping):
-            raise OptionError(f"what is removed is a list of ids, not {type(remove).__name__}: {remove!r}")
+            raise MatcherOptionError(f"remove takes a list of ids, not {type(remove).__name__}: {remove!r}")
         added, replacing = (
             _checked(each if isinstance(each, Rows) else subscription_rows(each)) for each in (add, upsert)
         )
@@ -426,7 +428,7 @@ class Registering:
             rows.destinations = named(destinations, rows.ids)
         prepared = self._prepared(rows)
         with self._lock:
-            leaving = self._register.found(remove)
+            leaving = self._register.handles_of(remove)
             present = self._register.handles
             leaving |= {each: present[each] for each in replacing.ids if each in present}
             self._step(rows, prepared, leaving)
@@ -552,7 +554,7 @@ class Registering:
         if isinstance(condition, str):
             return parse(condition, self.schema, functions=self.functions or None)
         if not isinstance(condition, Expression) or not is_condition(condition):
-            raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
+            raise BadTableError(f"a condition must be a text or an expression, not {type(condition).__name__}")
         if self.schema is not None:
             check(condition, self.schema)
         return condition
@@ -560,7 +562,7 @@ class Registering:
 
 def _is_skipping(on_error: str) -> bool:
     if on_error not in ("raise", "skip"):
-        raise OptionError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        raise MatcherOptionError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
     return on_error == "skip"
 
 

@@ -174,7 +174,7 @@ def _json(metadata: Any) -> str:
             return text
     except (TypeError, ValueError, RecursionError):
         pass
-    raise SavedMatcherError(f"metadata that JSON has a form for can be saved, not {metadata!r}")
+    raise SavedMatcherError(f"only metadata with a JSON form can be saved, not {metadata!r}")
 
 
 def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool, functions: Functions = NO_FUNCTIONS) -> Saved:
@@ -227,7 +227,7 @@ def _with_functions(
         )
         _check(saved, alive, texts)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, TamisError) as error:
-        raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
+        raise SavedMatcherError(f"{path} does not hold a matcher of this version: {error}") from error
     return saved
 
 
@@ -274,7 +274,7 @@ def _names(names: list[Any], what: str) -> list[Any]:
     for name in names:
         if type(name) not in (int, str):
             raise SavedMatcherError(
-                f"{what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
+                f"only only {what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
             )
     return names
 
@@ -354,19 +354,19 @@ class _Reader:
                 return document
         raise ValueError(f"no value is saved as {document!r}")
 
-    def _record(self, kind: Any, found: dict[str, Any]) -> Any:
+    def _record(self, kind: Any, fields: dict[str, Any]) -> Any:
         if issubclass(kind, tuple):
-            return kind(**{name: self.value(document) for name, document in found.items()})
+            return kind(**{name: self.value(document) for name, document in fields.items()})
         record = object.__new__(kind)
         for field in dataclasses.fields(kind):
             if not field.name.startswith("_"):
-                if field.name not in found:
+                if field.name not in fields:
                     raise ValueError(f"{kind.__name__} has a field {field.name}")
-                value = self.value(found.pop(field.name))
+                value = self.value(fields.pop(field.name))
             else:
                 value = field.default_factory() if callable(field.default_factory) else field.default
             object.__setattr__(record, field.name, value)
-        for name in found:
+        for name in fields:
             raise ValueError(f"{kind.__name__} has no field {name}")
         return record
 
@@ -377,7 +377,7 @@ def _fields(record: Any) -> Iterable[str]:
     return (field.name for field in dataclasses.fields(record) if not field.name.startswith("_"))
 
 
-def _expected(kind: type[T], found: Any) -> T:
-    if not isinstance(found, kind):
-        raise ValueError(f"{kind.__name__} was expected, not {found}")
-    return found
+def _expected(kind: type[T], document: Any) -> T:
+    if not isinstance(document, kind):
+        raise ValueError(f"{kind.__name__} was expected, not {document}")
+    return document

@@ -12,7 +12,7 @@ until nothing meets.
 
 Source: Mühl et al. 2002, section 3.6 (docs/bibliography.md).
 Departs: x = 5 and x <> 5 become "x is a number", or IS NOT NULL if the schema says that it is one; only a mandatory
-  attribute leaves nothing. Conditions that are no sets must be equal, or are factored out; calls of a function that
+  attribute leaves nothing. Conditions that are not sets must be equal, or are factored out; calls of a function that
   knows how two of its calls unite (two halves of a network) merge as sets do.
 """
 

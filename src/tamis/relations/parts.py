@@ -32,7 +32,7 @@ class Conjunct:
 
     box: Box
     rest: dict[Formula, Expression]
-    """Conditions that are no sets, and how they are written."""
+    """Conditions that are not sets, and how they are written."""
     members: tuple[int, ...]
     perfect: bool = True
     imperfection: float = 0.0

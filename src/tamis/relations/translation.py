@@ -169,12 +169,12 @@ class Translator:
     # -- Predicates
 
     def _remembered(self, job: Job) -> Formula:
-        found = self._known.get(job)
-        if found is None:
+        formula = self._known.get(job)
+        if formula is None:
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
-            found = self._known[job] = self._predicate(*job)
-        return found
+            formula = self._known[job] = self._predicate(*job)
+        return formula
 
     def _predicate(self, node: Expression, is_true: bool) -> Formula:
         term = subject(node)

@@ -54,6 +54,7 @@ class Actor:
             (scenario.prunes_tables, 6, self._prune),
             (scenario.prunes_heeded, 6, self._prune_heeded),
             (scenario.has_faults, 10, self._break),
+            (scenario.renews, 8, self._renew),
         ):
             if is_done:
                 self._actions.append(action)
@@ -85,8 +86,8 @@ class Actor:
         client, event = chance.choice(list(self._network.clients)), self._event()
         advertising = [each for each in self._network.clients.values() if each.advertisements]
         if self._scenario.advertisements is not None and advertising and chance.random() < 0.9:
-            found = chance.choice(advertising)
-            client, filter_ = found.name, chance.choice(list(found.advertisements.values()))
+            publisher = chance.choice(advertising)
+            client, filter_ = publisher.name, chance.choice(list(publisher.advertisements.values()))
             event = next((each for each in (self._event() for _ in range(30)) if self._holds(filter_, each)), event)
         if self._schema is not None and chance.random() < 0.15:
             event = broken(event, self._schema, chance)
@@ -192,6 +193,13 @@ class Actor:
         if self._network.brokers:
             broker = self._chance.choice(list(self._network.brokers))
             self._network.prune_advertisements(broker, Goal(share=self._chance.choice((0.0, 0.3, 0.6, 1.0))))
+
+    def _renew(self) -> None:
+        chance, network = self._chance, self._network
+        if chance.random() < 0.5 and network.brokers:
+            network.renew(chance.choice(list(network.brokers)))
+        elif network.links:
+            network.renew_link(chance.choice(network.links))
 
     def _break(self) -> None:
         chance, network = self._chance, self._network

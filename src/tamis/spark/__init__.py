@@ -3,8 +3,9 @@
 On Spark, with the same language, the same compiled subscriptions and the same answers. `match` pairs a DataFrame of
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
-events of a table or a stream; `pruned` generalises a table of subscriptions; `session` starts a small quiet Spark where
-there is none; `register` adds NATS, webhooks and folders of Parquet to what Spark reads and writes.
+events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
+subscriptions; `session` starts a small quiet Spark where there is none; `register` adds NATS, webhooks and folders of
+Parquet to what Spark reads and writes.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from tamis.spark.sources import register
     from tamis.spark.sources.events import json_events
     from tamis.spark.sources.nats_events import nats_events
+    from tamis.spark.standing import notify
     from tamis.spark.statistics import load_statistics, save_statistics, statistics
     from tamis.spark.streaming import MatchStream, match_stream
     from tamis.spark.subscription_log import SubscriptionLog
@@ -88,6 +90,7 @@ __all__ = [
     "match_stream",
     "matching",
     "nats_events",
+    "notify",
     "pruned",
     "pruning_order",
     "read_matches",
@@ -116,6 +119,7 @@ _HOMES = {
     "match_stream": "streaming",
     "matching": "batch",
     "nats_events": "sources.nats_events",
+    "notify": "standing",
     "pruned": "pruning",
     "pruning_order": "pruning",
     "read_matches": "sink",
@@ -137,9 +141,9 @@ def __getattr__(name: str) -> Any:
     """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    attribute = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = attribute
+    return attribute
 
 
 class _Package(ModuleType):

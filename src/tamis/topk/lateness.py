@@ -57,6 +57,16 @@ class Lateness:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def waiting(self) -> list[Change]:
+        """Return what waits, in the order in which it will be let through."""
+        return [change for *_, change in sorted(self._waiting, key=lambda each: each[:2])]
+
+    def restore(self, changes: Iterable[Change]) -> None:
+        """Let changes wait again that waited elsewhere, in that order."""
+        for change in changes:
+            heappush(self._waiting, (change.at, self._count, change))
+            self._count += 1
+
     def take(self, changes: Iterable[Change]) -> list[Change]:
         """Take changes as they come; return those that are in order by now. If one is late, none is taken."""
         new = list(changes)

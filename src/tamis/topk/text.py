@@ -52,13 +52,13 @@ def parse_ranked(text: str, schema: Schema | None = None, *, limits: Limits = DE
       Write TOP 5 BY price ASC OVER 1 HOUR WHERE category = 'flat'.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a ranked subscription's text is a str, not {type(text).__name__}")
+        raise TypeError(f"a ranked subscription's text must be a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
-    return _TextReader(text, schema, limits).ranked()
+    return _RankedTextReader(text, schema, limits).ranked()
 
 
-class _TextReader:
+class _RankedTextReader:
     def __init__(self, text: str, schema: Schema | None, limits: Limits) -> None:
         self.text = text
         self.schema = schema
@@ -82,7 +82,7 @@ class _TextReader:
     def count(self) -> int:
         token = self.token
         if token.kind != "number" or not token.text.isdecimal() or int(token.text) < 1:
-            self.fail(("a whole number from 1 up",))
+            self.fail(("a whole number of at least 1",))
         self.next()
         return int(token.text)
 

@@ -168,7 +168,7 @@ def check_cidr(arguments: tuple[Expression, ...]) -> None:
     hint = "A network is written like '10.0.0.0/8' or '2001:db8::/32'."
     with contextlib.suppress(ValueError):
         hint = f"The network of that address is '{ipaddress.ip_network(network.value, strict=False)}'."
-    raise LiteralError(f"{network.value!r} is no network address", hint=hint)
+    raise LiteralError(f"{network.value!r} is not a network address", hint=hint)
 
 
 def check_distance(arguments: tuple[Expression, ...]) -> None:
@@ -177,6 +177,6 @@ def check_distance(arguments: tuple[Expression, ...]) -> None:
         number: Any = argument.value if isinstance(argument, Literal) else None
         if values.is_number(number) and not abs(number) <= most:
             raise LiteralError(
-                f"{number} is no {coordinate}",
+                f"{number} is not a {coordinate}",
                 hint="distance takes latitude, longitude, latitude, longitude, in degrees.",
             )

@@ -74,8 +74,8 @@ def _folded(node: Expression, below: list[Expression]) -> Expression:
 def _computed(node: Expression, below: list[Expression]) -> Expression:
     if not all(isinstance(child, Literal) for child in below):
         return over(node, below)
-    found = meaning(node, [child.value for child in below if isinstance(child, Literal)], {}, None)
-    return _CONSTANTS[found] if isinstance(node, Condition) else Literal(found)
+    value = meaning(node, [child.value for child in below if isinstance(child, Literal)], {}, None)
+    return _CONSTANTS[value] if isinstance(node, Condition) else Literal(value)
 
 
 def _chosen(node: Expression) -> Expression:

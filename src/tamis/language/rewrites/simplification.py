@@ -177,8 +177,8 @@ def _anything(term: Expression, everything: Ranged, schema: Schema | None) -> Ex
 
 
 def _is_integer(term: Expression, schema: Schema | None) -> bool:
-    found = schema.type_of(term.path) if schema is not None and isinstance(term, Attribute) else None
-    return isinstance(found, ScalarType) and found.name == "int"
+    kind = schema.type_of(term.path) if schema is not None and isinstance(term, Attribute) else None
+    return isinstance(kind, ScalarType) and kind.name == "int"
 
 
 def _not_absorbed(operands: list[Expression], inner: type[And] | type[Or]) -> list[Expression]:

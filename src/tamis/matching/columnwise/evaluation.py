@@ -59,7 +59,7 @@ _MOST_VALUES = 1 << 25
 """An expression of so many nodes that all their values are more than this is computed for some events at a time."""
 
 
-class Batch:
+class BatchSeries:
     """What is known of a batch beside its columns: the series of its attributes, and of some inner nodes."""
 
     def __init__(self, events: Events, schema: Schema | None) -> None:
@@ -70,12 +70,12 @@ class Batch:
         self._whereabouts: dict[places.Position, places.Whereabouts] = {}
 
     @classmethod
-    def of(cls, events: Events, schema: Schema | None = None) -> Batch:
+    def of(cls, events: Events, schema: Schema | None = None) -> BatchSeries:
         """Return what is known of some events."""
-        found: Batch | None = events.derived
-        if found is None or found._schema is not schema:
-            found = events.derived = cls(events, schema)
-        return found
+        batch: BatchSeries | None = events.derived
+        if batch is None or batch._schema is not schema:
+            batch = events.derived = cls(events, schema)
+        return batch
 
     def attribute(self, node: Attribute) -> Series:
         """Return the values of an attribute."""
@@ -90,11 +90,11 @@ class Batch:
 
     def whereabouts(self, position: places.Position) -> places.Whereabouts:
         """Return where the events are, given the terms of their latitude and longitude."""
-        found = self._whereabouts.get(position)
-        if found is None:
+        calculated = self._whereabouts.get(position)
+        if calculated is None:
             latitude, longitude = (choices.of_one_kind(self.evaluated(each)) for each in position)
-            found = self._whereabouts[position] = places.Whereabouts.of(latitude, longitude, self._events.count)
-        return found
+            calculated = self._whereabouts[position] = places.Whereabouts.of(latitude, longitude, self._events.count)
+        return calculated
 
     def evaluated(self, expression: Expression) -> Series:
         """Return the values of an expression, one for each event or one for all."""
@@ -136,7 +136,7 @@ def term_column(term: Expression, events: Events, schema: Schema | None = None) 
     """
     if not events.count:  # no rows: nothing to learn about anything, a length or a kind
         return NULL.column(0)
-    return Batch.of(events, schema).evaluated(term).column(events.count)
+    return BatchSeries.of(events, schema).evaluated(term).column(events.count)
 
 
 def truth_codes(predicate: Expression, events: Events, schema: Schema | None = None) -> npt.NDArray[np.uint32]:
@@ -151,10 +151,12 @@ def truth_codes(predicate: Expression, events: Events, schema: Schema | None = N
         return np.zeros(0, np.uint32)
     step_count = len(_steps(predicate))
     if step_count * events.count <= _MOST_VALUES:
-        return truths.codes_of(Batch.of(events, schema).evaluated(predicate), events.count)
+        return truths.codes_of(BatchSeries.of(events, schema).evaluated(predicate), events.count)
     part = max(1, _MOST_VALUES // step_count)
     parts = [events.slice(start, part) for start in range(0, events.count, part)]
-    return np.concatenate([truths.codes_of(Batch(each, schema).evaluated(predicate), each.count) for each in parts])
+    return np.concatenate(
+        [truths.codes_of(BatchSeries(each, schema).evaluated(predicate), each.count) for each in parts]
+    )
 
 
 @lru_cache(1 << 14)

@@ -22,7 +22,7 @@ _ZERO = literal(0)
 
 
 def common_kind(*arguments: Series) -> str:
-    """Return the widest kind of some numbers, `null` where one is no number, `object` where it depends on the row.
+    """Return the widest kind of some numbers, `null` where one is not a number, `object` where it depends on the row.
 
     >>> common_kind(literal(1), literal(0.5)), common_kind(literal(1), literal("a"))
     ('double', 'null')
@@ -289,7 +289,7 @@ def _all(valid: Flags | None) -> Any:
 
 
 def _any_of(flags: list[Any]) -> Any:
-    found = flags[0]
+    union = flags[0]
     for each in flags[1:]:
-        found = found | each
-    return found
+        union = union | each
+    return union

@@ -217,9 +217,9 @@ def texts_of(strings: list[str], positions: Any) -> Series:
     return Series("string", positions, words=Words.of(strings))
 
 
-def by_text(found: Any, texts: Series) -> Any:
+def by_text(of_texts: Any, texts: Series) -> Any:
     """Spread what was found for each distinct text over the rows; a NULL gets what nobody will look at."""
-    return found[np.maximum(texts.values, 0)] if len(found) else np.zeros(len(texts.values), found.dtype)
+    return of_texts[np.maximum(texts.values, 0)] if len(of_texts) else np.zeros(len(texts.values), of_texts.dtype)
 
 
 def from_column(column: Column | None) -> Series:
@@ -248,7 +248,7 @@ def from_values(values: list[Any]) -> Series:
 
 
 def _arrays(values: list[Any]) -> Series | None:
-    """Return Python lists as arrays; None where some are no lists."""
+    """Return Python lists as arrays; None where some are not lists."""
     if not {type(value) for value in values} <= {list, type(None)}:
         return None
     ends = np.cumsum([0 if value is None else len(value) for value in values])

@@ -93,7 +93,7 @@ async def history(
                 return
             continue
         except msgspec.MsgspecError as error:
-            raise ServiceError(f"the broker answered with a line that is no event: {error}") from None
+            raise ServiceError(f"the broker answered with a line that is not an event: {error}") from None
         except TooManyError as error:
             retry_s, failure = error.retry_s, error
         except UnreachableError as error:
@@ -144,5 +144,5 @@ async def _document(response: aiohttp.ClientResponse) -> dict[str, Any]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise ServiceError("the broker answered with something that is no JSON object")
+        raise ServiceError("the broker answered with something that is not a JSON object")
     return document

@@ -1,0 +1,230 @@
+"""What `Standing` promises beside the meaning: all kinds together, limits, memory, errors, nothing half-done."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis.errors import EventError, ExpressionSyntaxError, TypeMismatchError
+from tamis.matching.errors import DuplicateIdError, UnknownIdError
+from tamis.standing import Change, NaiveStanding, Sequence, Standing, changes, kernels
+from tamis.topk import LateEventError, SettingError, TopK
+from tests.standing.stories import play, stories
+
+
+def test_it_hosts_every_kind_together_in_order_of_registration():
+    processor = tamis.Standing()
+    processor.add_many(
+        {"ranked": "TOP 1 BY price OVER 1 HOUR", "change": tamis.Change("price > 30"), "boolean": tamis.attr("price") > 0,
+         "sequence": tamis.Sequence(["price > 0", "price > 30"])}
+    )  # fmt: skip
+    assert [each.subscription for each in processor.process({"price": 10}, 0.0)] == ["ranked", "boolean"]
+    assert [each.subscription for each in processor.process({"price": 31}, 1.0)] == ["change", "boolean", "sequence"]
+    assert len(processor) == 4 and "ranked" in processor
+    assert isinstance(processor.wanted("change"), Change) and isinstance(processor.ranked, TopK)
+    for key in ("ranked", "change", "boolean", "sequence"):
+        processor.remove(key)
+    assert processor.process({"price": 31}, 2.0) == [] and len(processor) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 0.5, 1.0, 3.0])), min_size=1, max_size=30),
+    st.booleans(),
+)
+def test_its_ranked_part_tells_what_top_k_tells(prices, is_late):
+    lateness = 1.0 if is_late else 0.0
+    processor, alone = Standing(lateness=lateness), TopK("naive", lateness=lateness)
+    for each in (processor, alone):
+        each.add("r", "TOP 2 BY price OVER 2 SECONDS")
+        each.add("c", "TOP 1 BY price DESC OVER 3 EVENTS WHERE price > 3")
+    told, expected, now = [], [], 0.0
+    for number, (price, gap) in enumerate(prices):
+        now += gap
+        at = now - (number % 2) * 0.5 if is_late else now
+        told += processor.process({"price": price}, at, number)
+        expected += alone.process({"price": price}, at, number)
+    told += processor.advance(now + 10)
+    expected += alone.advance(now + 10)
+    assert sorted((each.subscription, each.events[0], each.at) for each in told) == sorted(map(tuple, expected))
+
+
+@settings(max_examples=200, deadline=None)
+@given(stories())
+def test_exit_conditions_asked_all_at_once_say_what_they_say_one_by_one(story):
+    before, changes.ASKED_ONE_BY_ONE = changes.ASKED_ONE_BY_ONE, 0
+    try:
+        assert play(Standing(retention=3), story) == play(NaiveStanding(retention=3), story)
+    finally:
+        changes.ASKED_ONE_BY_ONE = before
+
+
+@given(st.sets(st.integers(0, 40)), st.sets(st.integers(0, 40)), st.data())
+def test_the_kernels_do_what_sets_do(matching, held, data):
+    def array(numbers):
+        return np.array(sorted(numbers), np.int64)
+
+    entering, missing = np.empty(len(matching), np.int64), np.empty(len(held), np.int64)
+    counts = kernels.compare_sorted(array(matching), array(held), entering, missing)
+    assert entering[: counts[0]].tolist() == sorted(matching - held)
+    assert missing[: counts[1]].tolist() == sorted(held - matching)
+    leaving = data.draw(st.sets(st.sampled_from(sorted(held)))) if held else set()
+    merged = np.empty(len(held | matching) - len(leaving - matching) - len(leaving & matching), np.int64)
+    kernels.merge_sorted(array(held), array(matching - held), array(leaving), merged)
+    assert merged.tolist() == sorted((held - leaving) | (matching - held))
+
+
+# -- State is bounded
+
+
+def state(processor):
+    names = ("sequence_states", "open_events", "alarms", "change_states")
+    return {name: processor.statistics()[name] for name in names}
+
+
+@pytest.mark.parametrize("taking", ["LATEST", "FIRST", "EVERY", "EACH ONCE"])
+@pytest.mark.parametrize("last", ["b = 1", "b > x.b", "NOT b = 1"])
+def test_no_state_is_left_when_the_time_has_passed(taking, last):
+    processor = Standing()
+    processor.add("s", f"SEQUENCE a = 1 AS x THEN a = 2 THEN {last} WITHIN 10 SECONDS PER g TAKING {taking}")
+    for number in range(100):
+        processor.process({"a": number % 3, "b": number % 5, "g": number % 7}, number / 10)
+    assert state(processor)["sequence_states"] > 0
+    processor.advance(10.1 + 10)
+    assert state(processor) == dict.fromkeys(state(processor), 0)
+
+
+def test_no_change_is_left_when_it_is_forgotten():
+    processor = Standing()
+    processor.add("s", "CHANGE TO a = 1 PER g FORGET AFTER 10 SECONDS")
+    for number in range(100):
+        processor.process({"a": 1, "g": number}, number / 10)
+    assert state(processor)["change_states"] > 90
+    processor.process({}, 21.0)
+    assert state(processor)["change_states"] == 0
+
+
+def test_memory_is_flat_over_many_events():
+    processor = Standing()
+    processor.add_many(
+        {"latest": "SEQUENCE a = 1 THEN a = 2 WITHIN 5 SECONDS PER g", "every": "SEQUENCE a = 1 AS x THEN a = x.a WITHIN 1 SECOND",
+         "absent": "SEQUENCE a = 1 THEN NOT a = 2 WITHIN 5 SECONDS PER g", "change": "CHANGE TO a = 1 PER g FORGET AFTER 5 SECONDS"}
+    )  # fmt: skip
+    sizes = []
+    for start in range(0, 20_000, 1_000):
+        events = [{"a": number % 7, "g": number} for number in range(start, start + 1_000)]
+        processor.process_batch(events, [number / 100 for number in range(start, start + 1_000)])
+        sizes.append(sum(state(processor).values()))
+    assert max(sizes[2:]) <= 1.1 * sizes[2]
+    assert len(processor._sequences._heap) < 3_000
+
+
+def test_removed_sequences_leave_nothing_in_the_heap():
+    processor = Standing(retention=math.inf)
+    for number in range(5_000):
+        processor.add(number, "SEQUENCE a = 1 THEN b = 1 WITHIN 52 WEEKS PER g")
+        processor.process({"a": 1, "g": number}, number)
+        processor.remove(number)
+    assert len(processor._sequences._heap) <= 2_100
+
+
+def test_what_does_not_fit_is_shed_and_counted_and_others_do_not_notice():
+    processor = Standing(most_open=10)
+    processor.add("greedy", "SEQUENCE a = 1 THEN b = 1 WITHIN 1 HOUR TAKING EVERY")
+    processor.add("modest", "SEQUENCE a = 1 THEN b = 1 WITHIN 1 HOUR")
+    processor.add("alarms", "SEQUENCE a = 1 THEN NOT c = 1 WITHIN 1 HOUR")
+    for number in range(100):
+        processor.process({"a": 1}, number, number)
+    told = processor.process({"b": 1}, 100)
+    assert [each.events[0] for each in told if each.subscription == "greedy"] == list(range(90, 100))
+    assert [each.events for each in told if each.subscription == "modest"] == [(99, 100)]
+    assert processor.overflows() == {"greedy": 90, "alarms": 90}
+    assert len(processor.advance(1e6)) == 10
+
+
+def test_so_many_changes_are_true_at_once_and_the_oldest_group_is_forgotten():
+    processor = Standing(most_states=10)
+    processor.add("s", "CHANGE TO a = 1 PER g")
+    for number in range(100):
+        assert len(processor.process({"a": 1, "g": number}, number)) == 1
+    assert processor.statistics()["change_states"] == 10
+    assert processor.statistics()["forgotten_states"] == 90
+    assert processor.process({"a": 1, "g": 99}, 100) == []
+    assert len(processor.process({"a": 1, "g": 0}, 100)) == 1
+
+
+def test_repeated_events_are_counted():
+    processor = Standing(remember=2)
+    processor.add("s", "TRUE")
+    assert [len(processor.process({}, 0.0, id)) for id in ("a", "a", "b", "c", "a")] == [1, 0, 1, 1, 1]
+    assert processor.statistics()["repeated"] == 1
+
+
+# -- Errors: typed, and nothing half-happens
+
+
+def test_many_subscriptions_are_added_or_none():
+    processor = Standing()
+    with pytest.raises(ExpressionSyntaxError) as caught:
+        processor.add_many({"good": "a = 1", "bad": "SEQUENCE a = 1"})
+    assert "in the subscription 'bad'" in caught.value.__notes__
+    assert len(processor) == 0 and processor.process({"a": 1}, 0.0) == []
+    processor.add("one", "a = 1")
+    with pytest.raises(DuplicateIdError):
+        processor.add_many([("two", "a = 1"), ("one", "a = 1")])
+    with pytest.raises(DuplicateIdError):
+        processor.add_many([("two", "a = 1"), ("two", "CHANGE TO a = 1")])
+    assert len(processor) == 1
+    with pytest.raises(TypeMismatchError):
+        processor.add("three", 5)
+    with pytest.raises(UnknownIdError):
+        processor.remove("nobody")
+    with pytest.raises(UnknownIdError):
+        processor.wanted("nobody")
+
+
+def test_a_schema_is_asked_of_every_kind():
+    processor = Standing(schema=tamis.Schema({"a": "int"}))
+    for wanted in ("b = 1", "SEQUENCE a = 1 THEN b = 1", "CHANGE TO b = 1", "TOP 1 BY b OVER 1 HOUR",
+                   Sequence(["a = 1", "b = 1"]), Change("b = 1"), tamis.parse("b = 1")):  # fmt: skip
+        with pytest.raises(tamis.errors.UnknownAttributeError):
+            processor.add("s", wanted)
+    assert len(processor) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lateness": -1},
+        {"lateness": math.nan},
+        {"lateness": "1"},
+        {"remember": 0},
+        {"most_open": 1.5},
+        {"most_states": True},
+    ],
+)
+def test_bad_settings_are_refused(options):
+    with pytest.raises(SettingError):
+        Standing(**options)
+
+
+def test_bad_events_are_refused_and_leave_no_trace():
+    processor = Standing()
+    processor.add("s", "SEQUENCE TRUE THEN TRUE")
+    for call in (
+        lambda: processor.process([1], 0.0), lambda: processor.process({}, math.inf), lambda: processor.process({}, "now"),
+        lambda: processor.process({}, 0.0, None, math.nan), lambda: processor.process_batch([{}, {}], [0.0]),
+        lambda: processor.process_batch([{}, {}], [1.0, 0.0]), lambda: processor.advance(math.nan),
+    ):  # fmt: skip
+        with pytest.raises((EventError, LateEventError)):
+            call()
+    assert processor.statistics()["events"] == 0
+    processor.process({}, 5.0, "e")
+    with pytest.raises(LateEventError):
+        processor.process({}, 4.0, "f")
+    assert processor.process({}, 5.0, "g")[0].events == ("e", "g")
