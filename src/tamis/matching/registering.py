@@ -300,6 +300,34 @@ class Registering:
             rows.destinations = named([before.destination if destination is _AS_IT_WAS else destination], rows.ids)
             self._step(rows, prepared, self._register.handles_of([subscription_id]))
 
+    def update(
+        self,
+        subscription_id: Hashable,
+        condition: Condition | None = None,
+        *,
+        priority: int | None = None,
+        metadata: Any = _AS_IT_WAS,
+        destination: Any = _AS_IT_WAS,
+    ) -> None:
+        """Change a registered subscription, its condition or its priority or both, in one step.
+
+        What is not said stays as it was. Who matches meanwhile finds it as it was before, or as it is now, and never
+        twice or not at all. It counts as registered anew, as with `replace`.
+
+        >>> from tamis import Matcher
+        >>> matcher = Matcher()
+        >>> matcher.add_many({"cheap": "price < 20", "very cheap": "price < 10"})
+        >>> matcher.update("very cheap", priority=3)
+        >>> matcher.match({"price": 5})
+        ['very cheap', 'cheap']
+        """
+        with self._lock:  # the condition that stays is that of this moment
+            if condition is None:
+                self._subscription(subscription_id)  # or say that there is none
+                condition = self._register.sources[self._register.handles[subscription_id]]
+            assert condition is not None
+            self.replace(subscription_id, condition, priority=priority, metadata=metadata, destination=destination)
+
     def upsert(
         self,
         subscription_id: Hashable,

@@ -16,7 +16,7 @@ from tamis.language.values import kind_of
 from tamis.matching.closures import compiled
 from tamis.matching.columns import Events
 from tamis.matching.columnwise import evaluation, term_column, truth_codes
-from tamis.matching.columnwise.evaluation import Batch
+from tamis.matching.columnwise.evaluation import BatchSeries
 from tests.strategies import COMPARISONS, choices_of, events, literals, number_terms, scalars, simple_predicates
 
 CODES = {None: 0, False: 1, True: 2}
@@ -52,7 +52,7 @@ def same(one, two):
 
 @given(typed_choices, st.lists(typed_events, min_size=1, max_size=8))
 def test_a_choice_gives_each_row_the_value_and_the_type_that_the_definition_gives(choice, batch):
-    series = Batch.of(Events(batch)).evaluated(choice)
+    series = BatchSeries.of(Events(batch)).evaluated(choice)
     found = series.tolist()
     found = found * len(batch) if len(found) == 1 else found
     for event, each in zip(batch, found, strict=True):
