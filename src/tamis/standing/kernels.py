@@ -1,4 +1,4 @@
-"""The compiled loop of changes: who is new among those that match, and who is missing."""
+"""The compiled loops: who is new among those that match, and who is missing; which second events follow a first one."""
 
 from __future__ import annotations
 
@@ -70,3 +70,38 @@ def merge_sorted(
             merged[count] = held[place]
             count += 1
         place += 1
+
+
+@kernel
+def follow(
+    rows: Numbers,
+    handles: Numbers,
+    slots: Numbers,
+    is_last: npt.NDArray[np.bool_],
+    times: npt.NDArray[np.float64],
+    order: int,
+    within: npt.NDArray[np.float64],
+    latest_at: npt.NDArray[np.float64],
+    latest_order: Numbers,
+    told: npt.NDArray[np.int64],
+) -> int:
+    """Let sequences of two steps take the matches of a batch; return how many runs end.
+
+    rows, handles    int64[:]     the matches, sorted by both: an event of the batch, and a step
+    slots, is_last   by handle    whose step it is, and whether it is the last of the two
+    times            float64[:]   by row: when the event came; its order is `order` and the row
+    within           float64[:]   by slot: the most seconds between the two events
+    latest_at        float64[:]   by slot: when the latest first event came; updated
+    latest_order     int64[:]     by slot: its order; updated
+    told             int64[:, 3]  written: row, slot and order of the first event of each run; a row for every match
+    """
+    count = 0
+    for index in range(len(rows)):
+        row, slot = rows[index], slots[handles[index]]
+        if not is_last[handles[index]]:
+            latest_at[slot] = times[row]
+            latest_order[slot] = order + row
+        elif times[row] <= latest_at[slot] + within[slot]:
+            told[count, 0], told[count, 1], told[count, 2] = row, slot, latest_order[slot]
+            count += 1
+    return count

@@ -29,6 +29,7 @@ from tamis.standing import storage
 from tamis.standing.change import Change
 from tamis.standing.changes import Changes
 from tamis.standing.errors import SavedStateError
+from tamis.standing.latest import LatestPairs, fits
 from tamis.standing.notification import Notification
 from tamis.standing.runs import Plan
 from tamis.standing.sequence import Sequence
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 Told: TypeAlias = "tuple[float, int, int, Notification]"
 """When, for whom (in order of registration), how many were told before in this call, and what."""
 _ENDLESS = math.inf, math.inf
-_BOOLEAN, _STEP, _ENTRY = 0, 1, 2
+_BOOLEAN, _STEP, _ENTRY, _LATEST = 0, 1, 2, 3
 """What the matcher's conditions belong to."""
 
 
@@ -119,6 +120,7 @@ class Standing:
         self._next_handle = 0
         self._booleans = 0
         self._sequences = Sequences(most_open)
+        self._latest = LatestPairs()
         self._changes = Changes(most_states, schema)
         self._lateness = Lateness(lateness)
         self._order = 0
@@ -186,11 +188,13 @@ class Standing:
                 self.ranked.add(number, wanted)
             case Sequence():
                 plan = Plan(wanted, self.retention, self.schema)
-                self._sequences.add(number, plan)
+                is_latest = fits(plan)
+                (self._latest if is_latest else self._sequences).add(number, plan)
                 self._horizon = max(self._horizon, plan.within)
                 # The matcher's numbers are in the order in which steps take an event, so sorted matches are, too.
                 self._steps |= {number + turn: (number, step) for turn, step in enumerate(plan.turns)}
-                kind, conditions = _STEP, [plan.conditions[step] for step in plan.turns]
+                kind = _LATEST if is_latest else _STEP
+                conditions = [plan.conditions[step] for step in plan.turns]
             case Change():
                 self._changes.add(number, wanted)
                 kind, conditions = _ENTRY, [wanted.entry]
@@ -215,7 +219,7 @@ class Standing:
                 case Ranked():
                     self.ranked.remove(subscription.number)
                 case Sequence():
-                    self._sequences.remove(subscription.number)
+                    self._engine_of(subscription).remove(subscription.number)
                 case Change():
                     self._changes.remove(subscription.number)
                 case _:
@@ -225,6 +229,10 @@ class Standing:
     def wanted(self, subscription_id: Hashable) -> Subscription:
         """Return what a subscription asks for."""
         return self._found(subscription_id).wanted
+
+    def _engine_of(self, subscription: _Subscription) -> Sequences | LatestPairs:
+        """Return who keeps the state of a sequence."""
+        return self._latest if self._kinds[subscription.number] == _LATEST else self._sequences
 
     def _found(self, subscription_id: Hashable) -> _Subscription:
         subscription = self._subscriptions.get(subscription_id)
@@ -345,11 +353,19 @@ class Standing:
         if len(self.ranked):
             ids, ends = [each.id for each in new], [each.expires for each in new]
             self._tell_ranked(self.ranked.process_batch(events, [each.at for each in new], ids, ends), told)
-        matches = _Matches(events, self._matcher, self._kinds)
-        exits = _Exits(events, self._changes)
-        for row, each in enumerate(new):
+        for each in new:
             if each.expires < math.inf:
                 self._ends[each.id] = each.expires, max(each.at, each.expires)
+        matches = _Matches(events, self._matcher, self._kinds)
+        if len(self._latest):
+            times, ids = [each.at for each in new], [each.id for each in new]
+            for row, number, first in self._latest.take(*matches.latest, times, ids, self._order):
+                self._tell(times[row], number, (first, ids[row]), None, told)
+        if not (self._booleans or len(self._sequences) or len(self._changes)):
+            self._order += len(new)
+            return
+        exits = _Exits(events, self._changes)
+        for row, each in enumerate(new):
             self._end_runs(self._sequences.advance(each.at, inclusive=False), told)
             arrived = Arrived(each.at, self._order, each.id, each.event, {})
             self._order += 1
@@ -431,7 +447,7 @@ class Standing:
         subscriptions = []
         for each in self._subscriptions.values():
             is_sequence = isinstance(each.wanted, Sequence)
-            state = self._sequences.saved(each.number) if is_sequence else changes.get(each.number)
+            state = self._engine_of(each).saved(each.number) if is_sequence else changes.get(each.number)
             subscriptions.append([storage.encoded(each.id), str(each.wanted), state])
         settled = self._lateness.settled
         return {
@@ -472,7 +488,7 @@ class Standing:
         for key, _, kept in rows:
             subscription = processor._subscriptions[key]
             if isinstance(subscription.wanted, Sequence):
-                processor._sequences.restore(subscription.number, kept)
+                processor._engine_of(subscription).restore(subscription.number, kept)
             elif kept:
                 changes[subscription.number] = kept
         processor._changes.restore(changes)
@@ -501,17 +517,20 @@ class Standing:
     def statistics(self) -> dict[str, Any]:
         """Return what an operator may want to see."""
         with self._lock:
+            sequences = self._sequences.statistics()
+            for name in ("sequence_states", "open_events"):
+                sequences[name] += self._latest.open_count(self.now)
             return {
                 "subscriptions": len(self),
                 "boolean": self._booleans,
                 "ranked": len(self.ranked),
-                "sequences": len(self._sequences),
+                "sequences": len(self._sequences) + len(self._latest),
                 "changes": len(self._changes),
                 "events": self._order,
                 "told": self._told_count,
                 "repeated": self._repeated,
                 "waiting": len(self._lateness),
-                **self._sequences.statistics(),
+                **sequences,
                 **self._changes.statistics(),
             }
 
@@ -524,6 +543,9 @@ class _Matches:
         belongs = kinds[handles]
         self._handles: list[Numbers] = []
         self._bounds: list[list[int]] = []
+        own = belongs == _LATEST
+        self.latest = rows[own], handles[own]
+        """The pairs of those that take a batch at once."""
         for kind in (_BOOLEAN, _STEP, _ENTRY):
             own = belongs == kind
             self._handles.append(handles[own])
