@@ -32,6 +32,7 @@ from tamis.service.links.requests import LinkChange, LinkForget, LinksDescribe, 
 from tamis.service.links.talking import Identity, RefusedError, Talk
 from tamis.service.links.terms import LinkTerms
 from tamis.service.messages import Incoming, Principal
+from tamis.service.settings import ADMIN
 from tamis.service.tls import TlsDoor
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from tamis.service.settings import LinkSettings, LinkTls, Settings
 
 CONNECT_WITHIN_S = 10.0
-_OPERATOR = Principal("tamis", (), True)
+_OPERATOR = Principal("tamis", (ADMIN,), True)
 _LOGGER = logging.getLogger("tamis.service.links")
 
 
