@@ -1,0 +1,32 @@
+"""Does every row of the service's benchmark run, and is nothing wrong in it? At toy size."""
+
+import pytest
+from benchmarks.service import ROWS, service
+
+TOY = {
+    "subscription_count": 200, "subscriber_count": 25, "connected_count": 3, "event_count": 200, "steady_per_s": 200,
+    "steady_s": 0.5, "logged_count": 600, "socket_count": 5,
+}  # fmt: skip
+EXPECTED = {
+    "S1": ["S1"], "S2": ["S2"], "S5": ["S5", "S5", "S5"], "S7": ["S9", "S7", "S7", "S7"], "S8": ["S5", "S8", "S8"],
+    "S9": ["S9"], "S10": ["S10"],
+}  # fmt: skip
+
+
+SLOW = [pytest.param(rows, marks=pytest.mark.slow) for rows in (("S5",), ("S7",), ("S8",))]
+
+
+@pytest.mark.parametrize("rows", [("S1", "S2"), ("S10",), *SLOW], ids="-".join)
+def test_rows_of_the_service_run_by_name_and_nothing_is_wrong(rows):
+    found = list(service(rows, **TOY))
+    assert [row["what"].split()[0] for row in found] == [name for row in rows for name in EXPECTED[row]]
+    assert [row["wrong"] for row in found] == [0] * len(found)
+
+
+def test_a_row_that_is_not_there_is_refused_before_anything_is_started():
+    with pytest.raises(ValueError, match="there are no rows S3; there are: S1"):
+        next(service(("S3",)))
+
+
+def test_every_row_has_a_name():
+    assert set(EXPECTED) | {"S4"} == set(ROWS)
