@@ -3,6 +3,7 @@
 python -m benchmarks                                                        all of them
 python -m benchmarks parsing churn                                          these
 python -m benchmarks growth --full                                          with a million subscriptions too
+python -m benchmarks service --rows S7 S9                                   these rows of it
 python -m benchmarks throughput --workloads w1 w2 --subscriptions 10000     smaller, or larger
 
 A row whose `wrong` is not 0 makes it fail: a fast wrong answer is not a result.
@@ -42,6 +43,7 @@ from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
 from benchmarks.routing import routing_costs, routing_events, routing_tables
+from benchmarks.service import ROWS as SERVICE_ROWS
 from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
@@ -170,9 +172,14 @@ def _options(words: Sequence[str]) -> Namespace:
     options.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}")
     options.add_argument("--full", action="store_true", help="with a million subscriptions too")
     options.add_argument("--workloads", nargs="+", metavar="NAME", help=f"some of {', '.join(CASES)}")
+    options.add_argument("--rows", nargs="+", metavar="NAME", help=f"of service: some of {', '.join(SERVICE_ROWS)}")
     options.add_argument("--subscriptions", nargs="+", type=int, metavar="COUNT", help="how many")
     found = options.parse_intermixed_args(words)
-    for given, known, what in ((found.names, BENCHMARKS, "benchmark"), (found.workloads or (), CASES, "workload")):
+    for given, known, what in (
+        (found.names, BENCHMARKS, "benchmark"),
+        (found.workloads or (), CASES, "workload"),
+        (found.rows or (), SERVICE_ROWS, "row"),
+    ):
         for name in given:
             if name not in known:
                 options.error(f"there is no {what} {name!r}; there are: {', '.join(known)}")
@@ -184,6 +191,8 @@ def _arguments(name: str, options: Namespace) -> dict[str, Any]:
     wanted = dict(FULL.get(name, {})) if options.full else {}
     if options.workloads:
         wanted |= {"names": tuple(options.workloads), "name": options.workloads[0]}
+    if options.rows:
+        wanted |= {"rows": tuple(options.rows)}
     if options.subscriptions:
         wanted |= {"subscription_counts": tuple(options.subscriptions), "subscription_count": options.subscriptions[-1]}
     return {key: value for key, value in wanted.items() if key in signature(BENCHMARKS[name]).parameters}

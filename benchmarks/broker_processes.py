@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.request import urlopen
@@ -29,7 +30,7 @@ from tamis.service.positions import START
 from tamis.service.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
     import aiohttp
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _PATIENCE_S = 300.0
+_MADE_AT_ONCE = 20_000
 
 
 class BrokerProcess:
@@ -118,12 +120,12 @@ class Filling(NamedTuple):
 
 
 def filled(
-    folder: Path, subscription_count: int, subscriber_count: int, seed: int, logged: Sequence[bytes] = ()
+    folder: Path, subscription_count: int, subscriber_count: int, seed: int, logged: Iterable[bytes] = ()
 ) -> Filling:
     """Write subscriptions of auctions, dealt out to subscribers, and a log of events, as a broker leaves them."""
     log = SqliteLog(folder / "log", sync_s=math.inf)
-    for first in range(0, len(logged), 512):
-        events = tuple(logged[first : first + 512])
+    waiting = iter(logged)
+    while events := tuple(islice(waiting, 512)):
         log.append([Block(log.last + 1, time.time_ns() // 1_000, events, bytes(len(events)))])
     state = State(folder / "state.db", log.epoch, "tamis")
     texts = []
@@ -145,6 +147,12 @@ def filled(
 def auction_records(count: int, seed: int) -> list[dict[str, Any]]:
     """Return auctions as filters see them."""
     return events_of(CASES["auction"]().events(count, seed))
+
+
+def auctions(count: int, seed: int, tag: str) -> Iterator[bytes]:
+    """Yield what `auction_events` returns of other auctions, some at a time: a million of them take gigabytes."""
+    for part in range(0, count, _MADE_AT_ONCE):
+        yield from auction_events(min(_MADE_AT_ONCE, count - part), seed + part, f"{tag}{part}-")
 
 
 def auction_events(count: int, seed: int, tag: str = "") -> list[bytes]:

@@ -1,30 +1,39 @@
-"""The benchmark of the service at toy size: every row is there, and nothing is wrong."""
-
-from __future__ import annotations
+"""Does every row of the service's benchmark run, and is nothing wrong in it? At toy size."""
 
 import pytest
-from benchmarks.service import WINDOWS, service
+from benchmarks.service import ROWS, WINDOWS, service
+
+TOY = {
+    "subscription_count": 200, "subscriber_count": 25, "connected_count": 3, "event_count": 200, "steady_per_s": 200,
+    "steady_s": 0.5, "logged_count": 600, "socket_count": 5,
+}  # fmt: skip
+EXPECTED = {
+    "S1": ["S1"], "S2": ["S2"], "S5": ["S5", "S5", "S5"], "S7": ["S9", "S7", "S7", "S7"], "S8": ["S5", "S8", "S8"],
+    "S9": ["S9"], "S10": ["S10"],
+}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def rows():
-    sizes = {"subscription_count": 200, "subscriber_count": 6, "connected_count": 3, "event_count": 64}
-    return list(service(**sizes, steady_per_s=40, steady_s=0.5, logged_count=200, socket_count=8))
+SLOW = [pytest.param(rows, marks=pytest.mark.slow) for rows in (("S5",), ("S7",), ("S8",))]
 
 
-def test_every_question_has_its_rows(rows):
-    named = [row["what"] for row in rows]
-    assert [each for each in named if not each.startswith("S4 ")] == [
-        "S1 frames of 16", "S2 single POSTs", "S5 sync=always", "S8 100 changes/s", "S5 sync=never",
-        "S9 start until ready", "S7 one catches up", "S7 all catch up", "S10 idle WebSockets",
-    ]  # fmt: skip
+@pytest.mark.parametrize("rows", [("S1", "S2"), ("S10",), *SLOW], ids="-".join)
+def test_rows_of_the_service_run_by_name_and_nothing_is_wrong(rows):
+    measured = list(service(rows, **TOY))
+    assert [row["what"].split()[0] for row in measured] == [name for row in rows for name in EXPECTED[row]]
+    assert [row["wrong"] for row in measured] == [0] * len(measured)
+
+
+def test_a_row_that_is_not_there_is_refused_before_anything_is_started():
+    with pytest.raises(ValueError, match="there are no rows S3; there are: S1"):
+        next(service(("S3",)))
+
+
+def test_every_row_has_a_name():
+    assert set(EXPECTED) | {"S4"} == set(ROWS)
+
+
+def test_durable_publications_are_measured_beside_jetstream():
+    named = [row["what"] for row in service(("S4",), **TOY | {"event_count": 64}) if not row["wrong"]]
     for window in WINDOWS:
         assert f"S4 tamis, window {window}" in named
         assert f"S4 JetStream, window {window}" in named
-
-
-def test_everything_comes_and_is_what_the_matcher_finds(rows):
-    assert [row for row in rows if row["wrong"]] == []
-    by_name = {row["what"]: row for row in rows}
-    assert by_name["S1 frames of 16"]["deliveries"] > 0
-    assert by_name["S7 all catch up"]["deliveries"] > 0

@@ -507,8 +507,8 @@ class RoutingTable:
         """Prune what is new, and tell the matcher of it."""
         if not self._waiting and self._insertion is None:
             return
-        if self._matcher.watched_count >= _OFTEN:
-            self._take_counts()
+        if self._insertion is not None and self._matcher.watched_count >= _OFTEN:
+            self._take_counts()  # half a second for many filters, so only where somebody goes by the counts
         if self._insertion is not None and self._pruned is not None and self._pruned.has_new:
             threshold, _ = self._insertion
             if self._pruned.share != self.share or self._is_informed():

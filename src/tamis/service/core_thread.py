@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -41,6 +42,7 @@ from tamis.service.messages import (
     Session,
     Subscribe,
     Take,
+    Unsubscribe,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
     from tamis.service.state import State
 
 TICK_S = 0.05
+SETTLED_AFTER_S = 1.0
+"""What was subscribed is laid out when nothing has changed for so long. While changes come, the matcher does it in the
+background, and no event waits for that."""
 GAUGES_EVERY_S = 1.0
 NEEDED_WITHIN_S = 10.0
 MOST_CONTROL = 100_000
@@ -103,6 +108,8 @@ class Core:
         self._is_stopping = False
         self._catch_up_credit_s = 0.0
         self._gauges_at = 0.0
+        self._changed_at = math.inf
+        """When subscriptions were changed last, if that is not laid out yet."""
         self.failure: ServiceError | None = None
         self.is_full = False
         self._threads = [
@@ -167,6 +174,8 @@ class Core:
         if not isinstance(request, Publish):
             if len(self._control) >= MOST_CONTROL:
                 raise OverloadedError("too many requests wait", "another try later", 1.0)
+            if isinstance(request, Subscribe | Unsubscribe):
+                self._changed_at = time.perf_counter()
             if isinstance(request, Attach | Take) or (isinstance(request, Subscribe) and not request.is_durable):
                 self._holding.add(session.number)
             self._post(self._node.hear, request, session)
@@ -237,6 +246,7 @@ class Core:
         self.limits = limits
         roster = self._node.roster
         roster.subscriptions_each, roster.subscribers_each = limits.subscriptions, limits.subscribers
+        self._changed_at = time.perf_counter()
         self._post(self._node.permit, permissions)
 
     def needed(self) -> int:
@@ -299,7 +309,9 @@ class Core:
             begun = time.perf_counter()
             if begun - ticked >= TICK_S:
                 ticked = begun
-                self._node.settle()
+                if begun - self._changed_at >= SETTLED_AFTER_S:
+                    self._changed_at = math.inf
+                    self._node.settle()
                 self._carry(self._node.tick(time.time()), said)
                 self._measure(begun)
             if self._node.has_work and (not self._events or self._catch_up_credit_s > 0):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tamis.matching import Matcher
-from tamis.routing.wanted import ClientMatches
+from tamis.routing import ClientMatches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
