@@ -40,7 +40,7 @@ from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, p
 from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
-from benchmarks.routing import routing_costs, routing_events, routing_tables
+from benchmarks.routing import routing_costs, routing_events, routing_slices, routing_tables
 from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
@@ -85,6 +85,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "one_neighbour": one_neighbour,
     "routing_tables": routing_tables,
     "routing_costs": routing_costs,
+    "routing_slices": routing_slices,
     "routing_events": routing_events,
     "receiving": receiving,
     "routing_imperfection": routing_imperfection,
