@@ -42,7 +42,7 @@ from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, p
 from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
-from benchmarks.routing import routing_costs, routing_events, routing_tables
+from benchmarks.routing import routing_costs, routing_events, routing_slices, routing_tables
 from benchmarks.service import ROWS as SERVICE_ROWS
 from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
@@ -90,6 +90,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "one_neighbour": one_neighbour,
     "routing_tables": routing_tables,
     "routing_costs": routing_costs,
+    "routing_slices": routing_slices,
     "routing_events": routing_events,
     "receiving": receiving,
     "routing_imperfection": routing_imperfection,

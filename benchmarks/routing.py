@@ -2,6 +2,7 @@
 
     routing_tables    control messages, tables and their bytes, for growing numbers of subscriptions
     routing_costs     how long it takes to decide what one neighbour is told of many filters
+    routing_slices    how long a unit of work is at most, when a neighbour is connected gradually
     routing_events    how many messages a second the simulator carries, and how many of them the events need
 
 `wrong` counts deliveries that are missing or too many, beside one matcher that knows all subscriptions; and events that
@@ -27,7 +28,7 @@ from tamis.matching import Matcher
 from tamis.pruning import Goal
 from tamis.relations import identical
 from tamis.relations.forms import Context, context_of
-from tamis.routing import STRATEGIES, Broker, Pruned, Strategy, strategy_of
+from tamis.routing import STRATEGIES, Broker, Entry, Pruned, Strategy, Subscribe, strategy_of
 from tamis.selectivity import Sample
 from tamis.simulation import TOPOLOGIES, Checker, Network, TrafficCounters, measured
 from tamis.simulation.occurrences import EventDelivered
@@ -305,6 +306,47 @@ def _judged(network: Network, events: list[Any], active: dict[int, Any]) -> tupl
     network.run()
     expected = Counter((number, key) for number, event in enumerate(events) for key in judge.match(event))
     return expected.total(), (got - expected).total() + (expected - got).total()
+
+
+def routing_slices(
+    subscription_counts: Sequence[int] = (10_000,),
+    strategies: Sequence[str] = ("identity", "covering", "merging"),
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How long is a unit of work of a broker that connects a neighbour gradually, at most? Processor time.
+
+    A few filters of others are worked out before, so that what is loaded once is there. `wrong` counts filters that a
+    neighbour knows and should not, or the reverse, beside one that was told in one piece; with merging, whose mergers
+    depend on the order, that is not asked.
+    """
+    for count, strategy in product(subscription_counts, strategies):
+        filters, _ = _load("auction", count, 1, seed)
+        for warm in (True, False):
+            broker = Broker("b", strategy)
+            broker.attach("client")
+            some = filters[:200] if warm else filters
+            broker.receive(Subscribe([Entry(number, each) for number, each in enumerate(some)]), "client", 0.0)
+            broker.connect("north", 0.0, gradually=True)
+            slices_s: list[float] = []
+            with _uncollected():
+                while broker.work_count:
+                    start = process_time()
+                    broker.work(1, 0.0)
+                    slices_s.append(process_time() - start)
+        broker.connect("south", 0.0)
+        piecewise, whole = ({entry.filter for entry in broker.told(peer)} for peer in ("north", "south"))
+        in_order = sorted(slices_s)
+        yield {
+            "workload": "auction",
+            "subscriptions": count,
+            "strategy": strategy,
+            "units": len(slices_s),
+            "total_s": sum(slices_s),
+            "p50_ms": 1e3 * in_order[len(in_order) // 2],
+            "p99_ms": 1e3 * in_order[int(0.99 * len(in_order))],
+            "longest_ms": 1e3 * in_order[-1],
+            "wrong": 0 if "merging" in strategy else abs(len(piecewise) - len(whole)),
+        }
 
 
 def routing_costs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.imperfection import routing_imperfection
-from benchmarks.routing import routing_costs, routing_events, routing_tables
+from benchmarks.routing import routing_costs, routing_events, routing_slices, routing_tables
 
 from benchmarks import routing
 from tamis.routing import table
@@ -79,3 +79,8 @@ def test_many_subscriptions_come_in_batches_and_a_case_without_end_is_stopped_an
     assert (stopped["registered"], stopped["stopped"], stopped["wrong"]) == (10, "after 0 s", 0)
     (too_large,) = routing_tables(**options, most_gb=0.0)
     assert too_large["stopped"] in ("above 0 GB", "")
+
+
+def test_slices_are_counted_and_tell_what_one_piece_tells():
+    for row in routing_slices(subscription_counts=(60,), strategies=("covering",)):
+        assert row["units"] > 60 and row["wrong"] == 0 and row["longest_ms"] >= row["p50_ms"]

@@ -39,7 +39,7 @@ def test_every_client_gets_exactly_its_events_and_no_link_is_crossed_twice_or_in
     topology, strategy, forwards, prunes
 ):
     scenario = Scenario(
-        6,
+        9,
         topology=topology,
         strategies=(strategy,),
         prunes=prunes,
