@@ -291,6 +291,7 @@ NAMESAKES = {
     "Segment": "a part of a matcher, and a part of a log: both are the noun of the field",
     "Subscribe": "a subscription between brokers, and one of a client",
     "Subscription": "a row of a matcher, and what a client holds while it is subscribed",
+    "Ticket": "something said on a link that waits to be settled, and a pass for one request in an address",
     "Token": "a word of the language, and the secret that a client shows",
     "Unsubscribe": "the end of a subscription between brokers, and of one of a client",
     "Wanted": "who wants which event of a group, and a subscription as its owner wrote it",
