@@ -292,7 +292,7 @@ NAMESAKES = {
     "Settling": "what of the messages is settled: in the core of a broker, and on its links",
     "Subscribe": "a subscription between brokers, and one of a client",
     "Subscription": "a row of a matcher, and what a client holds while it is subscribed",
-    "Ticket": "what has to be settled first, and what a client was let in with",
+    "Ticket": "something said on a link that waits to be settled, and a pass for one request in an address",
     "Token": "a word of the language, and the secret that a client shows",
     "Unsubscribe": "the end of a subscription between brokers, and of one of a client",
     "Wanted": "who wants which event of a group, and a subscription as its owner wrote it",

@@ -109,22 +109,23 @@ def remembers_no_neighbours(monkeypatch):
     monkeypatch.setattr(Neighbours, "restore", lambda self, kept, floors, head, now: None)
 
 
-MUTANTS = (
-    acknowledges_before_the_disk,
-    resumes_one_too_late,
-    counts_as_settled_what_is_behind,
-    settles_when_the_neighbour_has_heard,
-    forwards_back_to_where_it_came_from,
-    forgets_the_floor,
-    serves_before_it_was_told,
-    remembers_no_neighbours,
-)
+MUTANTS = {
+    acknowledges_before_the_disk: 67,
+    resumes_one_too_late: 16,
+    counts_as_settled_what_is_behind: 0,
+    settles_when_the_neighbour_has_heard: 0,
+    forwards_back_to_where_it_came_from: 0,
+    forgets_the_floor: 2,
+    serves_before_it_was_told: 2,
+    remembers_no_neighbours: 0,
+}
+"""Each with the seed that found it first, so that the search is short while it still does."""
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_what_is_broken_on_purpose_is_found(mutant, monkeypatch):
     mutant(monkeypatch)
-    for seed in range(MUTANT_SEEDS):
+    for seed in (MUTANTS[mutant], *range(MUTANT_SEEDS)):
         try:
             run(seed)
         except Exception:
