@@ -286,6 +286,7 @@ NAMESAKES = {
     "Keep": "how much of a log is kept, and the message that changes of the state are to be written",
     "Lost": "a neighbour that is silent, and events that a subscriber will not get",
     "Moment": "a time from which a subscriber starts, and one up to which nothing comes any more",
+    "Overlay": "the links that brokers flood and the tree they choose, and a network of the lab",
     "Publish": "a publication between brokers, and one of a client",
     "Publishing": "the part of a broker that passes events on, and what a role may publish",
     "Segment": "a part of a matcher, and a part of a log: both are the noun of the field",

@@ -166,7 +166,7 @@ def test_a_case_that_is_not_finished_says_what_is_missing(text, expected):
         ("if('x', 1, 2) = 1", "a text stands where a condition is expected"),
         ("CASE WHEN a THEN 1 ELSE 'x' END = 1", "its branches are of different kinds: number, string"),
         ("coalesce(a, 1, 'x') = 1", "its arguments are of different kinds"),
-        ("CASE a WHEN 1 THEN 2 WHEN 'x' THEN 3 END = 'x'", "cannot be compared"),
+        ("CASE a WHEN 1 THEN 2 WHEN 'x' THEN 3 END = 'x'", "a number cannot be compared with a text"),
         ("coalesce(a, 1) AND b", "a number cannot be compared with a Boolean"),
         ("length(a) AND b", "a value stands where a condition is expected"),
     ],
