@@ -5,7 +5,7 @@ python -m benchmarks parsing churn                                          thes
 python -m benchmarks growth --full                                          with a million subscriptions too
 python -m benchmarks throughput --workloads w1 w2 --subscriptions 10000     smaller, or larger
 
-A row whose `wrong` is not 0 makes it fail: a fast wrong answer is no result.
+A row whose `wrong` is not 0 makes it fail: a fast wrong answer is not a result.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rich.table import Table
 from benchmarks.algorithms import against_published, algorithms, phases
 from benchmarks.cases import CASES
 from benchmarks.changes import changes
+from benchmarks.choices import choices
 from benchmarks.destinations import destinations
 from benchmarks.imperfection import routing_imperfection
 from benchmarks.living import replaced_rules, sighted, updates_left
@@ -66,6 +67,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "destinations": destinations,
     "batch_sizes": batch_sizes,
     "changes": changes,
+    "choices": choices,
     "replaced_rules": replaced_rules,
     "updates_left": updates_left,
     "sighted": sighted,

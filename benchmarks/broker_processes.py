@@ -176,8 +176,11 @@ class Socket:
         """Connect and say hello."""
         connection = await http.ws_connect(f"{url}/ws", protocols=("tamis.v1",), max_msg_size=0, compress=0)
         await connection.send_str(json.dumps({"hello": hello}))
-        await connection.receive()
-        return cls(connection)
+        socket = cls(connection)
+        messages = json.loads((await connection.receive()).data)
+        # With a short log, everything may come together with the welcome.
+        await socket._take(messages if isinstance(messages, list) else [messages])
+        return socket
 
     async def publish(self, events: Sequence[bytes], frame: int, window: int, *, is_waited_for: bool = True) -> None:
         """Publish everything in frames of so many events, with at most `window` events unanswered."""
@@ -208,15 +211,19 @@ class Socket:
         async for frame in self._connection:
             now = time.perf_counter()
             messages = json.loads(frame.data)
-            for message in messages if isinstance(messages, list) else [messages]:
-                self.is_caught_up |= "caught_up" in message
-                delivered = message.get("events", ())
-                self.count += len(delivered)
-                if arrived is not None:
-                    for each in delivered:
-                        arrived.setdefault(each["event"]["id"], now)
-                if delivered:
-                    await self._connection.send_str(json.dumps({"done": [each["at"] for each in delivered]}))
+            delivered = await self._take(messages if isinstance(messages, list) else [messages])
+            if arrived is not None:
+                for each in delivered:
+                    arrived.setdefault(each["event"]["id"], now)
+
+    async def _take(self, messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Acknowledge and return the deliveries among some messages."""
+        self.is_caught_up |= any("caught_up" in message for message in messages)
+        delivered = [each for message in messages for each in message.get("events", ())]
+        self.count += len(delivered)
+        if delivered:
+            await self._connection.send_str(json.dumps({"done": [each["at"] for each in delivered]}))
+        return delivered
 
     async def close(self) -> None:
         """Go away."""

@@ -21,7 +21,7 @@ from tamis.language import holds, parse
 from tamis.routing import Broker, ImperfectMerging, Publish
 from tamis.routing.mergers import MergingSummary
 from tamis.simulation import Network
-from tamis.simulation.occurrences import Carried, Delivered, Occurrence
+from tamis.simulation.occurrences import EventDelivered, MessageCarried, Occurrence
 from tamis.simulation.topologies import names
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def _carried(
 
     def note(occurrence: Occurrence) -> None:
         match occurrence:
-            case Carried(source, _, Publish(key)) if isinstance(key, int):
+            case MessageCarried(source, _, Publish(key)) if isinstance(key, int):
                 crossed[brokers.index(source)].add(key)
-            case Delivered(client, Publish(key), keys) if isinstance(key, int):
+            case EventDelivered(client, Publish(key), keys) if isinstance(key, int):
                 got.update((client, key, int(each)) for each in keys)
 
     network.observers.append(note)

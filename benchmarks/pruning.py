@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tamis.language.expressions import Expression
-    from tamis.pruning.sequencing import Ordered, Sequences
+    from tamis.pruning.sequencing import Ordered, PruningSequences
 
 _SAMPLE_COUNT = 2_000
 _COVERED = 200
@@ -108,7 +108,7 @@ def _queued(filters: Sequence[Expression], sample: Sample, measure: str, seed: i
     return elapsed, int((taken != cut.step_counts).sum())
 
 
-def _uncovered(found: Sequences, ordered: Ordered, filters: Sequence[Expression]) -> int:
+def _uncovered(found: PruningSequences, ordered: Ordered, filters: Sequence[Expression]) -> int:
     """Count pruned filters that do not cover what they were, among some."""
     half = Cut.of(found, ordered, Goal(share=0.5))
     some = range(0, len(filters), max(1, len(filters) // _COVERED))

@@ -29,8 +29,8 @@ from tamis.relations import identical
 from tamis.relations.forms import Context, context_of
 from tamis.routing import STRATEGIES, Broker, Pruned, Strategy, strategy_of
 from tamis.selectivity import Sample
-from tamis.simulation import TOPOLOGIES, Checker, Counters, Network, measured
-from tamis.simulation.occurrences import Delivered
+from tamis.simulation import TOPOLOGIES, Checker, Network, TrafficCounters, measured
+from tamis.simulation.occurrences import EventDelivered
 from tamis.simulation.topologies import names
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _simulated_cost(
     seed: int,
 ) -> dict[str, Any]:
     """Let clients subscribe, cancel a share of it, publish events; return what that costs."""
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     chance = Random(seed)
     homes: list[str] = []
@@ -295,7 +295,7 @@ def _judged(network: Network, events: list[Any], active: dict[int, Any]) -> tupl
     got: Counter[tuple[int, int]] = Counter()
 
     def note(occurrence: Any) -> None:
-        if isinstance(occurrence, Delivered):
+        if isinstance(occurrence, EventDelivered):
             got.update((occurrence.publication.key, key) for key in occurrence.subscriptions)
 
     network.observers.append(note)
@@ -377,7 +377,7 @@ def routing_events(
             network.run()
             network.publish(clients[0], "first", events[0])  # tables are laid out
             network.run()
-            counters = Counters()
+            counters = TrafficCounters()
             network.observers.append(counters)
             start = process_time()
             for number, event in enumerate(events):
@@ -402,7 +402,7 @@ def _detours(network: Network, clients: list[str], events: list[Any], is_perfect
     checker = Checker(network, is_perfect=is_perfect)
     for client in network.clients.values():
         for key, filter_ in client.subscriptions.items():
-            checker.knows(client.name, key, filter_)
+            checker.assume_spread(client.name, key, filter_)
     network.run()
     for number, event in enumerate(events):
         network.publish(clients[number % len(clients)], f"checked {number}", event)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 WINDOWS = (1, 64, 1_024)
-_ROOM = {"limits__subscriptions": "10000000"}  # all subscribers have one owner here
+_ROOM = {"limits__subscriptions": "10000000", "limits__subscribers": "1000000"}  # all have one owner here
 
 
 def service(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis import spark as on_spark
-from tamis.spark.carriers import Line, carried
+from tamis.spark.carriers import VersionLine, carried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def spark_forests(megabytes: Sequence[float] = (1, 10, 100), master: str = "loca
                 (Path(folder) / "copy").write_bytes(path.read_bytes())
                 copy_s = perf_counter() - start
                 start = perf_counter()
-                carrier = carried(session, path, Line())
+                carrier = carried(session, path, VersionLine())
                 hand_over_s = perf_counter() - start
             tasks = session.range(0, _TASKS, 1, _TASKS).mapInArrow(_Opening(carrier, digest).run, _Opening.columns)
             waited = sorted(row.seconds for row in tasks.collect())

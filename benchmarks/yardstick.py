@@ -2,8 +2,8 @@
 
 A table of all subscriptions in numpy, read once for every event: for each attribute the lowest and the highest value
 that a subscription allows, or a word of bits, one for each value that it allows. Anybody could write it instead of
-using an index, and it is faster than most indexes, because nothing in it branches. It is no straw man: bounds take the
-narrowest type, and nothing is allocated while matching.
+using an index, and it is faster than most indexes, because nothing in it branches. It is not a straw man: bounds take
+the narrowest type, and nothing is allocated while matching.
 
 More can be gained for some sets of subscriptions. The *lean* yardstick leaves out the attributes that nobody asks for,
 and keeps bounds where an attribute of few values is never asked for with a set. And a word of 64 bits is read for the

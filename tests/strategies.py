@@ -65,6 +65,31 @@ def literals(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Expression]:
     return values.map(Literal)
 
 
+def choices_of(
+    values: st.SearchStrategy[Expression], deciding: st.SearchStrategy[Expression], height: int = 1
+) -> st.SearchStrategy[Expression]:
+    """CASE, if, coalesce and nullif of some values, one in another up to a height."""
+
+    @st.composite
+    def choice(draw: st.DrawFn, height: int = height) -> Expression:
+        def value() -> Expression:
+            return draw(choice(height - 1)) if height > 1 and draw(st.booleans()) else draw(values)
+
+        name = draw(st.sampled_from(["case", "if", "coalesce", "nullif"]))
+        match name:
+            case "case":
+                arguments = [each for _ in range(draw(st.integers(1, 3))) for each in (draw(deciding), value())]
+                return Call(name, (*arguments, *([value()] if draw(st.booleans()) else [])))
+            case "if":
+                return Call(name, (draw(deciding), value(), value()))
+            case "coalesce":
+                return Call(name, tuple(value() for _ in range(draw(st.integers(1, 3)))))
+            case _:
+                return Call(name, (value(), value()))
+
+    return choice()
+
+
 places = st.one_of(attributes, st.floats(-90, 90).map(Literal))
 number_terms: st.SearchStrategy[Expression] = st.recursive(
     st.one_of(attributes, literals(numbers)),
@@ -81,6 +106,7 @@ number_terms: st.SearchStrategy[Expression] = st.recursive(
             st.sampled_from(["least", "greatest", "avg"]),
             st.lists(inner, min_size=2, max_size=3),
         ),
+        choices_of(inner, st.deferred(lambda: st.one_of(simple_predicates, attributes, constants))),
         st.builds(lambda text: Call("length", (text,)), attributes),
         st.builds(lambda array: Call("size", (array,)), attributes),
         st.builds(lambda lat, lon: Call("distance", (lat, lon, Literal(45.8), Literal(15.97))), places, places),
@@ -95,7 +121,10 @@ number_terms: st.SearchStrategy[Expression] = st.recursive(
 )
 text_terms: st.SearchStrategy[Expression] = st.recursive(
     st.one_of(attributes, literals(texts)),
-    lambda inner: st.builds(lambda name, text: Call(name, (text,)), st.sampled_from(["lower", "upper", "trim"]), inner),
+    lambda inner: st.one_of(
+        st.builds(lambda name, text: Call(name, (text,)), st.sampled_from(["lower", "upper", "trim"]), inner),
+        choices_of(inner, st.deferred(lambda: st.one_of(simple_predicates, attributes))),
+    ),
     max_leaves=2,
 )
 arrays: st.SearchStrategy[Expression] = st.one_of(
@@ -194,6 +223,11 @@ conditions: st.SearchStrategy[Expression] = conditions_over(
         st.builds(lambda inner: IsNull(inner), simple_predicates),
         st.builds(lambda one, two: Compare("<=>", one, two), simple_predicates, simple_predicates),
         st.builds(lambda one, value: Compare("=", one, Literal(value)), simple_predicates, st.booleans()),
+        st.builds(
+            lambda one, value: Compare("=", one, Literal(value)),
+            choices_of(st.one_of(simple_predicates, attributes, constants), simple_predicates, height=2),
+            st.booleans(),
+        ),
     )
 )
 

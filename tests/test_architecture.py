@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tools import facts
 
 SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 LAB = SOURCE.with_name("tamis_lab")
@@ -266,3 +267,37 @@ def test_the_architecture_names_every_module():
 def test_every_module_says_what_it_is_for():
     for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py")):
         assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), f"{path} has no docstring"
+
+
+NAMESAKES = {
+    "Changes": "what a neighbour is to be sent, and the states of changes that a subscription waits for",
+    "Choice": "a CASE under construction, and the arms of a CASE",
+    "Close": "what the core asks of a connection, and what one end of a link says to the other",
+    "Core": "the core of a served broker, and the Protocol that says which part of it the sockets need",
+    "Deliveries": "who waits for which events, and the message that carries events to a subscriber",
+    "Delivery": "one event for one subscriber: of a window, in a message, and as a program of the client sees it",
+    "Ended": "the end of a subscriber, and of a run of a sequence",
+    "EventKeys": "the keys of the latest events: so many of them, and those of some time with their positions",
+    "Frame": "a message on a link, and a page in SQLite's write-ahead log",
+    "Gap": "positions that are lost: in the log, and as a client is notified of them",
+    "Greeting": "the part of a broker that greets, and the first frame on a link",
+    "Hello": "the greeting between brokers, and the greeting between a broker and a client",
+    "Identity": "the strategy that sends equal filters once, and who a broker on a link is",
+    "Keep": "how much of a log is kept, and the message that changes of the state are to be written",
+    "Lost": "a neighbour that is silent, and events that a subscriber will not get",
+    "Moment": "a time from which a subscriber starts, and one up to which nothing comes any more",
+    "Publish": "a publication between brokers, and one of a client",
+    "Publishing": "the part of a broker that passes events on, and what a role may publish",
+    "Segment": "a part of a matcher, and a part of a log: both are the noun of the field",
+    "Subscribe": "a subscription between brokers, and one of a client",
+    "Subscription": "a row of a matcher, and what a client holds while it is subscribed",
+    "Token": "a word of the language, and the secret that a client shows",
+    "Unsubscribe": "the end of a subscription between brokers, and of one of a client",
+    "Wanted": "who wants which event of a group, and a subscription as its owner wrote it",
+}
+"""Names of classes that stand in several modules, and what they are there. Both protocols have messages of the same meaning."""
+
+
+def test_a_class_has_its_name_for_itself():
+    twice = facts.namesakes(sorted(FILES.values()), SOURCE.parent)
+    assert sorted(twice) == sorted(NAMESAKES), "one word, one thing: rename, or say why not"

@@ -57,17 +57,21 @@ def source(tmp_path):
     (package / "matching" / "kernels.py").write_text(
         "# why\nclass Some:\n    def wide(self, a, b, /, c, *d, e, **f):\n        return '# no comment'  # nor this\n"
     )
+    (package / "ragged.py").write_text(
+        "class Some:\n    def one(self):\n        told = 1\n\n        def two():\n            x = 1\n"
+    )
     return tmp_path
 
 
 def test_the_facts_are_those_of_the_source(source):
-    found = facts.facts(source, test_s=61.5)
-    assert found["longest function"] == {"name": "tamis.errors.long", "lines": 4}
-    assert found["most parameters"] == {"name": "tamis.matching.kernels.wide", "parameters": 6}
-    assert found["kernels"] == {"modules": 1, "lines": 4, "comment lines": 1}
-    assert found["modules per package"] == {"tamis": 1, "tamis.matching": 1}
-    assert found["make test"] == {"seconds": 61.5}
-    costs = found["imports"]
+    measured = facts.facts(source, test_s=61.5)
+    assert measured["longest function"] == {"name": "tamis.ragged.one", "lines": 5}
+    assert measured["most parameters"] == {"name": "tamis.matching.kernels.wide", "parameters": 6}
+    assert measured["kernels"] == {"modules": 1, "lines": 4, "comment lines": 1}
+    assert measured["names"] == {"functions with a vague local": 1, "classes with one name in several modules": 1}
+    assert measured["modules per package"] == {"tamis": 2, "tamis.matching": 1}
+    assert measured["make test"] == {"seconds": 61.5}
+    costs = measured["imports"]
     assert costs["tamis"]["own modules"] == 1 and costs["tamis.matching"]["own modules"] == 3
     assert costs["tamis.matching"]["modules"] == costs["tamis"]["modules"] + 2
     assert costs["tamis"]["seconds"] >= 0 <= costs["tamis"]["processor seconds"]

@@ -6,9 +6,10 @@
     python tools/facts.py --json > before.json      for programs
 
 A function is as long as its definition, docstring and comments included. Parameters are all that a caller can pass. A
-comment line has nothing but a comment on it. An import is timed in fresh processes, the least time of some of them is
-told, and compiled Python is already on the disk: what is measured is what a user waits for the second time. On a busy
-machine only the processor time means anything.
+comment line has nothing but a comment on it. A vague local is one called `found` or `told`, which says how a value came
+and not what it is. An import is timed in fresh processes, the least time of some of them is reported, and compiled
+Python is already on the disk: what is measured is what a user waits for the second time. On a busy machine only the
+processor time means anything.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ IMPORTED = ("tamis", "tamis.matching")
 TIMED = 5
 """So many processes are started for each import."""
 OWN = ("tamis", "tamis_lab")
+VAGUE = ("found", "told")
+"""Names of locals that say nothing about what they hold."""
 _PROGRAM = """
 import json, sys, time
 start = time.process_time(), time.perf_counter()
 import {name}
 taken = time.process_time() - start[0], time.perf_counter() - start[1]
-own = [each for each in sys.modules if each.split(".")[0] in {own!r}]
+own = [module for module in sys.modules if module.split(".")[0] in {own!r}]
 print(json.dumps([*taken, len(sys.modules), len(own)]))
 """
 
@@ -49,8 +52,8 @@ def facts(source: Path = SOURCE, *, test_s: float | None = None) -> dict[str, An
     """Return everything that is measured, by name."""
     files = sorted(source.rglob("*.py"))
     functions = [function for path in files for function in functions_of(path, source)]
-    longest = max(functions, key=lambda each: each["lines"])
-    widest = max(functions, key=lambda each: each["parameters"])
+    longest = max(functions, key=lambda function: function["lines"])
+    widest = max(functions, key=lambda function: function["parameters"])
     kernels = [path for path in files if path.name == "kernels.py"]
     return {
         "longest function": {"name": longest["name"], "lines": longest["lines"]},
@@ -59,6 +62,10 @@ def facts(source: Path = SOURCE, *, test_s: float | None = None) -> dict[str, An
             "modules": len(kernels),
             "lines": sum(len(path.read_text("utf-8").splitlines()) for path in kernels),
             "comment lines": sum(comment_lines(path.read_text("utf-8")) for path in kernels),
+        },
+        "names": {
+            "functions with a vague local": sum(function["is vague"] for function in functions),
+            "classes with one name in several modules": len(namesakes(files, source)),
         },
         "modules per package": modules_per_package(files, source),
         "imports": {name: import_cost(name, source) for name in IMPORTED if (source / name.split(".")[0]).is_dir()},
@@ -73,9 +80,41 @@ def functions_of(path: Path, source: Path) -> Iterator[dict[str, Any]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             given = node.args
             several = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-            count = sum(each is not None and each.arg not in ("self", "cls") for each in several)
+            count = sum(parameter is not None and parameter.arg not in ("self", "cls") for parameter in several)
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            yield {"name": f"{module}.{node.name}", "lines": lines, "parameters": count}
+            is_vague = not locals_of(node).isdisjoint(VAGUE)
+            yield {"name": f"{module}.{node.name}", "lines": lines, "parameters": count, "is vague": is_vague}
+
+
+def locals_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    r"""Return the names that a function itself assigns; those of functions inside it are theirs.
+
+    >>> sorted(locals_of(ast.parse("def f(a):\n    b = [c for c in a]\n    def d():\n        e = 1").body[0]))
+    ['b', 'c']
+    """
+    names: set[str] = set()
+    nodes: list[ast.AST] = [*function.body]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+            names.add(node.name)
+        nodes += ast.iter_child_nodes(node)
+    return names
+
+
+def namesakes(files: list[Path], source: Path) -> dict[str, list[str]]:
+    """Return the names of classes that stand in several modules, with these modules."""
+    homes: dict[str, list[str]] = {}
+    for path in files:
+        module = ".".join(path.relative_to(source).with_suffix("").parts)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and module not in homes.setdefault(node.name, []):
+                homes[node.name].append(module)
+    return {name: modules for name, modules in sorted(homes.items()) if len(modules) > 1}
 
 
 def comment_lines(text: str) -> int:
@@ -85,7 +124,7 @@ def comment_lines(text: str) -> int:
     1
     """
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(each.type == tokenize.COMMENT and each.line.lstrip().startswith("#") for each in tokens)
+    return sum(token.type == tokenize.COMMENT and token.line.lstrip().startswith("#") for token in tokens)
 
 
 def modules_per_package(files: list[Path], source: Path) -> dict[str, int]:
@@ -119,7 +158,7 @@ def junit_seconds(path: Path) -> float:
     return sum(float(suite.get("time", 0)) for suite in ElementTree.parse(path).getroot().iter("testsuite"))
 
 
-def told(measured: dict[str, Any]) -> str:
+def as_text(measured: dict[str, Any]) -> str:
     """Write the facts for people: one line each."""
     lines = []
     for name, fact in measured.items():
@@ -139,7 +178,7 @@ def main(arguments: list[str] | None = None) -> None:
     seconds.add_argument("--test-seconds", type=float, help="how long the tests took")
     given = parser.parse_args(arguments)
     measured = facts(given.source, test_s=junit_seconds(given.junit) if given.junit else given.test_seconds)
-    print(json.dumps(measured, indent=2) if given.json else told(measured))
+    print(json.dumps(measured, indent=2) if given.json else as_text(measured))
 
 
 if __name__ == "__main__":

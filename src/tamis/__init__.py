@@ -13,6 +13,7 @@ from tamis import errors
 from tamis.language import (
     Explanation,
     Expression,
+    Functions,
     Limits,
     Schema,
     all_of,
@@ -20,13 +21,16 @@ from tamis.language import (
     at_least,
     attr,
     call,
+    coalesce,
     explain,
     from_json,
+    function,
     holds,
     json_schema,
     lit,
     parse,
     truth,
+    when,
     xor,
 )
 
@@ -45,6 +49,7 @@ __all__ = [
     "Client",
     "Explanation",
     "Expression",
+    "Functions",
     "Limits",
     "Matcher",
     "Ranked",
@@ -57,9 +62,11 @@ __all__ = [
     "at_least",
     "attr",
     "call",
+    "coalesce",
     "errors",
     "explain",
     "from_json",
+    "function",
     "holds",
     "json_schema",
     "lit",
@@ -70,6 +77,7 @@ __all__ = [
     "standing",
     "topk",
     "truth",
+    "when",
     "xor",
 ]
 

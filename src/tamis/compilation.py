@@ -77,11 +77,11 @@ def _temporary_folder() -> Path | None:
     try:
         folder = Path(tempfile.gettempdir()) / f"tamis-kernels-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
-    is_own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
-    return folder if stat.S_ISDIR(found.st_mode) and is_own and _is_writable(folder) else None
+    is_own = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+    return folder if stat.S_ISDIR(status.st_mode) and is_own and _is_writable(folder) else None
 
 
 def _is_ours(path: str) -> bool:

@@ -79,14 +79,14 @@ class LanguageError(TamisError, ValueError):
         }
 
     def __str__(self) -> str:
-        told = self.message
+        text = self.message
         if self.expected:
-            told += f", expected {_either(self.expected)}"
+            text += f", expected {_either(self.expected)}"
         if self.text is not None and self.position is not None:
-            told = f"line {self.line}, column {self.column}: {told}\n{self._caret()}"
+            text = f"line {self.line}, column {self.column}: {text}\n{self._caret()}"
         if self.hint:
-            told += f"\n  {self.hint}"
-        return told
+            text += f"\n  {self.hint}"
+        return text
 
     def _caret(self) -> str:
         assert self.text is not None
@@ -124,6 +124,10 @@ class PatternError(LanguageError):
 
 class UnknownFunctionError(LanguageError):
     """A function that the language does not have."""
+
+
+class FunctionError(LanguageError):
+    """A function of the host that cannot be one: its name, kinds or options."""
 
 
 class ArityError(LanguageError):

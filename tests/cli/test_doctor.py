@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import sys
 
 from tamis import compilation
 from tamis.cli import doctor
+from tamis.service.settings import Listener
 from tests.cli.conftest import tamis
+from tests.service.http.brokers import eventually, running
 
 
 def findings():
@@ -63,3 +67,39 @@ def test_a_cache_that_cannot_be_written_to_is_told(monkeypatch):
     code, _, found = findings()
     assert code == 0, "it works, only slowly"
     assert "NUMBA_CACHE_DIR" in found["kernel cache"]["advice"]
+
+
+def test_it_looks_for_the_libraries_of_the_service(monkeypatch):
+    _, _, found = findings()
+    assert {"aiohttp", "msgspec", "uvloop"} <= found.keys()
+    assert all(found[name]["is_well"] for name in ("aiohttp", "msgspec"))
+    monkeypatch.setattr(doctor, "SERVICE", ("aiohttp", "no-such-library"))
+    code, _, found = findings()
+    assert code == 0, "only brokers and clients need it"
+    assert "tamis[service]" in found["no-such-library"]["advice"]
+
+
+def test_it_looks_whether_the_port_of_a_broker_is_free(monkeypatch):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+        monkeypatch.setattr(doctor, "DEFAULT_PORT", port)
+        other.listen()
+        code, _, found = findings()
+        assert code == 0
+        finding = found[f"port {port}"]
+        assert (finding["found"], finding["is_well"]) == ("another program listens there", False)
+        assert f"--port {port + 1}" in finding["advice"]
+    assert findings()[2][f"port {port}"]["found"] == "free"
+
+
+@eventually
+async def test_a_broker_that_listens_on_the_port_is_well(tmp_path):
+    async with running(tmp_path) as broker:
+        port = int(broker.url.rpartition(":")[2])
+        finding = await asyncio.to_thread(doctor._port, port)
+        assert (finding.found, finding.is_well) == ("a broker listens there", True)
+
+
+def test_the_port_is_the_one_that_a_broker_takes():
+    assert Listener().port == doctor.DEFAULT_PORT

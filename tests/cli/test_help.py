@@ -18,7 +18,9 @@ from tamis.cli import (
     explain,
     lab,
     language,
+    links,
     match,
+    network,
     pipeline,
     publish,
     repair,
@@ -54,6 +56,9 @@ EXAMPLES = {
     ("subscribe",): subscribe.EXAMPLES,
     ("token",): token.EXAMPLES,
     ("repair",): repair.EXAMPLES,
+    ("links",): links.EXAMPLES,
+    ("top",): links.TOP_EXAMPLES,
+    ("network",): network.EXAMPLES,
 }
 ON_SPARK = [("match",), ("stream",), ("pipeline",)]
 """Each example of these starts a Java machine of its own."""

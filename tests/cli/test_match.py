@@ -65,7 +65,7 @@ def test_what_is_rejected_is_told_and_kept(files, tmp_path):
     )  # fmt: skip
     assert result.exit_code == 0
     assert "400 events" in result.stdout
-    assert "1 row is no subscription, and left out" in result.stderr
+    assert "1 row is not a subscription, and left out" in result.stderr
     (rejected,) = [json.loads(line) for line in (tmp_path / "rejected.jsonl").open()]
     assert rejected["name"] == "bad"
     assert "Did you mean price?" in rejected["message"]
@@ -76,7 +76,7 @@ def test_mistakes_are_told_before_anything_takes_time(files, tmp_path):
     events, subscriptions = str(folder / "events.parquet"), str(folder / "subscriptions.parquet")
     for arguments, told in (
         (("--events", "nowhere.csv", "--subscriptions", subscriptions, "--out", "x.csv"), "nothing at nowhere.csv"),
-        (("--events", events, "--subscriptions", subscriptions, "--out", events), "is there already"),
+        (("--events", events, "--subscriptions", subscriptions, "--out", events), "already exists"),
         (("--events", events, "--subscriptions", subscriptions, "--out", str(tmp_path / "x.xlsx")), "says nothing"),
     ):
         result = tamis("match", *arguments)
@@ -163,7 +163,7 @@ def test_every_place_may_be_an_address_of_every_kind_in_every_engine_that_reache
     assert json.loads(line)["subscription_id"] == "bad"
     # What is there is replaced only if somebody says so; rejected rows lie beside the matches if nobody says where.
     again = tamis(*match_at(place, "--engine", engine))
-    assert (again.exit_code, "is there already" in again.stdout) == (2, True)
+    assert (again.exit_code, "already exists" in again.stdout) == (2, True)
     document = json.loads(tamis(*match_at(place, "--engine", engine, "--overwrite")).stdout)
     assert (document["rows"], document["rejected_file"]) == (3, f"{place}/pairs.rejected.jsonl")
     assert (addressed / "pairs.rejected.jsonl").is_file()
@@ -197,9 +197,9 @@ def test_a_program_of_its_own_writes_rejected_rows_to_an_address_before_its_spar
 
 def test_addresses_that_mean_nothing_are_told(addressed):
     for place, told in (
-        (f"file://host{addressed}", "a file: address names no host"),
-        ("file:events", "a file: address has a whole path"),
-        (f"file:{addressed}/none", f"there is nothing at file:{addressed}/none/events.parquet"),
+        (f"file://host{addressed}", "a file: address cannot name a host"),
+        ("file:events", "a file: address needs an absolute path"),
+        (f"file:{addressed}/none", f"file:{addressed}/none/events.parquet does not exist"),
         ("nope://bucket", "nope"),
     ):
         result = tamis(*match_at(place))

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import tamis as library
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tests.cli.conftest import tamis
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -87,7 +87,7 @@ def pairs_of(table):
 
 def test_a_matcher_takes_the_first_usable_row_of_an_id(place):
     schema = library.Schema.from_arrow(EVENTS.schema)
-    matcher, rejected = admitted((Row(*row) for row in rows_of(place / "rules.csv")), schema)
+    matcher, rejected = admitted((CandidateRow(*row) for row in rows_of(place / "rules.csv")), schema)
     pairs = matcher.match_batch(EVENTS)
     assert set(zip(pairs["event"].to_pylist(), pairs["subscription"].to_pylist(), strict=True)) == PAIRS
     assert [row[:3] for row in rejected] == REJECTED
@@ -135,7 +135,7 @@ def test_a_log_takes_the_first_usable_row_of_an_id_and_a_later_table_is_a_change
 @pytest.mark.parametrize("command", [match, stream], ids=["match", "stream"])
 def test_the_first_three_are_shown_with_reasons_and_the_file_is_named(place, command):
     told = command(place).stderr
-    assert "7 rows are no subscriptions, and left out; the first 3" in told
+    assert "7 rows are not subscriptions, and left out; the first 3" in told
     assert "1: an earlier row has this id, and the first one stays" in told
     assert "2: line 1, column 8: found the end of the text" in told
     assert "a row without an id: a subscription has an id" in told
@@ -151,7 +151,7 @@ def test_strict_exits_with_1_and_writes_nothing(place, command):
     before = sorted(path.name for path in place.iterdir())
     result = command(place, "--strict")
     assert result.exit_code == 1
-    assert "7 rows are no subscriptions, so nothing is done" in result.stderr
+    assert "7 rows are not subscriptions, so nothing is done" in result.stderr
     assert "and 4 more" in result.stderr
     assert sorted(path.name for path in place.iterdir()) == before
     (place / "rules.csv").write_text("subscription_id,condition\n1,price < 3\n")

@@ -30,7 +30,7 @@ def test_events_of_a_pipe_become_matches_without_java_and_without_pyspark(rules)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert rows == [{"number": number, "subscription_id": "cheap"} for number in range(3)]
     told = done.stderr.decode()
-    assert "2 rows are no subscriptions, and left out" in told
+    assert "2 rows are not subscriptions, and left out" in told
     assert "10 events, 3 matches" in told
     assert len((rules / "rules.rejected.jsonl").read_text().splitlines()) == 2
 
@@ -58,7 +58,7 @@ def test_whoever_writes_slowly_is_answered_at_once(rules):
 def test_lines_that_are_no_events_are_left_out_and_told(rules):
     result = tamis("run", "--subscriptions", "rules.csv", input='{"price": 1}\n[1]\n{no\n\n{"price": 2}')
     assert len(result.stdout.splitlines()) == 2
-    assert "2 lines are no JSON objects, and left out" in result.stderr
+    assert "2 lines are not JSON objects, and left out" in result.stderr
 
 
 def test_rules_that_could_match_nothing_are_named(rules):
@@ -123,7 +123,7 @@ def test_file_addresses_are_paths_and_what_spark_reaches_is_refused(rules):
     for given in (("--out", "hdfs:/a/pairs.csv"), ("--rejected", "s3a://b/bad.csv"), ("--events", "s3a://b/a.csv")):
         result = tamis("run", "--subscriptions", "rules.csv", *given, input="")
         assert result.exit_code == 2
-        assert "is reached by Spark" in result.stderr
+        assert "can only be reached by Spark" in result.stderr
     assert sorted(path.name for path in rules.iterdir()) == before
 
 

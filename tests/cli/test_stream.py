@@ -93,12 +93,12 @@ def test_a_file_is_no_folder_in_which_events_arrive(folder):
     )  # fmt: skip
     assert result.exit_code == 2
     told = " ".join(result.stderr.split())
-    assert "is a file, and events arrive in a folder" in told
+    assert "is a file, but events arrive in a folder" in told
     assert "tamis match" in told
 
 
 def test_what_spark_cannot_read_is_told_in_a_line(folder):
-    (folder / "arriving" / "0.parquet").write_text("this is no Parquet")
+    (folder / "arriving" / "0.parquet").write_text("this is not Parquet")
     result = once(folder)
     assert result.exit_code == 2
     assert "Spark says: " in result.stderr

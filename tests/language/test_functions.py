@@ -65,12 +65,14 @@ def test_the_type_of_a_result_follows_from_those_of_the_arguments(row, data):
     types = data.draw(st.lists(st.sampled_from(list(TYPES)), min_size=len(row.takes), max_size=len(row.takes)))
     result = row.meaning(*(data.draw(TYPES[name]) for name in types))
     written = {int: "int", float: "double"}.get(type(result), "decimal")
-    assert result is None or written == row.result_type(frozenset(types))
+    promised = row.result_type(frozenset(row.chosen(types)))
+    assert result is None or promised == "number" or written == promised or (row.deciding(3) and promised == "decimal")
 
 
 @pytest.mark.parametrize("row", [row for row in FUNCTIONS.values() if row.takes_nulls], ids=lambda row: row.name)
 def test_what_takes_nulls_has_a_value_beside_one(row):
-    assert row.meaning(None, 1) is not None
+    given_values = {"case": (None, 1, 2), "if": (None, 1, 2), "nullif": (1, None)}.get(row.name, (None, 1))
+    assert row.meaning(*given_values) is not None
 
 
 @every_function

@@ -96,7 +96,7 @@ def test_an_explanation_tells_the_truth_of_every_condition(expression, event):
         ("price < 20", {}, "price is absent"),
         ("price < 20", {"price": None}, "price is NULL"),
         ("price < 20", {"price": "dear"}, "price is 'dear'; a text and a number do not compare"),
-        ("price < 20", {"price": b"x"}, "price is b'x', which is no value of the language"),
+        ("price < 20", {"price": b"x"}, "price is b'x', which is not a value of the language"),
         ("a / b < 20", {"a": 1, "b": 0}, "a / b has no value: an operand is NULL or no number, or the divisor is zero"),
         ("a + b < 20", {"a": 1, "b": 2}, "a + b is 3"),
         ("a < b", {"a": 1, "b": 2}, "a is 1; b is 2"),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import TamisError
 from tamis.matching import Matcher
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 
 SCHEMA = tamis.Schema({"price": "double", "title": "string"})
 TEXTS = ("price < 20", "price > 5", "title = 'a'", "price <", "prize < 20", "title < 3", "", None, "'\ud800'", "TRUE")
@@ -17,7 +17,7 @@ ROWS = st.tuples(
 )
 
 
-@given(rows=st.lists(ROWS.map(lambda values: Row(*values))), schema=st.sampled_from([None, SCHEMA]))
+@given(rows=st.lists(ROWS.map(lambda values: CandidateRow(*values))), schema=st.sampled_from([None, SCHEMA]))
 def test_rows_are_admitted_as_if_each_was_added_by_itself(rows, schema):
     plain, rejected = Matcher(schema=schema), []
     for place, row in enumerate(rows):
@@ -35,7 +35,7 @@ def test_rows_are_admitted_as_if_each_was_added_by_itself(rows, schema):
 
 
 def test_a_bad_row_takes_no_id_and_the_first_good_one_stays():
-    rows = [Row(7, "price <"), Row(7, "price < 20"), Row(7, "price < 30")]
+    rows = [CandidateRow(7, "price <"), CandidateRow(7, "price < 20"), CandidateRow(7, "price < 30")]
     matcher, rejected = admitted(rows, None)
     assert matcher.match({"price": 25}) == []
     assert matcher.match({"price": 15}) == [7]
@@ -45,5 +45,5 @@ def test_a_bad_row_takes_no_id_and_the_first_good_one_stays():
 
 
 def test_matches_come_in_the_order_of_ids_whatever_the_order_of_rows():
-    matcher, _ = admitted([Row("b", "TRUE"), Row("a", "TRUE"), Row("c", "TRUE", 1)], None)
+    matcher, _ = admitted([CandidateRow("b", "TRUE"), CandidateRow("a", "TRUE"), CandidateRow("c", "TRUE", 1)], None)
     assert matcher.match({}) == ["c", "a", "b"]

@@ -11,7 +11,7 @@ import pytest
 
 from tamis.matching import Matcher
 from tamis.matching.block import algorithm
-from tamis.matching.block.algorithm import Block
+from tamis.matching.block.algorithm import BlockAlgorithm
 from tests.matching.histories import CONDITIONS, EVENTS, HOLDS, History, Writer
 
 
@@ -27,7 +27,7 @@ def busy(request, monkeypatch):
 def merges(monkeypatch):
     """Counts the segments that are merged in the background, and takes time for it: much can happen meanwhile."""
     done = []
-    plain, plainly_merged = Block._merge_behind, Block._merged
+    plain, plainly_merged = BlockAlgorithm._merge_behind, BlockAlgorithm._merged
 
     def counted(self, parts):
         plain(self, parts)
@@ -39,8 +39,8 @@ def merges(monkeypatch):
             sleep(0.003)
         return found
 
-    monkeypatch.setattr(Block, "_merge_behind", counted)
-    monkeypatch.setattr(Block, "_merged", slowly_merged)
+    monkeypatch.setattr(BlockAlgorithm, "_merge_behind", counted)
+    monkeypatch.setattr(BlockAlgorithm, "_merged", slowly_merged)
     return done
 
 
@@ -76,7 +76,7 @@ def test_the_checker_would_find_a_mixture():
 def held(monkeypatch):
     """Holds every merge in the background, between its work and its end, until it is let go."""
     is_reached, is_free = threading.Event(), threading.Event()
-    plain = Block._merged
+    plain = BlockAlgorithm._merged
 
     def merged(self, parts, opened=()):
         found = plain(self, parts, opened)
@@ -85,7 +85,7 @@ def held(monkeypatch):
             assert is_free.wait(60)
         return found
 
-    monkeypatch.setattr(Block, "_merged", merged)
+    monkeypatch.setattr(BlockAlgorithm, "_merged", merged)
     yield is_reached, is_free
     is_free.set()
 
@@ -170,7 +170,7 @@ def test_segments_that_ask_the_same_are_told_apart(busy, merges):
 
 def test_a_merge_that_fails_is_tried_again(busy, monkeypatch):
     failures = []
-    plain = Block._merged
+    plain = BlockAlgorithm._merged
 
     def failing(self, parts, opened=()):
         if threading.current_thread() is not threading.main_thread() and not failures:
@@ -178,7 +178,7 @@ def test_a_merge_that_fails_is_tried_again(busy, monkeypatch):
         return plain(self, parts, opened)
 
     monkeypatch.setattr(threading, "excepthook", lambda failure: failures.append(failure.exc_type))
-    monkeypatch.setattr(Block, "_merged", failing)
+    monkeypatch.setattr(BlockAlgorithm, "_merged", failing)
     matcher = Matcher()
     registered(matcher, range(40))
     registered(matcher, range(40, 80))

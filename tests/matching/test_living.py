@@ -25,7 +25,7 @@ from tamis.matching import (
     BadTableError,
     DuplicateIdError,
     Matcher,
-    OptionError,
+    MatcherOptionError,
     SavedMatcherError,
     Subscription,
     UnknownIdError,
@@ -210,7 +210,7 @@ def test_a_change_happens_as_a_whole_or_not_at_all():
         ({"remove": [1], "add": {2: "a > 5"}}, DuplicateIdError),
         ({"add": {3: "a > 1"}, "upsert": {3: "a > 2"}}, DuplicateIdError),
         ({"upsert": [(1, "a >"), (1, "a > 5")]}, TamisError),
-        ({"remove": "12"}, OptionError),
+        ({"remove": "12"}, MatcherOptionError),
         ({"add": "12"}, BadTableError),
     ]
     for change, error in bad:
@@ -354,7 +354,7 @@ def test_metadata_comes_back_with_matches(tmp_path):
 def test_metadata_that_json_has_no_form_for_is_pickled_but_not_saved(tmp_path, metadata):
     matcher = Matcher()
     matcher.add(1, "a > 1", metadata=metadata)
-    with pytest.raises(SavedMatcherError, match=r"metadata that JSON|half a surrogate"):
+    with pytest.raises(SavedMatcherError, match=r"only metadata with a JSON form|half a surrogate"):
         matcher.save(tmp_path / "saved")
     if type(metadata) is not object:
         found = pickle.loads(pickle.dumps(matcher)).get(1).metadata
@@ -485,7 +485,7 @@ def test_a_match_that_began_before_goes_on_with_the_old_handles(algorithm, worn)
 
 def test_a_merge_behind_a_renumbering_changes_nothing(worn, monkeypatch):
     is_reached, is_free = threading.Event(), threading.Event()
-    plain = block.Block._merged
+    plain = block.BlockAlgorithm._merged
 
     def held(self, parts, opened=()):
         merged = plain(self, parts, opened)
@@ -494,7 +494,7 @@ def test_a_merge_behind_a_renumbering_changes_nothing(worn, monkeypatch):
             assert is_free.wait(60)
         return merged
 
-    monkeypatch.setattr(block.Block, "_merged", held)
+    monkeypatch.setattr(block.BlockAlgorithm, "_merged", held)
     matcher = Matcher()
     for first in (0, 40):
         matcher.add_many({number: CONDITIONS[number % len(CONDITIONS)] for number in range(first, first + 40)})
@@ -542,7 +542,7 @@ def in_child(work, timeout_s=60):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_forked_during_a_merge_merges_again(monkeypatch):
     is_reached, is_free = threading.Event(), threading.Event()
-    plain, parent = block.Block._merged, os.getpid()
+    plain, parent = block.BlockAlgorithm._merged, os.getpid()
 
     def held(self, parts, opened=()):
         merged = plain(self, parts, opened)
@@ -551,7 +551,7 @@ def test_a_child_forked_during_a_merge_merges_again(monkeypatch):
             assert is_free.wait(60)
         return merged
 
-    monkeypatch.setattr(block.Block, "_merged", held)
+    monkeypatch.setattr(block.BlockAlgorithm, "_merged", held)
     matcher = Matcher()
     for first in (0, 40):
         matcher.add_many({number: CONDITIONS[number % len(CONDITIONS)] for number in range(first, first + 40)})

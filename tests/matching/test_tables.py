@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import EventError
-from tamis.matching import BadTableError, DuplicateIdError, Matcher, OptionError, Rejected
+from tamis.matching import BadTableError, DuplicateIdError, Matcher, MatcherOptionError, Rejected
 from tamis.matching.tables import arrow_table
 
 RULES = {"subscription_id": [7, 8, 9], "condition": ["a > 1", "s = 'é'", "a IS NULL"], "priority": [0, 2, None]}
@@ -182,7 +182,7 @@ def test_rows_are_tuples_lists_and_mappings_even_mixed():
     assert matcher.match({"x": 9}) == ["e", "b", "a", "c", "d"]
 
 
-# -- What is no table
+# -- What is not a table
 
 
 NO_EVENTS = [
@@ -225,8 +225,8 @@ def test_what_are_no_subscriptions_is_one_typed_error(thing):
     [
         ("a > 1", {}, "not as str"),
         (polars.DataFrame({"a": [1]}).lazy(), {}, r"not as polars LazyFrame; call collect\(\) on it first"),
-        ({"id": 1, "condition": "a > 1"}, {}, "'id' leads to int; for a single subscription there is add"),
-        ({"id": [1]}, {}, r"'id' leads to list; if these are columns, make a table of them"),
+        ({"id": 1, "condition": "a > 1"}, {}, "'id' has int; for a single subscription there is add"),
+        ({"id": [1]}, {}, r"'id' has list; if these are columns, make a table of them"),
         ([("a",)], {}, "row 0 .*not a tuple of 1"),
         ([("a", "x > 1"), "bc"], {}, "row 1 .*not str"),
         (
@@ -236,8 +236,8 @@ def test_what_are_no_subscriptions_is_one_typed_error(thing):
         ),
         (pa.table({"ident": [1], "condition": ["a"]}), {"id": "idnt"}, "no column 'idnt', .*Did you mean ident"),
         (pa.table({"id": [1], "condition": ["a"]}), {"priority": "rank"}, "no column 'rank'"),
-        ([("a", "x > 1")], {"id": "rule"}, "id='rule' names a column, and tuples have none"),
-        ({"a": "x > 1"}, {"where": "rule"}, "where='rule' names a column, and a mapping"),
+        ([("a", "x > 1")], {"id": "rule"}, "id='rule' names a column, but tuples have none"),
+        ({"a": "x > 1"}, {"where": "rule"}, "where='rule' names a column, but a mapping"),
         ([{"id": 1, "condition": "a > 1"}, {"id": 2}], {}, "row 1 .*no column 'condition' or 'where', only 'id'"),
         (pa.table({"id": [1, None], "condition": ["a > 1", "a > 2"]}), {}, r"row 1 \(None\): a subscription has an id"),
         ([(1, "a > 1", "high")], {}, r"row 0 \(1\): a priority is an integer of 32 bits, not 'high'"),
@@ -362,7 +362,7 @@ def test_a_schema_decides_what_is_skipped():
 
 
 def test_there_are_two_ways_to_meet_an_error():
-    with pytest.raises(OptionError, match="'raise' or 'skip', not 'ignore'"):
+    with pytest.raises(MatcherOptionError, match="'raise' or 'skip', not 'ignore'"):
         Matcher().add_many([], on_error="ignore")
 
 
@@ -399,7 +399,7 @@ def test_ids_of_several_types_are_a_union_whatever_matched():
 def test_ids_without_a_column_say_what_would_be_right():
     matcher = Matcher()
     matcher.add_many({("a", 1): "a > 0", "b": "a > 0"})
-    with pytest.raises(BadTableError, match="ids of several types have no column; match events one by one"):
+    with pytest.raises(BadTableError, match="ids of several types cannot share a column; match events one by one"):
         matcher.match_batch([{"a": 1}])
     matcher = Matcher()
     matcher.add_many({2**70: "a > 0", "b": "a > 0"})

@@ -97,7 +97,7 @@ def test_one_of_so_many_events_is_looked_at_whatever_turns_they_come_in():
     matcher.match_batch(pa.table({"x": pa.array(np.arange(2_000) % 16)}))
     assert matcher.watched_count == 125
     for bad in (0, -1, 1.5, "often"):
-        with pytest.raises(WatchError, match="whole number from 1"):
+        with pytest.raises(WatchError, match="whole number of at least 1"):
             matcher.watch(every=bad)
 
 

@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.pruning import Change, Characteristics, advertisement_pruner, figures, options, pruning_form, sequence
+from tamis.pruning import (
+    Characteristics,
+    FilterVersions,
+    advertisement_pruner,
+    figures,
+    options,
+    pruning_form,
+    sequence,
+)
 from tamis.pruning.characteristics import characteristic
 from tamis.relations import covers
 from tamis.relations.advertisements import OverlapIndex, overlaps_by_predicates
@@ -41,7 +49,9 @@ def test_the_degradations_of_the_worked_example_are_reproduced_with_the_error_co
     found, tree = values(), pruning_form(A3)
     original = figures(tree, found, estimator=characteristic)
     losses = {
-        str(option.branch): Change(original, original, figures(option.tree, found, estimator=characteristic)).overlap
+        str(option.branch): FilterVersions(
+            original, original, figures(option.tree, found, estimator=characteristic)
+        ).overlap
         for option in options(tree)
     }
     assert losses["title = 'Goblet of Fire'"] == 0

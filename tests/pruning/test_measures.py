@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tamis
-from tamis.pruning import MEASURES, Change, Measure, UnknownMeasureError, figures, options, pruning_form
+from tamis.pruning import MEASURES, FilterVersions, Measure, UnknownMeasureError, figures, options, pruning_form
 from tamis.pruning.measures import measure_of
 from tests.pruning.classes import S3, occurrence, share
 
@@ -17,7 +17,9 @@ def changes(rule="any"):
     tree = pruning_form(S3)
     original = figures(tree, share, occurrence)
     found = {
-        str(option.branch).replace(" = TRUE", ""): Change(original, original, figures(option.tree, share, occurrence))
+        str(option.branch).replace(" = TRUE", ""): FilterVersions(
+            original, original, figures(option.tree, share, occurrence)
+        )
         for option in options(tree, rule)
     }
     return {number: found[each] for number, each in enumerate(DROPS, start=1) if each in found}
@@ -58,7 +60,7 @@ def test_accuracy_with_occurrence_is_as_in_the_worked_example_with_its_errors_co
 
 def test_accuracy_with_distance_prefers_subscribers_far_away():
     change = changes()[1]
-    far = Change(change.original, change.before, change.after, distance=4)
+    far = FilterVersions(change.original, change.before, change.after, distance=4)
     assert far.by_distance == pytest.approx(change.accuracy / 4) and change.by_distance == change.accuracy
     assert MEASURES["distance"].key(far) < MEASURES["distance"].key(change)
 
@@ -68,7 +70,9 @@ def test_the_next_dimension_decides_between_equals():
     shares = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.0}
     original = figures(tree, lambda leaf: shares[str(leaf.left)])
     found = {
-        str(option.branch): Change(original, original, figures(option.tree, lambda leaf: shares[str(leaf.left)]))
+        str(option.branch): FilterVersions(
+            original, original, figures(option.tree, lambda leaf: shares[str(leaf.left)])
+        )
         for option in options(tree)
     }
     one, two = found["a = 1"], found["c = 1 OR d = 1"]
@@ -80,7 +84,7 @@ def test_accuracy_counts_from_the_original_and_memory_from_the_current_filter():
     first = figures(pruning_form("a = 1 AND b = 1 AND c = 1"), lambda _: 0.5)
     second = figures(pruning_form("a = 1 AND b = 1"), lambda _: 0.5)
     third = figures(pruning_form("a = 1"), lambda _: 0.5)
-    change = Change(first, second, third)
+    change = FilterVersions(first, second, third)
     assert change.accuracy == pytest.approx(0.5 - 0.0) and change.efficiency == 2  # least: 0.5 against 0
     assert change.memory == 12 - 5
 

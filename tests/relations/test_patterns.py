@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.expressions import Attribute, Like
-from tamis.language.patterns import like_found
+from tamis.language.patterns import like_matches
 from tamis.relations.patterns import exclude, implies
 
 A = Attribute(("a",))
@@ -19,7 +19,7 @@ patterns = st.lists(st.sampled_from(["%", "_", "a", "b"]), max_size=5).map("".jo
 
 @given(one=patterns, two=patterns)
 def test_implications_and_exclusions_hold_for_every_text(one, two):
-    fitting, others = ({text for text in TEXTS if like_found(text, each, "\\")} for each in (one, two))
+    fitting, others = ({text for text in TEXTS if like_matches(text, each, "\\")} for each in (one, two))
     if implies(Like(A, one), Like(A, two)):
         assert fitting <= others
     if exclude(Like(A, one), Like(A, two)):
@@ -28,7 +28,7 @@ def test_implications_and_exclusions_hold_for_every_text(one, two):
 
 @given(one=patterns.filter(lambda each: "_" not in each), two=patterns.filter(lambda each: "_" not in each))
 def test_without_single_wild_cards_every_implication_is_seen(one, two):
-    fitting, others = ({text for text in TEXTS if like_found(text, each, "\\")} for each in (one, two))
+    fitting, others = ({text for text in TEXTS if like_matches(text, each, "\\")} for each in (one, two))
     if len(one) <= 4 and len(two) <= 4:  # short enough for a text with a letter of its own to show the difference
         assert implies(Like(A, one), Like(A, two)) is (fitting <= others)
 

@@ -354,7 +354,7 @@ def test_texts_and_expressions_are_the_same_filters():
 
 @pytest.mark.parametrize("wrong", [5, None, Literal(5), ["x = 1"], tamis.attr("x")])
 def test_what_is_no_filter_is_refused_by_name(wrong):
-    with pytest.raises(NotAFilterError, match="a filter is a text or a condition"):
+    with pytest.raises(NotAFilterError, match="a filter must be a text or a condition"):
         covers("x = 1", wrong)
 
 

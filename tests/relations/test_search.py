@@ -12,7 +12,7 @@ from tamis.relations.deciding import ask
 from tamis.relations.domains import TermAxis
 from tamis.relations.forms import Context, context_of
 from tamis.relations.formulas import ALWAYS, NEVER, Fact, Within, any_of
-from tamis.relations.satisfiability import Model, SatProblem, TooLargeError
+from tamis.relations.satisfiability import Model, SatProblem, TooManyClausesError
 from tamis.relations.search import search
 from tamis.relations.witnesses import plain_event
 from tests.relations.test_relations import pigeons
@@ -74,7 +74,7 @@ def test_the_solver_counts_thresholds():
 def test_the_solver_refuses_what_is_too_large(monkeypatch):
     context, (form,) = forms("a = 1 OR b = 2 AND c = 3")
     monkeypatch.setattr("tamis.relations.satisfiability.MOST_LITERALS", 3)
-    with pytest.raises(TooLargeError):
+    with pytest.raises(TooManyClausesError):
         SatProblem([form.formula, any_of([form.opposite, Fact(form.expression, True)])])
     answer = ask([form], [], context, most_steps=0)
     assert (answer.is_possible, answer.is_proven, answer.by) == (True, False, "budget")

@@ -249,7 +249,7 @@ def test_a_broker_remembers_what_it_is_told_was_there_before_and_no_more_than_it
     broker.remember(iter(["b", "d", 5]))
     assert [broker.knows(key) for key in ("a", "b", "c", "d", 5)] == [False, False, True, True, True]
     assert broker.receive(Publish(5, {"x": 1}), "ann", 0.0) == []
-    with pytest.raises(MessageError, match="is no key"):
+    with pytest.raises(MessageError, match="is not a key"):
         broker.remember(["e", None])
     assert not broker.knows("e")
 

@@ -49,6 +49,14 @@ def free_port() -> int:
         return door.getsockname()[1]
 
 
+def is_there(process: int) -> bool:
+    """Is a process there, and no zombie?"""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Forge:
     """Starts the command `tamis` in a moment (see `forge`)."""
 
@@ -142,10 +150,7 @@ class BrokerProcess:
     @property
     def is_running(self) -> bool:
         """Is the process there, and no zombie?"""
-        try:
-            return Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except OSError:
-            return False
+        return is_there(self.process)
 
     @property
     def first_token(self) -> str:

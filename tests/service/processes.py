@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
-import subprocess
 import sys
-import threading
+import time
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
+from tests.service.broker_processes import is_there
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.service.broker_processes import Forge
 
 START_S = 240.0
 """The first start compiles kernels; this ends a test that hangs."""
@@ -28,38 +32,32 @@ def tamis(*arguments: str) -> list[str]:
 
 
 class BrokerProcess:
-    """`tamis serve`, ended by its id."""
+    """`tamis serve`, started by the forge as a process of its own, and ended by its id."""
 
-    def __init__(self, data: Path, *flags: str, port: int = 0) -> None:
-        self.data, self.flags, self.port = data, flags, port
+    def __init__(self, forge: Forge, data: Path, *flags: str, port: int = 0) -> None:
+        self.forge, self.data, self.flags, self.port = forge, data, flags, port
         self.facts: dict[str, Any] = {}
-        self._process: subprocess.Popen[str] | None = None
+        self.process = 0
+        self._starts = 0
 
     def start(self) -> BrokerProcess:
-        command = tamis("serve", "--data", str(self.data), "--port", str(self.port), "--json", *self.flags)
-        self._errors = (self.data.parent / f"{self.data.name}.err").open("a+")
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=environment()
-        )
-        watch = threading.Timer(START_S, self._process.kill)
-        watch.start()
-        written = ""
-        try:
-            while line := self._process.stdout.readline():
-                written += line
-                if line.startswith("}"):
-                    break
-        finally:
-            watch.cancel()
-        assert written, f"the broker did not start:\n{self.errors()}"
-        self.facts = json.loads(written)
+        self._starts += 1
+        self._output.write_text("")
+        command = ["serve", "--data", self.data, "--port", self.port, "--json", *self.flags]
+        self.process = self.forge.run(command, self._output)
+        ends = time.monotonic() + START_S
+        while not (facts := re.search(r"^\{.*?^\}$", self._output.read_text(), re.MULTILINE | re.DOTALL)):
+            assert is_there(self.process), f"the broker has ended:\n{self._output.read_text()}"
+            assert time.monotonic() < ends, f"the broker did not start:\n{self._output.read_text()}"
+            time.sleep(0.005)
+        self.facts = json.loads(facts[0])
         assert "addresses" in self.facts, self.facts
         self.port = int(self.url.rpartition(":")[2])
         return self
 
-    def errors(self) -> str:
-        self._errors.seek(0)
-        return self._errors.read()[-5000:]
+    @property
+    def _output(self) -> Path:
+        return self.data.parent / f"{self.data.name}-{self._starts}.output"
 
     @property
     def url(self) -> str:
@@ -76,15 +74,13 @@ class BrokerProcess:
             return json.load(answer)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        self._process.send_signal(how)
-        code = self._process.wait(60)
-        self._process.stdout.close()
-        self._errors.close()
-        return code
+        process, self.process = self.process, 0
+        os.kill(process, how)
+        return self.forge.wait(process)
 
     def __enter__(self) -> BrokerProcess:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self.process:
             self.end()

@@ -116,8 +116,8 @@ def test_members_of_any_type_are_an_event_or_a_service_error(extra):
         ({"time": "2024-02-29"}, "at `$.time`"),
         ({"time": "2024-02-29T12:00:00"}, "timezone"),
         ({"time": 7}, "at `$.time`"),
-        ({"Price": 7}, "'Price' is no name of an attribute"),
-        ({"my-ext": 7}, "'my-ext' is no name"),
+        ({"Price": 7}, "'Price' is not the name of an attribute"),
+        ({"my-ext": 7}, "'my-ext' is not the name"),
         ({"price": 7.5}, "the extension price is a double"),
         ({"price": 2**31}, "the extension price is an integer of more than 32 bits"),
         ({"price": {}}, "the extension price is an object"),
@@ -137,7 +137,7 @@ def test_what_is_no_cloud_event_is_refused_and_named(change, message):
 
 @pytest.mark.parametrize("what", [None, 7, "text", [], [OFFER], True])
 def test_what_is_no_object_is_no_event(what):
-    with pytest.raises(BadRequestError, match="is no event"):
+    with pytest.raises(BadRequestError, match="is not an event"):
         cloud_event(what, LARGEST)
 
 

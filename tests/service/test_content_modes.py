@@ -131,11 +131,11 @@ def test_a_batch_may_be_empty():
     ("content_type", "body", "message"),
     [
         ("application/x-ndjson", b'{"a": 1}\n\n{"a"', "line 3: "),
-        ("application/x-ndjson", b'{"a": 1}\n[]', "line 2: an array is no event"),
+        ("application/x-ndjson", b'{"a": 1}\n[]', "line 2: an array is not an event"),
         ("application/cloudevents-batch+json", [OFFER, OFFER | {"id": ""}], "event 1: "),
-        ("application/cloudevents-batch+json", OFFER, "the batch is no array"),
+        ("application/cloudevents-batch+json", OFFER, "the batch is not an array"),
         ("application/json", [{}, 7], "event 1: an integer"),
-        ("application/cloudevents+json", [OFFER], "an array is no event"),
+        ("application/cloudevents+json", [OFFER], "an array is not an event"),
     ],
 )
 def test_one_bad_event_refuses_all_and_is_named(content_type, body, message):

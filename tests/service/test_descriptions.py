@@ -10,8 +10,11 @@ import msgspec
 import pytest
 
 from tamis.service import wire
-from tamis.service.descriptions import FROM_BROKER, FROM_CLIENT, OPERATIONS, asyncapi, openapi
+from tamis.service.asyncapi import FROM_BROKER, FROM_CLIENT, asyncapi
 from tamis.service.http.routes import ROUTES
+from tamis.service.links.server import LinkServer
+from tamis.service.openapi import openapi
+from tamis.service.operations import OPERATIONS
 
 from .http.brokers import eventually, running
 
@@ -109,13 +112,14 @@ async def test_every_example_request_works_and_is_answered_as_described(tmp_path
             pass
 
         broker.server.front.reload = reload
+        broker.server.front.links = LinkServer(broker.server.front.core, broker.server.front.settings)
         await broker.ask("PUT", "/subscribers/ann/subscriptions/cheap", status=201, data="price < 20")
         await broker.publish({"price": 12})
         last = [operation for operation in OPERATIONS if operation.method == "DELETE"]
         for operation in [operation for operation in OPERATIONS if operation not in last] + last[::-1]:
             if operation.status == "101" or operation.path.endswith("{subscriber}/events"):
                 continue
-            path = operation.path.replace("{subscriber}", "ann").replace("{key}", "cheap")
+            path = operation.path.replace("{subscriber}", "ann").replace("{key}", "cheap").replace("{link}", "north")
             if operation.path.endswith("/{key}") and operation.method == "DELETE":
                 await broker.ask("PUT", path, data="price < 20")
             query = {name: example for name, _, example in operation.options}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.service.errors import ConflictError, StorageFullError
+from tamis.service.errors import ConflictError, StorageFullError, TooLargeError
 from tamis.service.interest import Interest
 from tamis.service.log.base import Gap
 from tamis.service.messages import (
@@ -519,3 +519,53 @@ def test_streams_and_consumers_that_acknowledge_do_not_share_a_subscriber():
     assert events(drive, 2) == [1, 2]
     described = drive.hear(Describe(1, "ann"), 4)
     assert described.subscribers[0].floor == Position(0, 0)
+
+
+# -- Limits
+
+
+def test_over_waiting_bytes_those_furthest_behind_become_far_and_miss_nothing():
+    drive = Drive(waiting_bytes=5_000, queue_events=100)
+    for session, name in enumerate(("first", "second", "third"), 1):
+        subscribed(drive, name=name)
+        drive.hear(Attach(1, name, credit=1 if name != "third" else 1_000), session)
+    drive.publish(incoming(0, n=0))
+    drive.hear(Acknowledge(0, "second", done=(Position.of(1),)), 2)
+    publish(drive, 1, 40)
+    drive.work()
+    states = {each.name: each.state for each in drive.node.roster}
+    assert states == {"first": "far", "second": "far", "third": "live"}
+    assert sum(each.waiting_bytes for each in drive.node.roster) <= 5_000
+    assert events(drive, 3) == list(range(1, 42)), "others do not suffer"
+    for session, name in ((1, "first"), (2, "second")):
+        while len(events(drive, session)) < 41:
+            last = events(drive, session)[-1]
+            drive.hear(Acknowledge(0, name, done=(Position.of(last),)), session)
+            drive.work()
+        assert events(drive, session) == list(range(1, 42))
+
+
+def test_the_one_furthest_behind_becomes_far_first():
+    drive = Drive(waiting_bytes=4_000, queue_events=100)
+    for session, name in ((1, "ahead"), (2, "slow")):
+        subscribed(drive, name=name)
+        drive.hear(Attach(1, name, credit=6 if name == "ahead" else 1), session)
+    publish(drive, 1, 14)
+    assert {each.name: each.state for each in drive.node.roster} == {"ahead": "live", "slow": "far"}
+
+
+def test_one_owner_has_no_more_durable_subscribers_than_the_limit():
+    drive = Drive(subscribers=2)
+    for name in ("a", "b"):
+        subscribed(drive, name=name)
+    refused = drive.hear(Configure(1, "c", SubscriberSettings()))
+    assert isinstance(refused, Refused)
+    assert isinstance(refused.error, TooLargeError)
+    assert "limits.subscribers" in str(refused.error)
+    assert "c" not in drive.node.roster.subscribers
+    assert isinstance(drive.hear(Attach(1, "passing", is_durable=False), 3), Attached), "passing ones do not count"
+    assert isinstance(drive.hear(Configure(1, "theirs", SubscriberSettings()), 4, Principal("bob", (), True)), Accepted)
+    drive.crash()
+    assert isinstance(drive.hear(Configure(1, "c", SubscriberSettings())), Refused), "those of before a restart do"
+    drive.hear(Forget(1, "a"))
+    assert isinstance(drive.hear(Configure(1, "c", SubscriberSettings())), Accepted)

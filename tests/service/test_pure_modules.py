@@ -13,6 +13,8 @@ FOLDER = Path(tamis.service.__file__).parent
 PURE = (
     "node", "roster", "subscribers", "deliveries", "dispatching", "catching_up", "gate", "recent", "event_keys",
     "interest", "changes", "messages", "positions", "errors", "permissions", "quotas", "log/base", "log/retention",
+    "links/frames", "links/sessions", "links/settling", "links/neighbours", "links/talking", "links/requests",
+    "links/terms", "links/dialling",
 )  # fmt: skip
 NEVER = {"asyncio", "aiohttp", "socket", "threading", "time", "random", "os", "sqlite3", "uvloop", "queue", "secrets"}
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from tamis.service.client import AsyncClient
-from tamis.service.settings import JetStream, LogSettings
+from tamis.service.log.jetstream import JetStreamLog
+from tamis.service.settings import JetStream, LimitSettings, LogSettings, Size
 from tests.service.http.brokers import eventually, running
 from tests.spark.nats_server import NatsServer
 
@@ -88,3 +90,99 @@ async def test_a_broker_that_was_away_catches_up_on_what_others_wrote_to_the_str
             if len(prices) == 20:
                 break
         assert prices == list(range(20))
+
+
+async def received(subscription, count):
+    prices = []
+    async for event in subscription:
+        prices.append(event.data["price"])
+        await event.done()
+        if len(prices) == count:
+            return prices
+    return prices
+
+
+def number_of(position):
+    return int(position.rpartition("-")[2])
+
+
+@eventually
+async def test_what_retention_takes_before_a_slow_broker_has_followed_it_is_told_as_a_gap(
+    server, tmp_path, monkeypatch
+):
+    settings = of_stream(server, "OVERTAKEN")
+    going_on = threading.Event()
+    follow = JetStreamLog.follow
+
+    def slowly(log, position):
+        if log.is_slow:
+            going_on.wait()
+        return follow(log, position)
+
+    monkeypatch.setattr(JetStreamLog, "is_slow", False, raising=False)
+    monkeypatch.setattr(JetStreamLog, "follow", slowly)
+    async with running(tmp_path / "a", **settings) as one, AsyncClient(one.url) as ann:
+        monkeypatch.setattr(JetStreamLog, "is_slow", True)
+        async with running(tmp_path / "b", **settings) as other, AsyncClient(other.url) as bob:
+            gaps = []
+            live = await bob.subscribe("price < 20", name="bob", on_gap=gaps.append).ready()
+            positions = [await ann.publish({"price": price}) for price in (1, 2, 3)]
+            await asyncio.to_thread(one.service.log.drop, number_of(positions[2]))
+            going_on.set()
+            assert await received(live, 1) == [3]
+            assert [gap.facts["reason"] for gap in gaps] == ["retention"]
+            first, last = (number_of(gaps[0].facts[end]) for end in ("first", "last"))
+            assert first <= number_of(positions[0]) < number_of(positions[1]) <= last < number_of(positions[2])
+
+
+@eventually
+async def test_what_another_broker_drops_while_a_subscriber_is_away_is_told_as_a_gap(server, tmp_path):
+    settings = of_stream(server, "DROPPED")
+    small = LimitSettings(ring_bytes=Size(1))
+    async with (
+        running(tmp_path / "a", **settings) as one,
+        running(tmp_path / "b", limits=small, **settings) as other,
+        AsyncClient(one.url) as ann,
+        AsyncClient(other.url) as bob,
+    ):
+        await (await bob.subscribe("price < 20", name="bob").ready()).close()
+        positions = [await ann.publish({"price": price}) for price in (1, 2, 3, 4)]
+        while other.core.head < number_of(positions[3]):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(one.service.log.drop, number_of(positions[2]))
+        gaps = []
+        assert await received(bob.subscribe("price < 20", name="bob", on_gap=gaps.append), 2) == [3, 4]
+        assert [gap.facts["reason"] for gap in gaps] == ["retention"]
+        missing = []
+        history = bob.read(since=positions[0], on_gap=missing.append)
+        assert [event.data["price"] async for event in history] == [3, 4]
+        assert len(missing) == 1, "history says so, too"
+
+
+@eventually
+async def test_nobody_is_told_of_a_gap_if_all_that_is_dropped_is_done(server, tmp_path):
+    settings = of_stream(server, "DONE")
+    async with (
+        running(tmp_path / "a", **settings) as one,
+        running(tmp_path / "b", **settings) as other,
+        AsyncClient(one.url) as ann,
+        AsyncClient(other.url) as bob,
+    ):
+        gaps = []
+        live = bob.subscribe("price < 20", name="bob", on_gap=gaps.append)
+        away = bob.subscribe("price < 20", name="cat", on_gap=gaps.append)
+        await live.ready()
+        await away.ready()
+        await ann.publish({"price": 1})
+        assert await received(live, 1) == [1]
+        assert await received(away, 1) == [1]
+        await away.close()
+        position = await ann.publish({"price": 30})
+        while other.core.head < number_of(position):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(one.service.log.drop, number_of(position))
+        await asyncio.to_thread(other.service.log.refresh)
+        await ann.publish({"price": 2})
+        assert await received(live, 1) == [2]
+        assert await received(bob.subscribe("price < 20", name="cat", on_gap=gaps.append), 1) == [2]
+        assert not gaps

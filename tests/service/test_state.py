@@ -15,6 +15,8 @@ from tamis.service.changes import (
     Buried,
     Exhumed,
     FloorKept,
+    LinkGone,
+    LinkKept,
     ReplayGone,
     ReplayKept,
     Stored,
@@ -24,6 +26,7 @@ from tamis.service.changes import (
     SubscriptionKept,
 )  # fmt: skip
 from tamis.service.errors import LogError
+from tamis.service.links.terms import LinkTerms
 from tamis.service.positions import Position
 from tamis.service.state import State
 
@@ -159,15 +162,36 @@ def test_an_older_format_is_migrated_step_by_step(tmp_path, monkeypatch):
     state = State(path, "k3f9")
     state.write([subscriber("ann")], is_urgent=True)
     state.close()
-    monkeypatch.setattr(state_module, "FORMAT", 3)
+    now = state_module.FORMAT
+    monkeypatch.setattr(state_module, "FORMAT", now + 2)
     monkeypatch.setattr(
         state_module,
         "MIGRATIONS",
-        {1: "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('one')", 2: "UPDATE notes SET text = 'two'"},
+        {
+            now: "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('one')",
+            now + 1: "UPDATE notes SET text = 'two'",
+        },
     )
     state = State(path, "k3f9")
     assert state._connection.execute("SELECT text FROM notes").fetchall() == [("two",)]
     assert [kept.name for kept in state.load().subscribers] == ["ann"]
+    state.close()
+
+
+def test_a_state_from_before_there_were_links_is_taken_over(tmp_path):
+    path = tmp_path / "state.db"
+    state = State(path, "k3f9")
+    state.write([subscriber("ann")], is_urgent=True)
+    state._connection.execute("DROP TABLE links")
+    state._connection.execute("UPDATE meta SET value = '1' WHERE name = 'format'")
+    state.close()
+    state = State(path, "k3f9")
+    link = LinkKept("north", 1, "tamis://north", LinkTerms(rate=5.0))
+    state.write([link], is_urgent=True)
+    assert state.load().links == (link,)
+    assert [kept.name for kept in state.load().subscribers] == ["ann"]
+    state.write([LinkGone("north")], is_urgent=True)
+    assert state.load().links == ()
     state.close()
 
 

@@ -249,6 +249,32 @@ def ends_replays_when_roles_change(patch):
     patch.setattr(Roster, "subscribe", subscribe)
 
 
+@mutant(20, has_retention=False)
+def never_lets_go_of_what_waits(patch):
+    patch.setattr(Node, "_relieve", lambda self: None)
+
+
+@mutant(1)
+def goes_on_behind_what_it_has_let_go_of(patch):
+    whole = Node._relieve
+
+    def relieve(self):
+        cursors = {each.name: (each.looked, each.passed) for each in self.roster}
+        far = {each.name for each in self.roster if each.is_far}
+        whole(self)
+        for each in self.roster:
+            if each.is_far and each.name not in far:
+                each.looked, each.passed = cursors[each.name]
+
+    patch.setattr(Node, "_relieve", relieve)
+
+
+@mutant(1)
+def never_comes_back_to_who_is_far(patch):
+    whole = Node._takes_more
+    patch.setattr(Node, "_takes_more", lambda self, subscriber: not subscriber.is_far and whole(self, subscriber))
+
+
 # -- Consumers
 
 
@@ -349,9 +375,19 @@ def delivers_an_event_that_was_written_twice(patch):
     patch.setattr(Node, "_learn_keys", learn)
 
 
-@mutant(148, node_count=3)
+@mutant(265, node_count=3)
 def does_not_see_that_the_log_has_overtaken_it(patch):
-    patch.setattr(Node, "dropped", lambda self, first: setattr(self, "first", max(self.first, first)))
+    patch.setattr(Node, "overtaken", lambda self, first: [])
+
+
+@mutant(27, node_count=2, has_retention=True, steps=500)
+def goes_on_as_live_when_the_log_has_overtaken_it(patch):
+    def overtaken(self, first):
+        self.head = max(self.head, first - 1)
+        self.dropped(first)
+        return self.gate.on_disk(self.head)
+
+    patch.setattr(Node, "overtaken", overtaken)
 
 
 def is_found(name: str, seed: int) -> bool:

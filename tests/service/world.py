@@ -79,7 +79,11 @@ class Machine:
         self.state = StateDisk()
         self.node: Node | None = None
         self.reading: Read | None = None
-        self.followed = 0
+        self.fetched: list[Block] = []
+        """What was read of a shared log and has not come to the node yet; retention may take it meanwhile."""
+        self.fetched_through = self.followed = 0
+        self.is_overtaken = False
+        """Whether events are missing before those that were fetched."""
         self.appending: list = []
         """Blocks that were handed to a shared log."""
         self.pipes: dict[int, Pipe] = {}
@@ -89,21 +93,22 @@ class Machine:
     def start(self) -> None:
         world, log = self.world, self.log
         facts = LogFacts(
-            log.first, log.last, log.blocks[-1].time_us if log.blocks else 0, world.is_shared, True, log.gaps
-        )
+            log.first, log.last, log.blocks[-1].time_us if log.blocks else 0, world.is_shared, True, log.gaps,
+            log.block_positions,
+        )  # fmt: skip
         broker = Broker(self.name, schema=world.schema, algorithm="naive")
         self.node = world.make_node(
             broker, permissions(world.receive, world.schema), read_record, self.state.rows.stored(), facts,
             now=world.now, schema=world.schema, limits=world.limits,
         )  # fmt: skip
-        self.followed = log.last
+        self.fetched_through = self.followed = log.last
         world.checker.forgotten |= {each for each in world.checker.bodies if log.body(each) is None}
         world.after_start(self)
         self.carry(self.node.start())
 
     def crash(self) -> None:
         world = self.world
-        self.node, self.reading = None, None
+        self.node, self.reading, self.fetched, self.is_overtaken = None, None, [], False
         if world.is_shared:
             for block in self.appending[: world.chance.randint(0, len(self.appending))]:
                 world.append(block)
@@ -164,12 +169,12 @@ class Machine:
                     self._check_disk(item.position.event, item.body)
                     checker.emits_delivery(pipe.client.name, item, read_record(item.body, 0), session, ())
                 for loss in answer.losses:
-                    checker.emits_loss(loss.subscriber, loss, self.log.first, self.log.gaps)
+                    self._check_loss(loss)
             case Published(_, _, positions):
                 for position in positions:
                     self._check_disk(position)
-            case Lost(name):
-                checker.emits_loss(name, answer, self.log.first, self.log.gaps)
+            case Lost():
+                self._check_loss(answer)
             case CaughtUp(name, at):
                 checker.caught_up(checker.of(name), at)
             case Subscribed() if pipe is not None and isinstance(pipe.client, Owner):
@@ -178,6 +183,9 @@ class Machine:
             if isinstance(pipe.client, Owner):
                 pipe.client.emitted(answer)
             pipe.to_client.append(answer)
+
+    def _check_loss(self, loss: Lost) -> None:
+        self.world.checker.emits_loss(loss.subscriber, loss, self.log.first, self.log.gaps)
 
     def _sessions(self, name: str) -> dict[int, Any]:
         """Who takes from a subscriber now."""
@@ -221,6 +229,7 @@ class World:
             queue_events=chance.choice((2, 3, 8)),
             queue_bytes=chance.choice((200, 10_000)),
             recent_bytes=chance.choice((1, 300, 1_000, 100_000)),
+            waiting_bytes=Random(f"{seed} waiting").choice((300, 1_000, 3_000, 64_000_000)),
         )
         self.receive = "TRUE"
         self.has_roles = chance.random() < 0.3
@@ -242,7 +251,7 @@ class World:
         self.is_resting = False
         self.sessions = 0
         self.largest_block = 1
-        shared = SharedLog(chance) if self.is_shared else None
+        shared = SharedLog() if self.is_shared else None
         self.machines = [Machine(self, f"n{number}", shared or LogDisk()) for number in range(node_count)]
         self.publishers = [Publisher(self, number) for number in range(chance.choice((1, 2, 3)))]
         self.owners = [
@@ -348,12 +357,23 @@ class World:
             self.checker.first_of_key.setdefault(event_key(body), position)
         return written
 
+    def fetch(self, machine: Machine, count: int) -> None:
+        """Read on in a shared log, as `core_thread` does: up to where something is missing, but for the beginning."""
+        log = machine.log
+        if not machine.fetched:
+            machine.is_overtaken = machine.fetched_through < log.dropped_through
+        if machine.fetched_through >= log.dropped_through or not machine.fetched:
+            machine.fetched += [block for block in log.blocks if block.first > machine.fetched_through][:count]
+        if machine.fetched:
+            machine.fetched_through = machine.fetched[-1].last
+
     def follow(self, machine: Machine, count: int) -> None:
-        blocks = [block for block in machine.log.blocks if block.first > machine.followed][:count]
+        blocks, machine.fetched = machine.fetched[:count], machine.fetched[count:]
         if blocks:
-            machine.node.dropped(machine.log.first)
             machine.followed = blocks[-1].last
-            machine.carry(machine.node.follow(blocks, self.now))
+            overtaken = machine.node.overtaken(blocks[0].first) if machine.is_overtaken else []
+            machine.is_overtaken = False
+            machine.carry(overtaken + machine.node.follow(blocks, self.now))
 
     def sync_state(self, machine: Machine, count: int) -> None:
         if machine.state.writing:
@@ -428,7 +448,8 @@ class World:
         elif kind < 0.84:
             self.sync_log(machine, chance.randint(1, 3))
             if self.is_shared:
-                self.follow(machine, chance.randint(1, 3))
+                self.fetch(machine, chance.randint(1, 3))
+                self.follow(machine, chance.randint(0, 3))
         elif kind < 0.88:
             self.sync_state(machine, chance.randint(1, 3))
         elif kind < 0.90:
@@ -438,7 +459,10 @@ class World:
                 machine.carry(machine.node.work(self.now))
         elif kind < 0.955:
             self.now = max(1.0, self.now + chance.choice((0.05, 0.3, 0.3, 1.5, 5.0, 60.0, -2.0, 3_600.0)))
-            machine.carry(machine.node.tick(self.now))
+            node = machine.node
+            machine.carry(node.tick(self.now))
+            if machine.node is node:
+                self.check_waiting(node)
         elif chance.random() < self.break_share / 0.04:
             pipes = [pipe for pipe in machine.pipes.values() if pipe.is_open]
             if pipes:
@@ -498,6 +522,12 @@ class World:
                 if node.roster.subscribers.get(name) is not subscriber:
                     raise BrokenPromiseError(f"{name} is served, and gone")
 
+    def check_waiting(self, node: Node) -> None:
+        """Those who take nothing have no more memory, all together, than the limit leaves them."""
+        waiting = sum(each.waiting_bytes for each in node.roster if each.is_durable and each.is_stalled)
+        if waiting > self.limits.waiting_bytes:
+            raise BrokenPromiseError(f"{waiting} bytes wait for subscribers who take nothing")
+
     # -- Rest
 
     def rest(self) -> None:
@@ -533,6 +563,8 @@ class World:
                         moved = True
                 self.sync_log(machine, 99)
                 for each in self.machines if self.is_shared else ():
+                    self.follow(each, 99)
+                    self.fetch(each, 99)
                     self.follow(each, 99)
                 self.sync_state(machine, 99)
                 self.read(machine)
@@ -602,7 +634,7 @@ class World:
                 machine.carry(node.hear(Forget(0, name), session, self.now))
             self._settle()
             left = {
-                "subscribers": node.roster.subscribers, "past": node.roster.past, "counts": node.roster._counts,
+                "subscribers": node.roster.subscribers, "past": node.roster.past, "counts": node.roster._counts, "durable": node.roster._durable_counts,
                 "principals": node.roster._principals, "table": node._broker.table, "live": node._live,
                 "behind": node._behind, "dirty": node.dispatcher.dirty, "gate": node.gate,
             }  # fmt: skip

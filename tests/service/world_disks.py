@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tamis.service import changes
 from tamis.service.changes import Stored
+from tamis.service.links.terms import LINK_SUBSCRIBER
 from tamis.service.log.base import Block, Gap
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class StateModel:
         self.subscriptions: dict = {}
         self.replays: dict = {}
         self.dead: dict = {}
+        self.links: dict = {}
 
     def apply(self, change) -> None:
         match change:
@@ -41,7 +43,8 @@ class StateModel:
                     for key in [key for key in rows if key[0] == name]:
                         del rows[key]
             case changes.FloorKept(name):
-                assert name in self.subscribers, f"a floor of {name}, which is not kept"
+                is_kept = name.removeprefix(LINK_SUBSCRIBER) in self.links or name in self.subscribers
+                assert is_kept, f"a floor of {name}, which is not kept"
                 self.floors[name] = change
             case changes.SubscriptionKept(name, key, number):
                 assert name in self.subscribers, f"a subscription of {name}, which is not kept"
@@ -58,6 +61,11 @@ class StateModel:
                 self.dead[name, position] = change
             case changes.Exhumed(name, position):
                 self.dead.pop((name, position), None)
+            case changes.LinkKept(name):
+                self.links[name] = change
+            case changes.LinkGone(name):
+                self.links.pop(name, None)
+                self.floors.pop(LINK_SUBSCRIBER + name, None)
 
     def stored(self) -> Stored:
         counts: dict[str, int] = {}
@@ -65,7 +73,7 @@ class StateModel:
             counts[name] = counts.get(name, 0) + 1
         return Stored(
             tuple(self.subscribers.values()), tuple(self.floors.values()), tuple(self.subscriptions.values()),
-            tuple(self.replays.values()), tuple(counts.items()),
+            tuple(self.replays.values()), tuple(counts.items()), tuple(self.links.values()),
         )  # fmt: skip
 
     def is_empty(self) -> bool:
@@ -97,11 +105,15 @@ class StateDisk:
 class LogDisk:
     """The log of one node."""
 
+    block_positions = 1
+
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.writing: deque[Block] = deque()
         self.first = 1
         self.last = 0
+        self.dropped_through = 0
+        """The last event that retention has taken."""
         self.gaps: tuple[Gap, ...] = ()
         self.is_full = False
 
@@ -131,7 +143,7 @@ class LogDisk:
     def drop(self, before: int) -> int:
         """Retention: let go of the blocks that end before a position."""
         while len(self.blocks) > 1 and self.blocks[0].last < before:
-            self.blocks.pop(0)
+            self.dropped_through = self.blocks.pop(0).last
             self.first = self.blocks[0].first
         return self.first
 
@@ -147,14 +159,13 @@ class LogDisk:
 
 
 class SharedLog(LogDisk):
-    """A log that several nodes append to and follow; it gives positions."""
+    """A log that several nodes append to and follow; it gives positions, and each block takes as many of them."""
 
-    def __init__(self, chance: Random) -> None:
-        super().__init__()
-        self._chance = chance
+    block_positions = 64
 
     def append(self, block: Block) -> Block:
-        first = self.last + 1 + (self._chance.random() < 0.1)
+        assert len(block.events) <= self.block_positions
+        first = (self.last // self.block_positions + 1) * self.block_positions
         written = Block(
             first, max(block.time_us, self.blocks[-1].time_us if self.blocks else 0), block.events, block.flags
         )

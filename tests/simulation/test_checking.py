@@ -9,7 +9,7 @@ import pytest
 import tamis
 from tamis.routing import STRATEGIES, Broker, Publish
 from tamis.simulation import Checker, Network, Scenario, simulate
-from tamis.simulation.occurrences import Carried, Delivered, Failed, Published, Quiet, Subscribed
+from tamis.simulation.occurrences import ClientSubscribed, EventDelivered, EventPublished, Failed, MessageCarried, Quiet
 
 E1 = Publish("e1", {"x": 5})
 FAULT = Failed("something")
@@ -35,9 +35,9 @@ def told(checker, *occurrences):
     return checker.problems
 
 
-CROSSED = [Carried("c", "b", E1), Carried("b", "a", E1)]
-PUBLISHED = Published("bob", "c", E1)
-ARRIVED = Delivered("ann", E1, ("s",), 2, 0.1)
+CROSSED = [MessageCarried("c", "b", E1), MessageCarried("b", "a", E1)]
+PUBLISHED = EventPublished("bob", "c", E1)
+ARRIVED = EventDelivered("ann", E1, ("s",), 2, 0.1)
 
 
 def test_an_event_that_arrives_is_no_problem_and_one_that_does_not_is_lost():
@@ -51,7 +51,7 @@ def test_an_event_that_arrives_is_no_problem_and_one_that_does_not_is_lost():
 
 @pytest.mark.parametrize("back", [("c", "b"), ("b", "c")], ids=["again", "back"])
 def test_an_event_may_cross_a_link_twice_only_if_something_fails_while_it_is_under_way(back):
-    again = Carried(*back, E1)
+    again = MessageCarried(*back, E1)
     said = [f"twice: e1 crossed {'-'.join(back)} again"]
     assert told(watched(), PUBLISHED, *CROSSED, again) == said
     assert told(watched(), FAULT, Quiet(), PUBLISHED, *CROSSED, again) == said, "all had settled again"
@@ -94,15 +94,15 @@ def test_an_event_that_is_published_again_after_it_was_advertised_is_another_mat
 def test_an_announcement_that_reaches_somebody_must_reach_everybody_who_wants_it():
     event = {"type": "tamis.Subscribed", "broker": "c", "client": "bob", "key": "t", "filter": "x = 1", "x": 5}
     said = Publish("tamis/c/0.0/1", event)
-    assert told(watched(), Carried("c", "b", said), Quiet())[0] == "lost: ann did not get tamis/c/0.0/1"
-    problems = told(watched(), Carried("b", "a", said))
+    assert told(watched(), MessageCarried("c", "b", said), Quiet())[0] == "lost: ann did not get tamis/c/0.0/1"
+    problems = told(watched(), MessageCarried("b", "a", said))
     assert problems == ["unasked: tamis/c/0.0/1 goes on from b, though it was at rest"], "it is not b's to announce"
 
 
 def test_a_subscription_that_is_said_again_stays_one_that_has_spread():
-    renewed = Subscribed("ann", "s", tamis.parse("x > 1"))
+    renewed = ClientSubscribed("ann", "s", tamis.parse("x > 1"))
     assert told(watched(), renewed, PUBLISHED, Quiet())[0] == "lost: ann did not get e1"
-    changed = Subscribed("ann", "s", tamis.parse("x > 2"))
+    changed = ClientSubscribed("ann", "s", tamis.parse("x > 2"))
     assert not any(each.startswith("lost") for each in told(watched(), changed, PUBLISHED, Quiet()))
 
 

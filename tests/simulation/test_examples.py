@@ -8,8 +8,8 @@ import pytest
 
 import tamis
 from tamis.routing import Broker
-from tamis.simulation import Counters, Network, measured
-from tamis.simulation.occurrences import Carried
+from tamis.simulation import Network, TrafficCounters, measured
+from tamis.simulation.occurrences import MessageCarried
 from tamis.simulation.topologies import TOPOLOGIES, names
 
 EXAMPLE = [("A", "C"), ("B", "C"), ("C", "D"), ("D", "E"), ("D", "F")]
@@ -25,10 +25,10 @@ def network_of(links, strategy, **options):
     ways = []
 
     def note(occurrence):
-        if isinstance(occurrence, Carried):
+        if isinstance(occurrence, MessageCarried):
             ways.append(f"{occurrence.source}{occurrence.target}")
 
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers += [note, counters]
     return network, ways, counters
 
@@ -74,8 +74,9 @@ def test_when_a_broad_subscription_leaves_the_narrow_one_spreads_to_where_it_mus
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_simple_routing_costs_one_message_for_each_link_and_an_entry_in_every_other_broker(topology, count):
     links = TOPOLOGIES[topology](count, Random(2))
-    counters = Counters()
+    counters = TrafficCounters()
     network = Network(names(count), links, lambda name: Broker(name, "simple", algorithm="naive"), Random(1))
+    network.run()  # brokers greet each other
     network.observers.append(counters)
     network.attach("ann", "b0")
     for number in range(5):

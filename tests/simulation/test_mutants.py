@@ -24,6 +24,7 @@ from tamis.routing import (
     Simple,
     Subscribe,
     Unsubscribe,
+    links,
     strategy_of,
 )
 from tamis.routing.covering import CoveringSummary
@@ -235,7 +236,7 @@ class TakesEveryNumberForNew(Broker):
 
     def connect(self, neighbour, now):
         outputs = super().connect(neighbour, now)
-        self._links[neighbour].subscription_numbers.take = lambda _: True
+        self._links[neighbour].filters.numbers.take = lambda _: True
         return outputs
 
 
@@ -257,6 +258,114 @@ class GreetsInSilence(Broker):
         return [Send(each.peer, Hello((), each.message.advertisements)) for each in super().connect(neighbour, now)]
 
 
+# -- Gradual links, renewals, greetings in parts
+
+
+class EndsTrueTooSoon(Broker):
+    """Replaces TRUE before the summary is complete."""
+
+    def work(self, budget, now):
+        for link in self._links.values():
+            if link._wanting is not None and link._wanting.summary.is_provisional:
+                link._wanting.summary.tell(1)
+        return super().work(budget, now)
+
+
+class ForgetsWhatComesMeanwhile(Broker):
+    """Forgets a filter that comes while it is worked out what a neighbour must know."""
+
+    def _subscribe(self, source, entry, now):
+        working = [each for link in self._links.values() if (each := link._wanting) is not None and each.agenda]
+        for each in working:
+            each.has_begun = False
+        super()._subscribe(source, entry, now)
+        for each in working:
+            each.has_begun = True
+
+
+class ForgetsWhoLeavesMeanwhile(Broker):
+    """Forgets that a filter leaves while it is worked out what a neighbour must know."""
+
+    def _unsubscribe(self, source, key, now):
+        for link in self._links.values():
+            if link._wanting is not None and link._wanting.agenda:
+                link.unwant = lambda source, expression: None
+        super()._unsubscribe(source, key, now)
+        for link in self._links.values():
+            link.__dict__.pop("unwant", None)
+
+
+class LetsGoFirst(Broker):
+    """Lets go whom nobody wants any more before it has looked at whoever takes its place."""
+
+    def connect(self, neighbour, now, *, gradually=False):
+        outputs = super().connect(neighbour, now, gradually=gradually)
+        if gradually:
+            agenda = self._links[neighbour]._wanting.agenda
+            step = agenda.step
+
+            def hasty():
+                coming, agenda._coming = agenda._coming, {} if agenda._going else agenda._coming
+                many, agenda._many = agenda._many, [] if agenda._going else agenda._many
+                step()
+                agenda._coming, agenda._many = coming | agenda._coming, many
+
+            agenda.step = hasty
+        return outputs
+
+
+class TellsTrueOn(Broker):
+    """Tells others what a neighbour wants for the time being only."""
+
+    def _subscribe(self, source, entry, now):
+        super()._subscribe(source, entry, now)
+        for key, number in self._links[source].filters.provisional.items() if source in self._links else ():
+            if number == entry.key:
+                for neighbour, link in self._links.items():
+                    if neighbour != source and (source, key) not in link.wanted:
+                        link.wanted.add((source, key), entry.filter)
+
+
+class DropsAtOnce(Broker):
+    """Forgets what a neighbour said that is started anew."""
+
+    def renew(self, neighbour, now):
+        outputs = super().renew(neighbour, now)
+        for key in list(self.table.of(neighbour)):
+            self._unsubscribe(neighbour, key, now)
+        return [*outputs, *self._told(now, is_removal=True)]
+
+
+class NeverDrops(Broker):
+    """Keeps what a neighbour said in its life before and does not say again."""
+
+    def _end_renewal(self, kind, source, now):
+        self._links[source].filters.names.unsaid()
+        super()._end_renewal(kind, source, now)
+
+
+class CountsTheFirstPart(Broker):
+    """Takes the first part of a greeting for all of it."""
+
+    def _hello(self, source, hello, now):
+        super()._hello(source, replace(hello, more=False), now)
+
+
+class LetsEverythingPass(Broker):
+    """Keeps no guard, neither when it asks nor when it sends; one of both is enough to keep it."""
+
+    def connect(self, neighbour, now, *, may_leave=None, may_enter=None):
+        return super().connect(neighbour, now)
+
+
+class LetsNothingLeave(Broker):
+    """Takes a guard for a wall."""
+
+    def connect(self, neighbour, now, *, may_leave=None, may_enter=None):
+        wall = None if may_leave is None else parse("FALSE")
+        return super().connect(neighbour, now, may_leave=wall, may_enter=may_enter)
+
+
 # -- All of them, beside what they would be if they were whole
 
 
@@ -276,6 +385,7 @@ def made(broker_type, strategy):
             schema=SCHEMAS.get(scenario.schema),
             algorithm="naive",
             adaptation=Adaptation(0.6, 0.5, event_count=4, wait_s=0.01) if scenario.adapts else None,
+            most_entries=2 if scenario.short_messages else 20,
         )
 
     return make
@@ -293,11 +403,14 @@ class Mutant:
     """After so many seeds it is found."""
     first: int = 0
     """With which seed to begin; the smaller ones are known not to show it, and take long."""
+    at_once: int = links.AT_ONCE
+    """How many filters of a message a gradual link works out at once."""
     scenario: dict[str, Any] = field(default_factory=dict)
 
 
 IN_VAIN, TOO_LITTLE = "what nobody wants", "all that is wanted"
 WITH_FAULTS = {"has_faults": True}
+GRADUAL = {"gradual": True, "topology": "graph", "action_count": 60, **WITH_FAULTS}
 MUTANTS = {
     "never comes up again": Mutant("lost", strategy=lambda: with_summary(Covering(), NeverComesUpAgain)),
     "covers too much": Mutant("lost", strategy=CoversTooMuch),
@@ -347,13 +460,24 @@ MUTANTS = {
     "trusts everybody": Mutant("though it was refused", TrustsEverybody, scenario={"schema": "numbers"}),
     "trusts everybody to be whole": Mutant("though it was refused", TrustsEverybody, scenario={"schema": "mandatory"}),
     "trusts every type": Mutant("though it was refused", TrustsEverybody, scenario={"schema": "hierarchy"}),
+    "ends TRUE too soon": Mutant("too soon", EndsTrueTooSoon, scenario=GRADUAL),
+    "forgets what comes meanwhile": Mutant(TOO_LITTLE, ForgetsWhatComesMeanwhile, within=60, scenario=GRADUAL),
+    "forgets who leaves meanwhile": Mutant(IN_VAIN, ForgetsWhoLeavesMeanwhile, within=60, scenario=GRADUAL),
+    "lets go first": Mutant("lost", LetsGoFirst, within=60, at_once=0, scenario={"gradual": True, "action_count": 80}),
+    "tells TRUE on": Mutant(IN_VAIN, TellsTrueOn, scenario={"gradual": True}),
+    "drops at once": Mutant("lost", DropsAtOnce, scenario={"renews": True}),
+    "never drops": Mutant(IN_VAIN, NeverDrops, scenario={"renews": True}),
+    "counts the first part": Mutant("told it", CountsTheFirstPart, scenario={"short_messages": True, **WITH_FAULTS}),
+    "lets everything pass": Mutant("where it may not go", LetsEverythingPass, scenario={"guards": True}),
+    "lets nothing leave": Mutant("lost", LetsNothingLeave, scenario={"guards": True}),
     "greets in silence": Mutant("told it", GreetsInSilence, scenario=WITH_FAULTS),
 }
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_broken_broker_is_found_and_its_whole_twin_is_not(name):
+def test_a_broken_broker_is_found_and_its_whole_twin_is_not(name, monkeypatch):
     mutant = MUTANTS[name]
+    monkeypatch.setattr(links, "AT_ONCE", mutant.at_once)
     broken = made(mutant.broker, mutant.strategy)
     whole = made(Broker, mutant.whole or (mutant.strategy if isinstance(mutant.strategy, str) else "covering"))
     for seed in range(mutant.first, mutant.within):

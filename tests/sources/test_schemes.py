@@ -151,12 +151,12 @@ def test_a_record_says_of_all_that_can_be_done_how_it_is_done():
 
 
 def test_what_has_to_be_installed_is_said_by_the_record(monkeypatch):
-    from tamis.sources.jetstream import JetStream
+    from tamis.sources.jetstream import JetStreamClient
     from tamis.sources.nats_address import nats_address
 
     monkeypatch.setattr("tamis.sources.schemes.row.find_spec", lambda name: None)
     with pytest.raises(errors.NatsError, match=r"^the client of NATS is not installed; .*pip install 'tamis\[nats\]'"):
-        JetStream(nats_address("nats://localhost/EVENTS"))
+        JetStreamClient(nats_address("nats://localhost/EVENTS"))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def main(master: str, folder: Path) -> None:
     config = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "700m", "spark.task.maxFailures": "8"}
     session = on_spark.session(master, log=folder / "driver.log", config=config)
     rules = session.createDataFrame(list(SUBSCRIPTIONS.items()), "subscription_id int, condition string")
-    subscriptions.FEW = 10  # so that the cluster compiles them
+    subscriptions.COMPILED_BY_DRIVER = 10  # so that the cluster compiles them
     compiled = on_spark.compiled(rules)
     assert compiled.forest is not None and compiled.forest.carrier is not None
     events = session.range(0, TASKS * ROWS, 1, TASKS).mapInArrow(slowly, "id bigint")

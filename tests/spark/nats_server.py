@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tamis.sources.jetstream import JetStream, Publication
+from tamis.sources.jetstream import JetStreamClient, OutgoingMessage
 from tamis.sources.nats_address import nats_address
 
 
@@ -56,7 +56,7 @@ class NatsServer:
         return f"nats://127.0.0.1:{self.port}/{stream}" + (f"?subject={subject}" if subject else "")
 
     def connected(self, stream):
-        return JetStream(nats_address(self.url(stream)))
+        return JetStreamClient(nats_address(self.url(stream)))
 
     def api(self, stream, what, **request):
         with self.connected(stream) as connection:
@@ -76,7 +76,7 @@ class NatsServer:
             first = connection.state().next
             connection.publish(
                 [
-                    Publication(subject or stream.lower(), f"test-{first + number}", body, headers or {})
+                    OutgoingMessage(subject or stream.lower(), f"test-{first + number}", body, headers or {})
                     for number, body in enumerate(bodies)
                 ]
             )

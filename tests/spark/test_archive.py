@@ -34,7 +34,7 @@ def whole(cache):
     path.parent.mkdir()
     path.write_bytes(b"classes" * 1000)
     archive.durable.put_record(path.with_suffix(".json"), archive._sum(path))
-    assert archive.found() == path
+    assert archive.whole_archive() == path
     return path
 
 
@@ -43,15 +43,15 @@ def test_an_archive_that_is_missing_or_changed_or_cut_is_not_used(whole):
     content = whole.read_bytes()
     for damaged in (content[:-1], b"C" + content[1:], b"", content + b"s"):
         whole.write_bytes(damaged)
-        assert archive.found() is None
+        assert archive.whole_archive() is None
         assert "SharedArchiveFile" not in java_options(quick=True)
     whole.write_bytes(content)
-    assert archive.found() == whole
+    assert archive.whole_archive() == whole
     for mark in (b"{", b"[1, 2]", b""):
         whole.with_suffix(".json").write_bytes(mark)
-        assert archive.found() is None
+        assert archive.whole_archive() is None
     whole.unlink()
-    assert archive.found() is None
+    assert archive.whole_archive() is None
 
 
 @needs_java
@@ -60,15 +60,15 @@ def test_another_java_another_spark_or_another_jar_has_another_archive(whole, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(archive, "java_says", lambda _: 'openjdk version "99" OpenJDK')
-        assert archive.found() is None and archive.place() != whole
+        assert archive.whole_archive() is None and archive.place() != whole
     with monkeypatch.context() as patch:
         patch.setattr(pyspark, "__version__", "9.9.9")
-        assert archive.found() is None
+        assert archive.whole_archive() is None
     with monkeypatch.context() as patch:
         glob = Path.glob
         patch.setattr(Path, "glob", lambda self, pattern: list(glob(self, pattern))[1:])
-        assert archive.found() is None
-    assert archive.found() == whole
+        assert archive.whole_archive() is None
+    assert archive.whole_archive() == whole
 
 
 def test_there_is_none_where_it_is_switched_off_or_java_is_not_known(cache, monkeypatch):
@@ -76,7 +76,7 @@ def test_there_is_none_where_it_is_switched_off_or_java_is_not_known(cache, monk
     assert archive.place() is None and archive.made() is None
     monkeypatch.undo()
     monkeypatch.setenv(archive.SWITCH, "off")
-    assert archive.place() is None and archive.found() is None and archive.made() is None
+    assert archive.place() is None and archive.whole_archive() is None and archive.made() is None
 
 
 @needs_java
@@ -135,7 +135,7 @@ def test_an_archive_is_made_once_and_mapped_from_then_on(cache):
         return done.stdout.split()[-2:]
 
     path = archive.made()
-    assert path is not None and archive.found() == path
+    assert path is not None and archive.whole_archive() == path
     assert list(cache.glob(".*.part")) == []
     made = path.stat()
     assert archive.made() == path and path.stat().st_mtime_ns == made.st_mtime_ns, "once"

@@ -31,7 +31,7 @@ def workload(request):
 
 @pytest.mark.parametrize("few", [0, 1_000], ids=["compiled in parallel", "compiled by the driver"])
 def test_the_pairs_are_those_of_the_local_matcher(spark, workload, few, monkeypatch):
-    monkeypatch.setattr("tamis.spark.subscriptions.FEW", few)
+    monkeypatch.setattr("tamis.spark.subscriptions.COMPILED_BY_DRIVER", few)
     events, subscriptions = workload
     local = Matcher()
     local.add_many(subscriptions)
@@ -109,7 +109,7 @@ def test_nothing_kept_leaves_the_ids(frames):
 
 @pytest.mark.parametrize("few", [0, 1_000], ids=["compiled in parallel", "compiled by the driver"])
 def test_lists_have_a_row_for_every_event_and_the_highest_priority_first(spark, few, monkeypatch):
-    monkeypatch.setattr("tamis.spark.subscriptions.FEW", few)
+    monkeypatch.setattr("tamis.spark.subscriptions.COMPILED_BY_DRIVER", few)
     events = spark.createDataFrame([(1, 5), (2, 50)], "number int, price int")
     rows = [(3, "price < 10", 0), (1, "price < 20", 0), (2, "price < 20", 7)]
     subscriptions = spark.createDataFrame(rows, "subscription_id int, condition string, urgency int")
@@ -162,7 +162,7 @@ def test_only_mentioned_columns_enter(spark):
 
 @pytest.mark.parametrize("few", [0, 1_000], ids=["compiled in parallel", "compiled by the driver"])
 def test_bad_rows_are_rejected_with_the_parsers_message_and_the_others_match(spark, frames, few, monkeypatch):
-    monkeypatch.setattr("tamis.spark.subscriptions.FEW", few)
+    monkeypatch.setattr("tamis.spark.subscriptions.COMPILED_BY_DRIVER", few)
     events, _ = frames
     rows = [
         ("good", "price < 20"),
@@ -230,7 +230,7 @@ def test_mistakes_name_the_column(spark, frames):
         pipeline.match(events, subscriptions, keep=["prize"])
     with pytest.raises(pipeline.ColumnError, match="column 'subscription_id' already"):
         pipeline.match(events.withColumnRenamed("number", "subscription_id"), subscriptions)
-    with pytest.raises(pipeline.ColumnError, match="ids are integers or strings"):
+    with pytest.raises(pipeline.ColumnError, match="ids must be integers or strings"):
         pipeline.match(events, subscriptions.selectExpr("1.5D AS subscription_id", "condition"))
     with pytest.raises(pipeline.OptionError, match="'pairs', 'lists', 'counts'"):
         pipeline.match(events, subscriptions, result="sets")

@@ -12,7 +12,7 @@ import pytest
 pipeline = pytest.importorskip("tamis.spark")
 
 from tamis.spark import carriers, forests  # noqa: E402
-from tamis.spark.carriers import Carried, Line, carried, host_folder  # noqa: E402
+from tamis.spark.carriers import SharedBytes, VersionLine, carried, host_folder  # noqa: E402
 from tests.spark.plain import collected  # noqa: E402
 from tests.spark.worlds import World  # noqa: E402
 
@@ -34,7 +34,7 @@ def test_a_host_writes_a_forest_once_however_many_workers_ask(host, monkeypatch)
         whole(path, content)
 
     monkeypatch.setattr(carriers, "_write", slowly)
-    forest = Carried(b"content", "d1", "site", Line("line"))
+    forest = SharedBytes(b"content", "d1", "site", VersionLine("line"))
     with ThreadPoolExecutor(8) as pool:
         paths = set(pool.map(lambda _: forest.local_path(), range(8)))
     assert paths == {str(host / "line-d1.forest")}
@@ -44,27 +44,27 @@ def test_a_host_writes_a_forest_once_however_many_workers_ask(host, monkeypatch)
 
 
 def test_versions_that_a_stream_has_no_use_for_leave_the_host_and_come_again_if_they_must(host):
-    line = Line("line")
+    line = VersionLine("line")
     for number in range(6):
         used = tuple(f"d{each}" for each in range(max(0, number - 2), number))
-        Carried(b"%d" % number, f"d{number}", "site", Line(line.name, used)).local_path()
-    Carried(b"x", "e", "site", Line("another")).local_path()
+        SharedBytes(b"%d" % number, f"d{number}", "site", VersionLine(line.name, used)).local_path()
+    SharedBytes(b"x", "e", "site", VersionLine("another")).local_path()
     assert {path.name for path in host.glob("*.forest")} == {"line-d3.forest", "line-d4.forest", "line-d5.forest", "another-e.forest"}  # fmt: skip
-    late = Carried(b"1", "d1", "site", Line("line", ("d3", "d4", "d5")))  # a task of long ago
+    late = SharedBytes(b"1", "d1", "site", VersionLine("line", ("d3", "d4", "d5")))  # a task of long ago
     assert Path(late.local_path()).read_bytes() == b"1"
 
 
 def test_a_forest_that_nobody_has_opened_for_a_day_leaves_the_host(host):
-    old = Path(Carried(b"old", "old", "site", Line("a")).local_path())
-    new = Path(Carried(b"new", "new", "site", Line("b")).local_path())
+    old = Path(SharedBytes(b"old", "old", "site", VersionLine("a")).local_path())
+    new = Path(SharedBytes(b"new", "new", "site", VersionLine("b")).local_path())
     long_ago = time.time() - 2 * carriers.UNUSED_S
     os.utime(old, (long_ago, long_ago))
-    Carried(b"next", "next", "site", Line("c")).local_path()
+    SharedBytes(b"next", "next", "site", VersionLine("c")).local_path()
     assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_what_a_writer_left_half_written_is_in_nobodys_way(host, monkeypatch):
-    forest = Carried(b"content", "d1", "site", Line("line"))
+    forest = SharedBytes(b"content", "d1", "site", VersionLine("line"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", _failing)
         with pytest.raises(OSError, match="no room"):
@@ -83,7 +83,7 @@ def test_matching_by_a_broadcast_finds_the_same_and_leaves_nothing_with_the_driv
     rules = spark.createDataFrame([(1, "id % 3 = 0"), (2, "id < 2")], "subscription_id int, condition string")
     before = set(os.listdir(forests.folder()))
     compiled = pipeline.compiled(rules)
-    assert isinstance(compiled.forest.carrier, Carried)
+    assert isinstance(compiled.forest.carrier, SharedBytes)
     assert compiled.forest.bytes > 0
     assert set(os.listdir(forests.folder())) == before
     expected = {(each, 1) for each in range(0, 600, 3)} | {(0, 2), (1, 2)}
@@ -96,8 +96,8 @@ def test_matching_by_a_broadcast_finds_the_same_and_leaves_nothing_with_the_driv
 def test_a_stream_whose_rules_change_often_keeps_few_versions_anywhere(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(forests, "shares_disk", lambda session: False)
     dropped = []
-    whole = Carried.drop
-    monkeypatch.setattr(Carried, "drop", lambda self: (dropped.append(self.digest), whole(self)))
+    whole = SharedBytes.drop
+    monkeypatch.setattr(SharedBytes, "drop", lambda self: (dropped.append(self.digest), whole(self)))
     world = World(spark, tmp_path)
     stream = None
     try:
@@ -122,11 +122,11 @@ def test_a_small_forest_travels_in_the_plan_of_a_session_without_broadcasts_and_
 
     path = tmp_path / "small"
     path.write_bytes(b"small")
-    assert carried(Client(), path, Line()).source == b"small"
+    assert carried(Client(), path, VersionLine()).source == b"small"
     client = Client()
     for _ in range(2):  # the same content has the same name: nothing is sent under two
         path.write_bytes(bytes(carriers.MOST_IN_PLAN + 1))
-        large = carried(client, path, Line())
+        large = carried(client, path, VersionLine())
         assert client.sent == (large.name, bytes(carriers.MOST_IN_PLAN + 1), True)
     assert os.listdir(tmp_path) == []
 

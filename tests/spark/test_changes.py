@@ -15,13 +15,13 @@ pipeline = pytest.importorskip("tamis.spark")
 import tamis  # noqa: E402
 from tamis.spark import changes as module  # noqa: E402
 from tamis.spark import streaming  # noqa: E402
-from tamis.spark.changes import Change, applied  # noqa: E402
+from tamis.spark.changes import RuleChange, applied  # noqa: E402
 from tests.spark.test_folders import KINDS, address, quick_on_paths  # noqa: E402
 from tests.spark.worlds import ONCE, ChangingWorld  # noqa: E402
 
 TEXTS = st.sampled_from(["price < 3", "TRUE", "price <", "", "nobody = 3", "title = '☃'", None])
 ROWS = st.builds(
-    Change, st.sampled_from(["add", "remove", "ADD", "", None]), st.sampled_from([1, 2, 3, None, 2**62]), TEXTS,
+    RuleChange, st.sampled_from(["add", "remove", "ADD", "", None]), st.sampled_from([1, 2, 3, None, 2**62]), TEXTS,
     st.integers(0, 6) | st.none(),
 )  # fmt: skip
 SCHEMA = tamis.Schema.from_arrow(pa.schema([("price", pa.int64()), ("title", pa.string())]))
@@ -45,7 +45,7 @@ def test_the_order_of_rows_in_a_micro_batch_means_nothing_and_every_row_is_appli
     assert told == told_again
     assert set(refused) == set(refused_again)
     for each, (sequence, text) in told.items():
-        assert Change("remove" if text is None else "add", each, text, sequence)._replace() in {
+        assert RuleChange("remove" if text is None else "add", each, text, sequence)._replace() in {
             row._replace(condition=row.text) for row in rows
         }
     good = {row.id for row in rows if row not in {change for change, _, _ in refused}}
@@ -67,13 +67,13 @@ def test_however_changes_are_cut_into_micro_batches_the_same_subscriptions_are_i
 @pytest.mark.parametrize(
     ("row", "kind", "says"),
     [
-        (Change("replace", 1, "TRUE", 1), "OperationError", "'add' or 'remove', not 'replace'"),
-        (Change(None, 1, "TRUE", 1), "OperationError", "not None"),
-        (Change("add", None, "TRUE", 1), "NullIdError", "NULL"),
-        (Change("add", 1, None, 1), "NullConditionError", "NULL"),
-        (Change("add", 1, "TRUE", None), "NullSequenceError", "NULL"),
-        (Change("add", 1, "price <", 1), "ExpressionSyntaxError", "price <"),
-        (Change("add", 1, "nobody = 3", 1), "UnknownAttributeError", "nobody"),
+        (RuleChange("replace", 1, "TRUE", 1), "OperationError", "'add' or 'remove', not 'replace'"),
+        (RuleChange(None, 1, "TRUE", 1), "OperationError", "not None"),
+        (RuleChange("add", None, "TRUE", 1), "NullIdError", "NULL"),
+        (RuleChange("add", 1, None, 1), "NullConditionError", "NULL"),
+        (RuleChange("add", 1, "TRUE", None), "NullSequenceError", "NULL"),
+        (RuleChange("add", 1, "price <", 1), "ExpressionSyntaxError", "price <"),
+        (RuleChange("add", 1, "nobody = 3", 1), "UnknownAttributeError", "nobody"),
     ],
 )
 def test_a_bad_change_is_refused_with_its_reason_and_what_was_in_force_stays(row, kind, says):
@@ -84,7 +84,12 @@ def test_a_bad_change_is_refused_with_its_reason_and_what_was_in_force_stays(row
 
 
 def test_changes_without_an_order_are_refused_only_where_it_matters():
-    rows = [Change("add", 1, "TRUE"), Change("remove", 1, None), Change("add", 2, "TRUE"), Change("add", 2, "TRUE")]
+    rows = [
+        RuleChange("add", 1, "TRUE"),
+        RuleChange("remove", 1, None),
+        RuleChange("add", 2, "TRUE"),
+        RuleChange("add", 2, "TRUE"),
+    ]
     told, refused = applied(rows, {2: (None, "price < 3")}, SCHEMA, is_ordered=False)
     assert told == {2: (None, "TRUE")}
     assert [change for change, _, _ in refused] == rows[:2]
@@ -93,9 +98,9 @@ def test_changes_without_an_order_are_refused_only_where_it_matters():
 
 def test_what_is_told_again_is_no_mistake_and_what_is_late_is_one():
     last = {1: (5, "TRUE"), 2: (7, None)}
-    again = [Change("add", 1, "TRUE", 5), Change("remove", 2, None, 7)]
+    again = [RuleChange("add", 1, "TRUE", 5), RuleChange("remove", 2, None, 7)]
     assert applied(again, last, SCHEMA) == ({}, [])
-    told, refused = applied([Change("add", 2, "TRUE", 6), Change("add", 1, "price < 3", 5)], last, SCHEMA)
+    told, refused = applied([RuleChange("add", 2, "TRUE", 6), RuleChange("add", 1, "price < 3", 5)], last, SCHEMA)
     assert told == {}
     assert {(change.id, kind) for change, kind, _ in refused} == {(2, "LateChangeError"), (1, "UnorderedChangeError")}
 
@@ -257,7 +262,7 @@ def test_changes_that_cannot_be_read_at_all_are_refused_at_once(world):
     for frame_of_changes, says in (
         (frame.drop("operation"), "no column 'operation'"),
         (frame.selectExpr("operation", "subscription_id", "1 AS condition"), "'condition' of the changes holds texts"),
-        (frame.selectExpr("operation", "condition", "1.5 AS subscription_id"), "ids are integers or strings"),
+        (frame.selectExpr("operation", "condition", "1.5 AS subscription_id"), "ids must be integers or strings"),
     ):
         with pytest.raises(pipeline.ColumnError, match=says):
             world.start(frame_of_changes)

@@ -214,7 +214,7 @@ def test_what_cannot_be_reached_is_said_and_nothing_is_written(spark, elsewhere)
         folder_at("nope://bucket/x").names()
     with pytest.raises(pipeline.OptionError, match="as a text"):
         pipeline.SubscriptionLog(Path("s3a://bucket/rules"))
-    with pytest.raises(pipeline.OptionError, match="names no host"):
+    with pytest.raises(pipeline.OptionError, match="cannot name a host"):
         folder_at("file://host/x")
     with pytest.raises(pipeline.OptionError, match="whole path"):
         folder_at("file:x")

@@ -26,10 +26,10 @@ KILLS = 4
         ("kafka://localhost", "names no topic"),
         ("kafka://localhost/", "names no topic"),
         ("kafka://localhost/a,,b", "names no topic"),
-        ("kafka:///events", "names its brokers"),
-        ("kafka://localhost:x/events", "'x' is no port"),
-        ("kafka://localhost:70000/events", "'70000' is no port"),
-        ("nats://localhost/events", "no address of Kafka"),
+        ("kafka:///events", "must name its brokers"),
+        ("kafka://localhost:x/events", "'x' is not a port"),
+        ("kafka://localhost:70000/events", "'70000' is not a port"),
+        ("nats://localhost/events", "not a Kafka address"),
     ],
 )
 def test_an_address_that_is_none_is_told(url, told):

@@ -155,6 +155,6 @@ def test_a_webhook_that_passes_over_the_keys_it_knows_takes_each_match_once(spar
         killed(world, stream, kills=4, chance=Random(8), every=2)
         rows, passed_over = receiver.rows()
         assert sorted((row["number"], row["subscription_id"]) for row in rows) == expected(world)
-        assert passed_over > 0, "nothing was sent twice: that is no test"
+        assert passed_over > 0, "nothing was sent twice: that is not a test"
     finally:
         receiver.close()

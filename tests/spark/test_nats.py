@@ -11,7 +11,7 @@ pytest.importorskip("nats")
 
 from tamis.errors import TamisError  # noqa: E402
 from tamis.matching import Matcher  # noqa: E402
-from tamis.sources.jetstream import JetStream, Publication  # noqa: E402
+from tamis.sources.jetstream import JetStreamClient, OutgoingMessage  # noqa: E402
 from tamis.sources.nats_address import nats_address  # noqa: E402
 from tamis.sources.nats_reading import NatsReading  # noqa: E402
 from tamis.sources.options import Options  # noqa: E402
@@ -95,7 +95,7 @@ def test_reading_and_publishing_outlive_a_restart_of_the_server(tmp_path):
             assert [message.sequence for message in found] == list(range(1, 3_001))
             server.stop()
             server.start()
-            again = [Publication("s", "one", b"1", {}), Publication("s", "two", b"2", {})]
+            again = [OutgoingMessage("s", "one", b"1", {}), OutgoingMessage("s", "two", b"2", {})]
             assert connection.publish(again) == 0
             assert connection.publish(again) == 2, "the ids are known"
         assert len(server.messages("S")) == 3_002
@@ -105,7 +105,7 @@ def test_reading_and_publishing_outlive_a_restart_of_the_server(tmp_path):
 
 def test_a_server_that_is_not_there_is_told_in_one_line():
     address = nats_address("nats://anna:secret@127.0.0.1:1/EVENTS")
-    with pytest.raises(pipeline.NatsError) as raised, JetStream(address, timeout_s=1) as connection:
+    with pytest.raises(pipeline.NatsError) as raised, JetStreamClient(address, timeout_s=1) as connection:
         connection.state()
     assert "no NATS server answers at nats://127.0.0.1:1/EVENTS" in str(raised.value)
     assert "secret" not in str(raised.value) and "\n" not in str(raised.value)
@@ -119,8 +119,8 @@ def test_a_stream_that_is_not_there_is_told(server):
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("http://host/EVENTS", "no address of NATS"), ("nats://host", "names no stream"), ("nats://host/a.b", "no name of a stream"),
-        ("nats:///EVENTS", "names no server"), ("nats://host:port/EVENTS", "names no server"), ("", "which NATS"),
+        ("http://host/EVENTS", "not a NATS address"), ("nats://host", "names no stream"), ("nats://host/a.b", "not the name of a stream"),
+        ("nats:///EVENTS", "names no server"), ("nats://host:port/EVENTS", "names no server"), ("", "no NATS server was named"),
         ("nats://host/EVENTS?subjet=a", "Did you mean subject"),
     ],
 )  # fmt: skip
@@ -192,7 +192,7 @@ def test_bad_bodies_are_null_or_dropped_or_fail(server, names, spark):
     ("options", "told"),
     [
         ({"url": "nats://127.0.0.1:1/S", "timeout_s": "1"}, "no NATS server answers"), ({"max_mesages": "1"}, "Did you mean max_messages"),
-        ({"start": "yesterday"}, "start of nats is"), ({"timeout_s": "soon"}, "number of seconds"), ({"partitions": "0"}, "from 1 on"),
+        ({"start": "yesterday"}, "start of nats must be"), ({"timeout_s": "soon"}, "number of seconds"), ({"partitions": "0"}, "from 1 on"),
         ({"on_loss": "cry"}, "one of report, fail"),
     ],
 )  # fmt: skip

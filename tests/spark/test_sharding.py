@@ -32,6 +32,12 @@ def test_an_event_that_matches_has_a_value_of_every_key(condition, batch):
         ("a = 1 OR a = 2 AND b = 'x'", {("a",): {1.0, 2.0}}),
         ("a = 1 OR b = 'x'", {}),
         ("NOT a = 1", {}),
+        ("NOT a != 1", {("a",): {1.0}}),
+        ("b LIKE 'x'", {("b",): {"x"}}),
+        ("b NOT LIKE 'x'", {}),
+        ("b LIKE 'x%'", {}),
+        ("a NOT IN (1, 2)", {}),
+        ("a <=> 1", {}),
         ("a = -0.0", {("a",): {0.0}}),
         ("r.x = 'y' AND flag = TRUE", {("r", "x"): {"y"}}),
         ("at_least(1, a = 1, b = 'x')", {}),
@@ -112,7 +118,7 @@ def test_bad_rows_are_rejected_from_shards_too(spark, frame):
 @pytest.mark.spark
 def test_a_set_that_is_too_large_for_one_forest_is_cut_by_itself(spark, frame, expected, monkeypatch):
     monkeypatch.setattr("tamis.spark.subscriptions.MOST_IN_ONE", 20)
-    monkeypatch.setattr("tamis.spark.subscriptions.FEW", 10)
+    monkeypatch.setattr("tamis.spark.subscriptions.COMPILED_BY_DRIVER", 10)
     compiled = pipeline.compiled(table(spark, SUBSCRIPTIONS))
     assert len(compiled.shards.forests) > 1
     assert collected(pipeline.match(frame, compiled, keep=["number"])) == expected

@@ -140,7 +140,7 @@ def test_events_of_one_instant_in_different_batches_and_repeated_ids_are_told_as
         id = number if number % 3 else chance.randrange(4)
         events.append({"event_id": id, "time": moment, "kind": chance.choice(["flat", "house"]), "price": price, "x": 1.0, "y": 5.0})  # fmt: skip
     files = [events[start : start + 8] for start in range(0, 48, 8)]
-    assert any(former[-1]["time"] == later[0]["time"] for former, later in pairwise(files)), "that is no test"
+    assert any(former[-1]["time"] == later[0]["time"] for former, later in pairwise(files)), "that is not a test"
     for file in files:
         chance.shuffle(file)  # within a batch there is no order
     ranked = {"cheapest": "TOP 2 BY price ASC OVER 2 SECONDS", "latest": "TOP 1 BY price OVER 4 EVENTS"}

@@ -116,7 +116,7 @@ BAD = [
     ("SEQUENCE a THEN b WITHIN 5", ExpressionSyntaxError, 27, "SECONDS"),
     ("SEQUENCE a THEN b WITHIN 5 EVENTS", ExpressionSyntaxError, 28, "SECONDS"),
     ("SEQUENCE a THEN b WITHIN 5 MINUTS", WindowError, 28, "MINUTES"),
-    ("SEQUENCE a THEN b WITHIN 0 SECONDS", WindowError, 26, "longer than nothing"),
+    ("SEQUENCE a THEN b WITHIN 0 SECONDS", WindowError, 26, "longer than 0 seconds"),
     ("SEQUENCE a THEN b WITHIN 5 SECONDS WITHIN 6 SECONDS", ExpressionSyntaxError, 36, "AFTER"),
     ("SEQUENCE a THEN b TAKING ALL", ExpressionSyntaxError, 26, "EVERY"),
     ("SEQUENCE a THEN b PER", ExpressionSyntaxError, 22, "attribute"),

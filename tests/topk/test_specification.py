@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tamis.language import parse
 from tamis.topk import Ranked, TopK
 from tamis.topk.algorithms import RANKINGS
-from tamis.topk.happenings import Drop, Notify, Publish, Subscribe, Unpublish, Unsubscribe
+from tamis.topk.happenings import Drop, NotifyStep, PublishStep, SubscribeStep, UnpublishStep, UnsubscribeStep
 from tamis.topk.naive import NaiveRankings
 from tamis.topk.specification import Trace
 from tests.topk.stories import VARIANTS, made
@@ -33,23 +33,23 @@ class Recorder:
         self.owners, self.inside = {}, set()
 
     def subscribe(self, client, name, wanted):
-        self.happenings.append(Subscribe(self.now, client, name))
+        self.happenings.append(SubscribeStep(self.now, client, name))
         self.wanted[name], self.owners[name] = wanted, client
         self.processor.add(name, wanted, client=client)
 
     def unsubscribe(self, name):
         self.processor.remove(name)
         self.inside = {each for each in self.inside if each[0] != name}
-        self.happenings.append(Unsubscribe(self.now, self.owners[name], name))
+        self.happenings.append(UnsubscribeStep(self.now, self.owners[name], name))
 
     def publish(self, event):
         name = f"e{len(self.contents)}"
         self.contents[name] = event
-        self.happenings.append(Publish(self.now, "publisher", name))
+        self.happenings.append(PublishStep(self.now, "publisher", name))
         self.note(self.processor.process(event, self.now, name))
 
     def withdraw(self, name):
-        self.happenings.append(Unpublish(self.now, "publisher", name))
+        self.happenings.append(UnpublishStep(self.now, "publisher", name))
         self.note(self.processor.withdraw(name, self.now))
 
     def move(self, until):
@@ -59,7 +59,7 @@ class Recorder:
         self.now = until
 
     def note(self, deliveries):
-        self.happenings += [Notify(each.at, self.owners[each.subscription], each.event) for each in deliveries]
+        self.happenings += [NotifyStep(each.at, self.owners[each.subscription], each.event) for each in deliveries]
         if self.processor.algorithm == "naive":
             inside = {
                 (self.processor._active[handle].id, self.processor._ids[item.number])
@@ -161,41 +161,42 @@ def without(recorder, kind):
 
 
 def test_a_system_that_tells_nobody_is_not_responsive(recorder):
-    assert broken(recorder, without(recorder, Notify)) == {"responsiveness"}
+    assert broken(recorder, without(recorder, NotifyStep)) == {"responsiveness"}
 
 
 def test_a_system_that_tells_everybody_everything_is_not_legal(recorder):
     everybody = [
-        Notify(each.at, client, each.event)
+        NotifyStep(each.at, client, each.event)
         for each in recorder.happenings
-        if isinstance(each, Publish)
+        if isinstance(each, PublishStep)
         for client in ("ann", "bob")
     ]
-    assert broken(recorder, without(recorder, Notify) + everybody) == {"legality"}
+    assert broken(recorder, without(recorder, NotifyStep) + everybody) == {"legality"}
 
 
 def test_who_is_told_twice_notices(recorder):
-    again = next(each for each in recorder.happenings if isinstance(each, Notify))
+    again = next(each for each in recorder.happenings if isinstance(each, NotifyStep))
     assert broken(recorder, [*recorder.happenings, again]) == {"uniqueness"}
 
 
 def test_what_is_told_late_is_neither_responsive_nor_legal_unless_delays_allow_it(recorder):
     late = [
-        replace(each, at=each.at + 1.0) if each == Notify(0.5, "bob", "e1") else each for each in recorder.happenings
+        replace(each, at=each.at + 1.0) if each == NotifyStep(0.5, "bob", "e1") else each
+        for each in recorder.happenings
     ]
     assert broken(recorder, late) == {"responsiveness", "legality"}
     assert broken(recorder, late, publication_delay=1.0, subscription_delay=1.0) == set()
 
 
 def test_nobody_may_be_told_of_what_was_withdrawn_or_never_published(recorder):
-    assert broken(recorder, [*recorder.happenings, Notify(4.0, "bob", "e4")]) == {"validity", "legality"}
-    assert broken(recorder, [*recorder.happenings, Notify(4.0, "ann", "ghost")]) == {"validity", "legality"}
+    assert broken(recorder, [*recorder.happenings, NotifyStep(4.0, "bob", "e4")]) == {"validity", "legality"}
+    assert broken(recorder, [*recorder.happenings, NotifyStep(4.0, "ann", "ghost")]) == {"validity", "legality"}
 
 
 def test_nobody_may_be_told_after_he_has_unsubscribed(recorder):
     recorder.publish({"x": 9})
     recorder.move(9.0)
-    told = Notify(8.0, "bob", "e5")
+    told = NotifyStep(8.0, "bob", "e5")
     assert broken(recorder, [*recorder.happenings, told]) == {"legality"}
 
 
@@ -225,7 +226,11 @@ def test_a_processor_that_takes_one_too_many_or_too_few_is_found_out(monkeypatch
 def test_a_withdrawal_changes_nothing_but_what_is_told_of_the_event_itself():
     story = [("publish", {"x": x, "y": 2}) for x in (0, 1, 3)] + [("move", 1.0), ("publish", {"x": 2, "y": 2})]
     told = [
-        {(each.client, each.event) for each in recorded(more, TopK("strict")).happenings if isinstance(each, Notify)}
+        {
+            (each.client, each.event)
+            for each in recorded(more, TopK("strict")).happenings
+            if isinstance(each, NotifyStep)
+        }
         for more in (story, [*story, ("withdraw", 1)])
     ]
     assert told[0] - told[1] <= {("ann", "e1"), ("bob", "e1")}

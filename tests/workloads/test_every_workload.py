@@ -91,7 +91,7 @@ def test_some_events_match_and_few_match_much(workload):
 
 
 def test_a_seed_is_not_negative():
-    with pytest.raises(ParameterError, match="seed is an integer from 0 on, not -1"):
+    with pytest.raises(ParameterError, match="seed must be an integer of at least 0, not -1"):
         WORKLOADS["auction"]().events(1, seed=-1)
 
 

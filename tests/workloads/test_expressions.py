@@ -136,15 +136,15 @@ def test_values_keep_to_the_range():
     ("knobs", "named"),
     [
         ({"predicate_count": 1}, "predicate_count"),
-        ({"attribute_count": 5}, "attribute_count is at least 6"),
+        ({"attribute_count": 5}, "attribute_count must be at least 6"),
         ({"connectives": (0, 0, 0)}, "connectives"),
-        ({"comparison": "<"}, "comparison is one of >, =, any, not '<'"),
+        ({"comparison": "<"}, "comparison must be one of >, =, any, not '<'"),
         ({"comparison": "any"}, "match_share"),
         ({"match_share": 0}, "match_share"),
         ({"attributes_per_event": (3, 21)}, "attributes_per_event"),
-        ({"overlap": 1.1, "shared_nodes": 0.5}, "overlap is a share from 0 to 1"),
-        ({"overlap": 0.5, "shared_nodes": 0.6}, "shared_nodes is from 0.045 to 0.455 at this overlap"),
-        ({"overlap": 0, "shared_nodes": 0.1}, "shared_nodes is 0, as nothing overlaps"),
+        ({"overlap": 1.1, "shared_nodes": 0.5}, "overlap must be a share from 0 to 1"),
+        ({"overlap": 0.5, "shared_nodes": 0.6}, "shared_nodes must be from 0.045 to 0.455 at this overlap"),
+        ({"overlap": 0, "shared_nodes": 0.1}, "shared_nodes must be 0, as nothing overlaps"),
         ({"pool_size": 0}, "pool_size"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_knob_that_cannot_stand_so_is_named(knobs, named):
 
 def test_a_share_of_matches_that_cannot_be_reached_is_named():
     workload = Expressions(predicate_count=14, attributes_per_event=(14, 17), match_share=0.45)
-    with pytest.raises(ParameterError, match=r"match_share is at most 0\.0"):
+    with pytest.raises(ParameterError, match=r"match_share must be at most 0\.0"):
         workload.events(1, seed=1)
-    with pytest.raises(ParameterError, match="pooled_values is at least"):
+    with pytest.raises(ParameterError, match="pooled_values must be at least"):
         Expressions(predicate_count=2, comparison="=", match_share=0.0001, pooled_values=20).events(1, seed=1)

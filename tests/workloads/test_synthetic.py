@@ -116,9 +116,9 @@ def test_templates_are_few_and_operands_many():
 
 
 def test_a_knob_that_cannot_stand_so_is_named():
-    with pytest.raises(ParameterError, match="mix is one of W1, W2, W3, W4, not 'W5'"):
+    with pytest.raises(ParameterError, match="mix must be one of W1, W2, W3, W4, not 'W5'"):
         Synthetic("W5")
-    with pytest.raises(ParameterError, match="attributes_per_event is from 1 to 30, not 31"):
+    with pytest.raises(ParameterError, match="attributes_per_event must be from 1 to 30, not 31"):
         Synthetic(attributes_per_event=31)
     with pytest.raises(ParameterError, match="template_count"):
         SharedTemplates(template_count=0)

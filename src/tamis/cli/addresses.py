@@ -49,22 +49,22 @@ def read_options(written: Sequence[str] | None, flag: str) -> dict[str, str]:
     >>> read_options(["start=latest", "header.X-Key=a=b"], "--events-option")
     {'start': 'latest', 'header.X-Key': 'a=b'}
     """
-    found = {}
+    options = {}
     for each in written or ():
         name, separator, value = each.partition("=")
         if not separator or not name:
             raise InputError(f"{flag} takes NAME=VALUE, not {each!r}")
-        found[name] = value
-    return found
+        options[name] = value
+    return options
 
 
-def options_told() -> str:
+def options_help() -> str:
     """Say which options the schemes have, beside what stands in an address.
 
-    >>> print(options_told())
+    >>> print(options_help())
     Of NATS as a source: subject, ... Of webhooks as a sink: batch_rows, ...
     """
-    told = []
+    sentences = []
     for scheme in table.SCHEMES:
         ways = []
         if isinstance(scheme.source, Source):
@@ -75,8 +75,8 @@ def options_told() -> str:
             (way, [name for name in options if name not in (*_IN_ADDRESSES, *left)]) for way, options, left in ways
         ]
         parts = [f"{way}: {', '.join(some)}" for way, some in names if some]
-        told += [f"Of {scheme.title} {'; '.join(parts)}."] if parts else []
-    return " ".join(told)
+        sentences += [f"Of {scheme.title} {'; '.join(parts)}."] if parts else []
+    return " ".join(sentences)
 
 
 def is_stream(events: str) -> bool:

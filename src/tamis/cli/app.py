@@ -15,7 +15,9 @@ from tamis.cli import (
     explain,
     lab,
     language,
+    links,
     match,
+    network,
     pipeline,
     publish,
     repair,
@@ -32,8 +34,8 @@ EXAMPLES = (
     Example('tamis check "price < 20 AND"', "What is wrong with this text?", exit_code=2),
     Example("""tamis explain "price < 20 OR bids > 3" --event '{"price": 12}'""", "Does the event match, and why?"),
     Example("tamis language", "What can be written in a text?"),
-    Example("tamis demo", "What does all of it look like at work?"),
-    Example("tamis doctor", "Is everything here that it needs?"),
+    Example("tamis demo", "See all of it at work."),
+    Example("tamis doctor", "Is everything installed that it needs?"),
 )
 
 
@@ -81,7 +83,7 @@ def tamis(
         bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Content-based publish/subscribe: standing questions, exactly answered."""
+    """Content-based publish/subscribe: standing queries, answered exactly."""
 
 
 app.command("check", cls=Command, epilog=epilog(check.EXAMPLES, *check.NOTES))(check.check)
@@ -97,6 +99,9 @@ app.command("serve", cls=Command, epilog=epilog(serve.EXAMPLES, *serve.NOTES))(s
 app.command("publish", cls=Command, epilog=epilog(publish.EXAMPLES, *publish.NOTES))(publish.publish)
 app.command("subscribe", cls=Command, epilog=epilog(subscribe.EXAMPLES, *subscribe.NOTES))(subscribe.subscribe)
 app.command("token", cls=Command, epilog=epilog(token.EXAMPLES, *token.NOTES))(token.token)
+app.command("links", cls=Command, epilog=epilog(links.EXAMPLES, *links.NOTES))(links.links)
+app.command("top", cls=Command, epilog=epilog(links.TOP_EXAMPLES, *links.NOTES))(links.top)
+app.command("network", cls=Command, epilog=epilog(network.EXAMPLES, *network.NOTES))(network.network)
 app.command("repair", cls=Command, epilog=epilog(repair.EXAMPLES, *repair.NOTES))(repair.repair)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)

@@ -51,9 +51,9 @@ def _batches(
 
 
 def show_bad_lines(bad: BadLines) -> None:
-    """Tell of lines that are no events, if there are any."""
+    """Tell of lines that are not events, if there are any."""
     if bad.count:
-        lines = "1 line is no JSON object" if bad.count == 1 else f"{bad.count:,} lines are no JSON objects"
+        lines = "1 line is not a JSON object" if bad.count == 1 else f"{bad.count:,} lines are not JSON objects"
         show(to_complain(), Text.assemble(("✗ ", "bold red"), (f"{lines}, and left out:", "bold")), below="  ")
         for line in bad.first:
             show(to_complain(), Text(f"  {visible(line)}"), below="    ")

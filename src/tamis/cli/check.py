@@ -31,15 +31,15 @@ EXAMPLES = (
     Example('tamis check "price < 20 AND bids > 3"', "A good text."),
     Example('tamis check "price < 20 AND" "prize LIKE 5"', "Two mistakes, each with its place.", exit_code=2),
     Example('tamis check "TOP 5 BY price OVER 1 HOUR"', "Ranked subscriptions, sequences and changes, too."),
-    Example("""echo "NOT (sold OR bids < 3)" | tamis check -""", "One text a line, from standard input."),
-    Example("""echo '{"price": "double", "title": "string"}' > schema.json""", "A schema knows the names and types."),
-    Example('tamis check --schema schema.json "prize < 20"', "So a misspelt name is found out.", exit_code=2),
+    Example("""echo "NOT (sold OR bids < 3)" | tamis check -""", "One text per line, from standard input."),
+    Example("""echo '{"price": "double", "title": "string"}' > schema.json""", "A schema has the names and types."),
+    Example('tamis check --schema schema.json "prize < 20"', "Now a misspelt name is an error.", exit_code=2),
 )
 NOTES = (
     "A good text is shown in its [bold]canonical form[/bold], which is the same for many ways to write it, with its "
     "size and depth in nodes, its predicates, and its [bold]least hits[/bold]: how many predicates must be true for a "
     "match. Ranked subscriptions, sequences and changes are shown as they are printed, with the measures of their "
-    "conditions. The exit code is 2 if a text is bad. A text that starts with a minus goes behind [cyan]--[/cyan].",
+    "conditions. The exit code is 2 if a text is bad. Put [cyan]--[/cyan] before a text that starts with a minus.",
     SCHEMA_HELP,
 )
 
@@ -94,7 +94,7 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Parse texts: show what a good one comes to, and what is wrong with a bad one."""
+    """Parse texts: show the canonical form of a valid one, and the error of another."""
     with mistakes_shown(as_json):
         known = schema_file(schema) if schema else None
         answers = []

@@ -148,8 +148,8 @@ def pairs(matches: Matches) -> set[tuple[str, int]]:
 
 
 def _verdict(count: int, wrong: int) -> str:
-    told = "all as found" if not wrong else f"{wrong:,} not as found, which is a mistake of ours: please report it"
-    return f"The definition of what matches, asked about {count:,} pairs one by one: {told}."
+    outcome = "all as found" if not wrong else f"{wrong:,} not as found, which is a mistake of ours: please report it"
+    return f"The definition of what matches, asked about {count:,} pairs one by one: {outcome}."
 
 
 def a_match(trees: Trees, events: Events, matches: Matches) -> Case | None:
@@ -177,10 +177,10 @@ def _case(name: str, tree: Expression, index: int, events: Events) -> Case:
 
 
 @contextmanager
-def _status(told: str) -> Iterator[None]:
+def _status(activity: str) -> Iterator[None]:
     console = to_complain()  # the report alone goes to standard output
     if console.is_terminal:
-        with console.status(told):
+        with console.status(activity):
             yield
     else:
         yield
@@ -219,8 +219,8 @@ def _show_counts(console: Console, matches: Matches, event_count: int, elapsed_s
 def _show_case(console: Console, case: Case | None, verb: str) -> None:
     if case is None:
         return
-    told = Text.assemble((f"Event {case.number:,}", "bold"), f", “{case.title}”, {verb} ", (case.subscription, "cyan"))
-    show(console, told)
+    line = Text.assemble((f"Event {case.number:,}", "bold"), f", “{case.title}”, {verb} ", (case.subscription, "cyan"))
+    show(console, line)
     console.print()
     show_explanation(console, case.explanation)
     console.print()

@@ -1,7 +1,7 @@
 """Is everything here that tamis needs, and what helps if not?
 
 What is essential (Python, the libraries, kernels that compile and match) decides the exit code; what only some commands
-need (Java, Spark, NATS) is told, with the command that installs it.
+need (Java, Spark, NATS, a port for `tamis serve`) is told, with the command that installs it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from rich.text import Text
 from tamis import __version__
 from tamis.cli.lessons import Example
 from tamis.cli.output import NO, AsJson, to_people, to_programs, visible
+from tamis.service.ports import occupant
 
 EXAMPLES = (
-    Example("tamis doctor", "What is here, what is missing, and what to do."),
-    Example("tamis doctor --json", "The same for a program, or for a report of a mistake."),
+    Example("tamis doctor", "What is installed, what is missing, and what to do."),
+    Example("tamis doctor --json", "The same for a program, or for a bug report."),
 )
 NOTES = ("It exits with 1 if something essential does not work. The first time it compiles kernels, for some seconds.",)
 
 LEAST_PYTHON = (3, 11)
+DEFAULT_PORT = 7410
+SERVICE = ("aiohttp", "msgspec", *(() if sys.platform == "win32" else ("uvloop",)))
 ESSENTIAL = ("numpy", "numba", "pyarrow", "google-re2", "msgpack", "python-sat")
 
 
@@ -44,8 +47,8 @@ class Finding:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Look whether everything is here that tamis needs, and say what to do if not."""
-    findings = [_python(), *map(_library, ESSENTIAL), _cache(), _kernels(), *_spark(), _nats()]
+    """Check that everything tamis needs is installed, and say what to do if it is not."""
+    findings = [_python(), *map(_library, ESSENTIAL), _cache(), _kernels(), *_spark(), _nats(), *_service()]
     is_well = all(finding.is_well for finding in findings if finding.is_essential)
     if as_json:
         to_programs({"well": is_well, "version": __version__, "findings": [asdict(each) for each in findings]})
@@ -97,8 +100,8 @@ def _kernels() -> Finding:
         matcher.add("cheap", "price < 20 AND title LIKE 'The %'")
         answer = matcher.match(events[0]), matcher.match_batch(events)["event"].to_pylist()
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        return Finding("matching", told, False, True, "install it anew: pip install --force-reinstall tamis")
+        cause = f"{type(error).__name__}: {error}"
+        return Finding("matching", cause, False, True, "install it anew: pip install --force-reinstall tamis")
     if answer != (["cheap"], [0]):
         return Finding("matching", f"a wrong answer: {answer}", False, True, "report it, with tamis doctor --json")
     return Finding("matching", f"works, after {perf_counter() - start:.1f} s", True, True)
@@ -119,8 +122,8 @@ def _spark() -> list[Finding]:
     try:
         require_java()
     except JavaError as error:
-        told, _, how = str(error).partition("\n")
-        return [pyspark, Finding("Java", told.removesuffix(" Install it:"), False, False, how.strip())]
+        cause, _, how = str(error).partition("\n")
+        return [pyspark, Finding("Java", cause.removesuffix(" Install it:"), False, False, how.strip())]
     return [pyspark, Finding("Java", f"{java_version()}, {java_program()}", True, False)]
 
 
@@ -129,6 +132,32 @@ def _nats() -> Finding:
         return Finding("nats-py", metadata.version("nats-py"), True, False)
     except metadata.PackageNotFoundError:
         return Finding("nats-py", "missing", False, False, "for streams of NATS: pip install 'tamis[nats]'")
+
+
+def _service() -> list[Finding]:
+    """Look for what brokers and their clients need: libraries, and a port."""
+    return [*map(_service_library, SERVICE), _port(DEFAULT_PORT)]
+
+
+def _service_library(name: str) -> Finding:
+    try:
+        return Finding(name, metadata.version(name), True, False)
+    except metadata.PackageNotFoundError:
+        advice = "for tamis serve and tamis.Client: pip install 'tamis[service]'"
+        return Finding(name, "missing", False, False, advice)
+
+
+def _port(port: int) -> Finding:
+    """Look whether a broker could listen where it does if nobody says otherwise."""
+    name, advice = f"port {port}", f"end what listens there, or take another one: tamis serve --port {port + 1}"
+    try:
+        who = occupant(port)
+    except OSError as error:
+        return Finding(name, f"cannot be used: {error.strerror}", False, False, advice)
+    if not who:
+        return Finding(name, "free", True, False)
+    is_well = who == "a broker"
+    return Finding(name, f"{who} listens there", is_well, False, "" if is_well else advice)
 
 
 def _show(findings: list[Finding], is_well: bool) -> None:

@@ -107,13 +107,13 @@ def explain(
         return
     with mistakes_shown(as_json):
         if among or sample:
-            raise InputError("--among and --sample are about a plan", hint="Add --plan, or leave them out.")
+            raise InputError("--among and --sample apply to a plan only", hint="Add --plan, or leave them out.")
         known = schema_file(schema) if schema else None
         expression = read_subscription(text, known)
-        found = _event(event, event_file_)
+        given_event = _event(event, event_file_)
         if not isinstance(expression, Expression):
-            _explain_parts(expression, known.conform(found) if known else found, known, as_json)
-        explanation = explained(expression, known.conform(found) if known else found, known)
+            _explain_parts(expression, known.conform(given_event) if known else given_event, known, as_json)
+        explanation = explained(expression, known.conform(given_event) if known else given_event, known)
     if as_json:
         to_programs(
             {
@@ -188,6 +188,6 @@ def _event(written: str | None, path: Path | None) -> dict[str, object]:
         case None, Path():
             return event_file(path)
     raise InputError(
-        "an explanation is about one event" if written else "there is no event",
+        "only one event can be explained at a time" if written else "there is no event",
         hint="""Give --event '{"price": 12}' or --event-file FILE.""",
     )

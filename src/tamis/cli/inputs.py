@@ -81,9 +81,7 @@ def schema_file(path: Path) -> Schema:
     except SchemaError as error:
         raise InputError(f"{name}: {error}") from None
     except (AttributeError, TypeError, ValueError, RecursionError):
-        raise InputError(
-            f"{name} is JSON, but no schema", hint="`tamis check --help` shows what one looks like."
-        ) from None
+        raise InputError(f"{name} is JSON, but not a schema", hint="`tamis check --help` shows an example.") from None
 
 
 def _own_schema(written: dict[str, Any]) -> Schema:
@@ -128,15 +126,15 @@ def _loaded(written: str, name: str, hint: str) -> Any:
     try:
         return json.loads(written)
     except json.JSONDecodeError as error:
-        raise InputError(f"{name} is no JSON: {error.msg}", text=written, position=error.pos, hint=hint) from None
+        raise InputError(f"{name} is not JSON: {error.msg}", text=written, position=error.pos, hint=hint) from None
     except RecursionError:
         raise InputError(f"{name} is nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits
         raise InputError(f"{name} cannot be read: {error}") from None
 
 
-def _word(found: Any) -> str:
-    return _JSON_WORDS.get(type(found), "a number")
+def _word(document: Any) -> str:
+    return _JSON_WORDS.get(type(document), "a number")
 
 
 def require_known(name: str, known: Iterable[str], what: str) -> None:

@@ -86,8 +86,8 @@ def _show_report(report: Any, page: Path) -> None:
     console = to_people()
     for claim in report.claims:
         colour = _COLOURS.get(claim.verdict, "red")
-        told = Text.assemble((f"{claim.verdict.mark} ", f"bold {colour}"), claim.statement, (f"  {claim.ours}", "dim"))
-        show(console, told, below="  ")
+        line = Text.assemble((f"{claim.verdict.mark} ", f"bold {colour}"), claim.statement, (f"  {claim.ours}", "dim"))
+        show(console, line, below="  ")
     console.print()
     show(console, Text(f"{report.summary}: {page}", "bold"))
 

@@ -58,6 +58,7 @@ SYNTAX: dict[str, tuple[Phrase, ...]] = {
         Phrase("<=>", "reserve <=> estimate", "equal, or both NULL; never unknown"),
         Phrase("IS DISTINCT", "reserve IS DISTINCT FROM 0", "the opposite of <=>"),
     ),
+    "Choice": (),
     "Patterns": (
         Phrase("LIKE", "title LIKE 'The % of %'", "% is any text, _ one character; also NOT LIKE"),
         Phrase("ESCAPE", "code LIKE '50!%' ESCAPE '!'", "what follows the escape is itself"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.language import Schema
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.sources.errors import ColumnError
 from tamis.sources.places import source_at
 from tamis.sources.tables import read_table, require, written_table
@@ -34,13 +34,13 @@ class Rules:
         require(table, (id, where), "subscriptions")
         self.id, self.id_type = id, table.schema.field(id).type
         if self.id_type not in (*_INTEGERS, pa.string(), pa.large_string(), pa.null()):
-            raise ColumnError(f"ids are integers or strings, and {id!r} is {self.id_type}")
+            raise ColumnError(f"ids must be integers or strings, but {id!r} is {self.id_type}")
         if table.schema.field(where).type not in (pa.string(), pa.large_string(), pa.null()):
-            raise ColumnError(f"conditions are strings, and {where!r} is {table.schema.field(where).type}")
+            raise ColumnError(f"conditions must be strings, but {where!r} is {table.schema.field(where).type}")
         rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
         self.matcher: Matcher
         self.rejected: list[Rejected]
-        self.matcher, self.rejected = admitted((Row(*row) for row in rows), schema)
+        self.matcher, self.rejected = admitted((CandidateRow(*row) for row in rows), schema)
 
 
 def read_events(
@@ -68,29 +68,29 @@ def write_matches(events: pa.Table, rules: Rules, keep: Sequence[str] | None, re
     added = {"pairs": rules.id, "lists": "subscription_ids", "counts": "matches"}[result]
     if added in names:
         raise ColumnError(
-            f"the events have a column {added!r} already, and the result would have two: "
+            f"the events have a column {added!r} already, and the result would have two of that name: "
             "keep others (keep=[...]), or rename it"
         )
     count = 0
     with written_table(out) as add:
         for start in range(0, max(events.num_rows, 1), _PORTION):
-            found = _answered(events.slice(start, _PORTION), rules, names, result, added)
-            count += found.num_rows
-            add(found)
+            answers = _answered(events.slice(start, _PORTION), rules, names, result, added)
+            count += answers.num_rows
+            add(answers)
     return count
 
 
 def _answered(events: pa.Table, rules: Rules, names: list[str], result: str, added: str) -> pa.Table:
     kept, threads = events.select(names), os.cpu_count() or 1
     kind = pa.string() if rules.id_type not in _INTEGERS else rules.id_type
-    found: Any
+    column: Any
     if result == "counts":
-        found = rules.matcher.count_batch(events, threads=threads)
+        column = rules.matcher.count_batch(events, threads=threads)
     elif result == "lists":
         lists = rules.matcher.list_batch(events, threads=threads)
-        found = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
+        column = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
     else:
         pairs = rules.matcher.match_batch(events, threads=threads)
         kept = kept.take(pairs["event"]) if names else kept
-        found = pairs["subscription"].cast(kind)
-    return kept.append_column(added, found) if names else pa.table({added: found})
+        column = pairs["subscription"].cast(kind)
+    return kept.append_column(added, column) if names else pa.table({added: column})

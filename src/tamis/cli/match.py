@@ -33,8 +33,8 @@ from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
     refuse,
+    rejections_as_json,
     show_rejected,
-    told_in_json,
     write_rejected,
 )
 from tamis.cli.unmet import show_unmet
@@ -54,11 +54,11 @@ EXAMPLES = (
 NOTES = (
     "A path names a file or a folder of files; its ending says what it holds: [cyan].parquet[/cyan], "
     "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
-    "folder of files. What is large goes to Spark, which needs Java 17 or newer; so does what is named with "
-    "[cyan]--master[/cyan], and only [cyan]--engine[/cyan] decides otherwise. On a cluster, give "
+    "folder of files. Large tables are matched on Spark, which needs Java 17 or newer, and so are all if "
+    "[cyan]--master[/cyan] is given; [cyan]--engine[/cyan] overrides both. On a cluster, give "
     "[cyan]tamis/cli/__main__.py[/cyan] to "
     "[cyan]spark-submit[/cyan].",
-    "Rows that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
+    "Rows that are not subscriptions (a text that does not parse, no id, an id that an earlier row has) are left "
     "out: the first three are shown with their reasons, and all go to [cyan]OUT.rejected.jsonl[/cyan] or where "
     "[cyan]--rejected[/cyan] says.",
     "With [cyan]--time COLUMN[/cyan] subscriptions may be of every kind (TOP, SEQUENCE, CHANGE, conditions): events "
@@ -127,14 +127,14 @@ def match(
                 )
             kept = rejected or _beside(out)
             places = as_path(events), source, schema, as_path(subscriptions), as_path(out)
-            told, bad = _told_here(*places, naming, time, event_id, strict)
-            if told is not None:
+            summary, bad = _notified_here(*places, naming, time, event_id, strict)
+            if summary is not None:
                 write_rejected(bad, kept, **naming)
         elif taken is Engine.local:
             kept = rejected or _beside(out)
             places = as_path(events), source, schema, as_path(subscriptions), as_path(out)
-            told, bad = _matched_here(*places, naming, keep or None, result.value, strict)
-            if told is not None:
+            summary, bad = _matched_here(*places, naming, keep or None, result.value, strict)
+            if summary is not None:
                 write_rejected(bad, kept, **naming)
         else:
             _look_for_java(master)
@@ -149,20 +149,20 @@ def match(
                 "quick": quick,
                 "config": connector(events, jars),
             }
-            told, bad = _matched(read, subscriptions, targets, naming, keep or None, result.value, options, strict)
-    if told is None:
+            summary, bad = _matched(read, subscriptions, targets, naming, keep or None, result.value, options, strict)
+    if summary is None:
         refuse(bad, as_json)
         return
-    told["out"] = out
+    summary["out"] = out
     if as_json:
-        to_programs(told | told_in_json(bad, kept))
+        to_programs(summary | rejections_as_json(bad, kept))
         return
-    rows = f"{told['rows']:,} {'notifications' if time else 'pairs' if result is MatchOutput.pairs else 'events'}"
-    on_spark = " on Spark" if told["engine"] == "spark" else ""
-    done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {told['seconds']:.1f} s{on_spark}")
+    rows = f"{summary['rows']:,} {'notifications' if time else 'pairs' if result is MatchOutput.pairs else 'events'}"
+    on_spark = " on Spark" if summary["engine"] == "spark" else ""
+    done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {summary['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")
     show_rejected(bad, kept)
-    show_unmet(told["unmet"])
+    show_unmet(summary["unmet"])
 
 
 def _beside(out: str) -> str:
@@ -211,7 +211,7 @@ class _Targets(NamedTuple):
 
 
 def _taken(place: str) -> InputError:
-    return InputError(f"{place} is there already", hint="Name another, or add --overwrite.")
+    return InputError(f"{place} already exists", hint="Name another, or add --overwrite.")
 
 
 def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrite: bool) -> None:
@@ -221,7 +221,7 @@ def _look_first(read: tuple[str, ...], written: tuple[str | None, ...], overwrit
     for path in read:
         place = on_disk(path)
         if place is not None and not place.exists():
-            raise InputError(f"there is nothing at {path}")
+            raise InputError(f"{path} does not exist")
     for target in written:
         place = on_disk(target) if target else None
         if target and place is not None and place.exists() and not overwrite:
@@ -261,12 +261,12 @@ def _matched_here(
         if rules.rejected and strict:
             return None, with_hints(rules.rejected)
         rows = write_matches(table, rules, keep, result, out)
-    told = _told("local", out, result, rows, len(rules.matcher), perf_counter() - start)
-    told["unmet"] = [str(each) for each in rules.matcher.unmet()]
-    return told, with_hints(rules.rejected)
+    summary = _summary("local", out, result, rows, len(rules.matcher), perf_counter() - start)
+    summary["unmet"] = [str(each) for each in rules.matcher.unmet()]
+    return summary, with_hints(rules.rejected)
 
 
-def _told_here(
+def _notified_here(
     events: str,
     source: dict[str, str],
     schema: str | None,
@@ -277,9 +277,9 @@ def _told_here(
     event_id: str | None,
     strict: bool,
 ) -> tuple[dict[str, Any] | None, list["Rejected"]]:
-    """Let subscriptions of every kind be told in this process; return what there is to tell, and the rejected rows."""
+    """Notify subscriptions of every kind in this process; return a summary, and the rejected rows."""
     from tamis.cli.local import read_events
-    from tamis.cli.notifying import notified, write_told
+    from tamis.cli.notifying import notified, write_notifications
     from tamis.sources.tables import read_table
 
     start = perf_counter()
@@ -290,12 +290,12 @@ def _told_here(
             return None, bad
         id_type = read_table(subscriptions).schema.field(naming["id"]).type
         time_type = table.schema.field(time).type
-        rows = write_told(processor, ordered, naming["id"], id_type, time_type, out)
-    told = _told("local", out, "notifications", rows, len(processor), perf_counter() - start)
-    return told | {"unmet": []}, bad
+        rows = write_notifications(processor, ordered, naming["id"], id_type, time_type, out)
+    summary = _summary("local", out, "notifications", rows, len(processor), perf_counter() - start)
+    return summary | {"unmet": []}, bad
 
 
-def _told(engine: str, out: str, result: str, rows: int, subscriptions: int, seconds: float) -> dict[str, Any]:
+def _summary(engine: str, out: str, result: str, rows: int, subscriptions: int, seconds: float) -> dict[str, Any]:
     return {
         "engine": engine,
         "out": out,
@@ -342,6 +342,6 @@ def _matched(
         write_table(matches, targets.out, replaces=targets.out not in targets.new)
         write_rejected(bad, targets.rejected, **naming)  # while the session is there that may have to do it
         rows = read_table(session, targets.out).count() if compiled.count or result != "pairs" else 0
-        told = _told("spark", targets.out, result, rows, compiled.count, perf_counter() - start)
-        told["unmet"] = [str(each) for each in sighted.unmet()]
-    return told, bad
+        summary = _summary("spark", targets.out, result, rows, compiled.count, perf_counter() - start)
+        summary["unmet"] = [str(each) for each in sighted.unmet()]
+    return summary, bad

@@ -28,7 +28,7 @@ NEEDS_TIME = "it remembers earlier events, so it needs to know when events happe
 
 def with_hints(rejected: Iterable[Rejected], needed: str = NEEDS_TIME) -> list[Rejected]:
     """Say of texts that are good subscriptions of another kind what they need, not where they are no condition."""
-    told = []
+    explained = []
     for row in rejected:
         if may_be_stateful(row.condition):
             from tamis.standing import parse_subscription
@@ -36,12 +36,12 @@ def with_hints(rejected: Iterable[Rejected], needed: str = NEEDS_TIME) -> list[R
             try:
                 parse_subscription(row.condition)
             except TamisError as error:
-                told.append(row._replace(error=type(error).__name__, reason=str(error)))
+                explained.append(row._replace(error=type(error).__name__, reason=str(error)))
             else:
-                told.append(row._replace(error="StandingFormError", reason=needed))
+                explained.append(row._replace(error="StandingFormError", reason=needed))
         else:
-            told.append(row)
-    return told
+            explained.append(row)
+    return explained
 
 
 def notified(
@@ -67,7 +67,7 @@ def notified(
     return processor, rejected, ordered.sort_by([(" at", "ascending"), (" id", "ascending")])
 
 
-def write_told(
+def write_notifications(
     processor: Standing, events: pa.Table, id: str, id_type: pa.DataType, time: pa.DataType, out: str
 ) -> int:
     """Let the processor take the events, and the end of time; write what it tells; return how many rows that are."""
@@ -80,18 +80,20 @@ def write_told(
             rows = attributes.slice(start, _PORTION)
             # Two events may have one id: each is an event of its own, so the processor knows them by their places.
             places = range(start, start + part.num_rows)
-            told = processor.process_batch(rows, part[" at"].to_pylist(), list(places)) if part.num_rows else []
+            notifications = (
+                processor.process_batch(rows, part[" at"].to_pylist(), list(places)) if part.num_rows else []
+            )
             if start + _PORTION >= events.num_rows:
-                told += processor.advance(sys.float_info.max / 4)
+                notifications += processor.advance(sys.float_info.max / 4)
             names = events[" id"]
             columns = {
-                id: [each.subscription for each in told],
-                "events": [[names[place].as_py() for place in each.events] for each in told],
-                "at": [_written(each.at, time) for each in told],
-                "change": [each.change for each in told],
+                id: [each.subscription for each in notifications],
+                "events": [[names[place].as_py() for place in each.events] for each in notifications],
+                "at": [_written(each.at, time) for each in notifications],
+                "change": [each.change for each in notifications],
             }
             add(pa.table({name: pa.array(values, kinds[name]) for name, values in columns.items()}))
-            count += len(told)
+            count += len(notifications)
     return count
 
 
@@ -117,6 +119,6 @@ def _written(at: float, kind: pa.DataType) -> Any:
 
 
 def require_pairs(result: str) -> None:
-    """Raise unless pairs are asked for: what is told of several events has no place in a row of one."""
+    """Raise unless pairs are asked for: what concerns several events has no place in a row of one."""
     if result != "pairs":
         raise InputError(f"--time and --result {result} do not go together", hint="Leave --result out.")

@@ -82,11 +82,11 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
     for lead, part in explanation.lines():
         colour = COLOURS[part.truth]
         label = (part.operator, f"bold {colour}") if part.operator else (visible(part.text), colour)
-        told = Text.assemble((f"{MARKS[part.truth]} ", f"bold {colour}"), label)
+        line = Text.assemble((f"{MARKS[part.truth]} ", f"bold {colour}"), label)
         if part.reason:
-            told.append(f"   ({visible(part.reason)})", "dim")
+            line.append(f"   ({visible(part.reason)})", "dim")
         stem = lead.replace("├─ ", "│  ").replace("└─ ", "   ")
-        show(console, told, lead, stem + ("│ " if part.parts else "  "))
+        show(console, line, lead, stem + ("│ " if part.parts else "  "))
 
 
 # -- Mistakes
@@ -115,7 +115,7 @@ def _of_spark(error: Exception) -> TamisError | None:
         return None
     words = (line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("An error occ"))
     first = next(words, type(error).__name__).removeprefix(": ").partition(" SQLSTATE:")[0]
-    return LanguageError(f"Spark says: {first}", hint="--log FILE keeps all of its words.")
+    return LanguageError(f"Spark says: {first}", hint="--log FILE keeps its whole output.")
 
 
 def error_data(error: TamisError) -> dict[str, Any]:

@@ -157,11 +157,11 @@ def _story(pairs: Any, events: Any, subscriptions: "pa.Table", out: Path) -> Sto
 
 def _judge(story: Story, pairs: Any, events: Any, conditions: list[str]) -> None:
     """Check some events by the definition, and explain the match of the longest condition among some."""
-    found = [(row.event, row.subscription_id) for row in pairs.select("event", "subscription_id").limit(1000).collect()]
-    chosen = sorted({event for event, _ in found})[:_JUDGED]
+    some = [(row.event, row.subscription_id) for row in pairs.select("event", "subscription_id").limit(1000).collect()]
+    chosen = sorted({event for event, _ in some})[:_JUDGED]
     if not chosen:
         return
-    number, subscription = max(sorted(found), key=lambda pair: len(conditions[pair[1]]))
+    number, subscription = max(sorted(some), key=lambda pair: len(conditions[pair[1]]))
     wanted = ", ".join(map(str, {*chosen, number}))
     rows = {row.event: row.asDict() for row in events.where(f"event IN ({wanted})").collect()}
     all_found = pairs.where(f"event IN ({wanted})").select("event", "subscription_id").collect()
@@ -177,19 +177,19 @@ def _judge(story: Story, pairs: Any, events: Any, conditions: list[str]) -> None
 
 
 @contextmanager
-def _step(told: str, clock: dict[str, float], name: str) -> Iterator[None]:
+def _step(activity: str, clock: dict[str, float], name: str) -> Iterator[None]:
     """Show what is going on, on a terminal only, and how long it took."""
     console = to_complain()
     start = perf_counter()
     if console.is_terminal:
-        with console.status(told):
+        with console.status(activity):
             yield
     else:
         yield
     clock[name] = perf_counter() - start
 
 
-def _with_progress(session: Any, told: str, clock: dict[str, float], action: Callable[[], T]) -> None:
+def _with_progress(session: Any, activity: str, clock: dict[str, float], action: Callable[[], T]) -> None:
     """Run an action of Spark, and show how many of its tasks are done."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -206,7 +206,7 @@ def _with_progress(session: Any, told: str, clock: dict[str, float], action: Cal
     thread = Thread(target=run, name="tamis pipeline", daemon=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        shown = progress.add_task(told, total=_FILES)
+        shown = progress.add_task(activity, total=_FILES)
         thread.start()
         tracker = session.sparkContext.statusTracker()
         while thread.is_alive():
@@ -245,12 +245,12 @@ def _report(console: Console, story: Story, page: Path) -> None:
     console.print(table)
     console.print()
     if story.explanation is not None and story.explained_event is not None:
-        told = Text.assemble(
+        summary = Text.assemble(
             (f"Event {story.explained_event['event']:,}", "bold"),
             f", “{story.explained_event['title']}”, matches ",
             (f"#{story.explained_subscription}", "cyan"),
         )
-        show(console, told)
+        show(console, summary)
         console.print()
         show_explanation(console, story.explanation)
         console.print()

@@ -206,8 +206,8 @@ def _explained(story: Story) -> list[str]:
     for lead, part in story.explanation.lines():
         name = {True: "true", False: "false", None: "unknown"}[part.truth]
         reason = f'   <span class="dim">({escape(part.reason)})</span>' if part.reason else ""
-        told = escape(part.operator or part.text)
-        lines.append(f'{escape(lead)}<span class="{name}">{MARKS[part.truth]} {told}</span>{reason}')
+        label = escape(part.operator or part.text)
+        lines.append(f'{escape(lead)}<span class="{name}">{MARKS[part.truth]} {label}</span>{reason}')
     number = f"{story.explained_event['event']:,}"
     event = ", ".join(f"{name}: {value}" for name, value in story.explained_event.items() if value is not None)
     return [

@@ -22,13 +22,13 @@ EXAMPLES = (
     Example("""tamis publish '{"price": 12}' --dry-run""", "What would be sent? A CloudEvent."),
     Example(
         """tamis publish '{"price": 12}' --to localhost:1""",
-        "Nobody is there: that is told at once.",
+        "No broker answers there: the error comes at once.",
         exit_code=2,
     ),
 )
 NOTES = (
     "An event is a JSON object: the data of an event, or with [cyan]specversion[/cyan] a whole CloudEvent. Without "
-    "arguments, or with [cyan]-[/cyan], events are read from standard input, one a line, and sent as they come: "
+    "arguments, or with [cyan]-[/cyan], events are read from standard input, one per line, and sent as they come: "
     "[cyan]tail -f log.jsonl | tamis publish[/cyan]. The command ends when all events are on the broker's disk, and "
     "sends again what was not acknowledged when a connection broke.",
     NOTE,
@@ -70,8 +70,8 @@ def publish(
         to_programs({"events": len(positions), "position": positions[-1] if positions else None})
     elif positions:
         count = "1 event is" if len(positions) == 1 else f"{len(positions):,} events are"
-        told = Text.assemble(("✓ ", "bold green"), f"{count} on disk, ", ("the last at ", "dim"), positions[-1])
-        show(to_people(), told, below="  ")
+        line = Text.assemble(("✓ ", "bold green"), f"{count} on disk, ", ("the last at ", "dim"), positions[-1])
+        show(to_people(), line, below="  ")
     else:
         show(to_complain(), Text("There was nothing to publish."))
 
@@ -79,7 +79,8 @@ def publish(
 def _given(arguments: list[str]) -> Iterator[dict[str, Any]]:
     if not arguments and sys.stdin.isatty():
         raise InputError(
-            "there is nothing to publish", hint="""Give an event: tamis publish '{"price": 12}', or lines by a pipe."""
+            "there is nothing to publish",
+            hint="""Give an event: tamis publish '{"price": 12}', or pipe in one event per line.""",
         )
     return _read(arguments or ["-"])
 

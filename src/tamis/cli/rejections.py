@@ -1,4 +1,4 @@
-"""What becomes of rows that are no subscriptions, for who runs a command?
+"""What becomes of rows that are not subscriptions, for who runs a command?
 
 They are left out, and never in silence: the first three are shown with their reasons, and all of them go to a file.
 With `--strict` they are reason enough to do nothing: exit code 1, and nothing is written.
@@ -37,7 +37,7 @@ RejectedOption = Annotated[
 ]
 
 
-def told_in_json(rejected: Sequence[Rejected], file: str | None) -> dict[str, Any]:
+def rejections_as_json(rejected: Sequence[Rejected], file: str | None) -> dict[str, Any]:
     """Return what a JSON answer says of rejected rows."""
     first = [{"id": row.id, "error": row.error, "message": row.reason} for row in rejected[:SHOWN]]
     return {"rejected": len(rejected), "first_rejected": first, "rejected_file": file if rejected else None}
@@ -48,7 +48,7 @@ def show_rejected(rejected: Sequence[Rejected], file: str | None) -> None:
     if not rejected:
         return
     console = to_complain()
-    count = "1 row is no subscription" if len(rejected) == 1 else f"{len(rejected):,} rows are no subscriptions"
+    count = "1 row is not a subscription" if len(rejected) == 1 else f"{len(rejected):,} rows are not subscriptions"
     left_out = "and left out" if file else "so nothing is done"
     first = f"; the first {SHOWN}" if len(rejected) > SHOWN else ""
     show(console, Text.assemble(("✗ ", "bold red"), (f"{count}, {left_out}{first}:", "bold")), below="  ")
@@ -67,7 +67,7 @@ def show_rejected(rejected: Sequence[Rejected], file: str | None) -> None:
 def refuse(rejected: Sequence[Rejected], as_json: bool) -> None:
     """End the command because of rejected rows; before anything is written."""
     if as_json:
-        to_programs({"refused": True, **told_in_json(rejected, None)})
+        to_programs({"refused": True, **rejections_as_json(rejected, None)})
     else:
         show_rejected(rejected, None)
     raise typer.Exit(NO)

@@ -14,7 +14,7 @@ EXAMPLES = (Example("tamis repair --data nothing", "There is no log in this fold
 NOTES = (
     "A broker that finds a flipped bit in its log does not start, and says where. Restore the file from a backup if "
     "there is one. Otherwise this command leaves the damaged events out, and nothing else; the damaged file stays "
-    "beside the new one, and subscribers are told which positions they will not get.",
+    "beside the new one, and subscribers are notified which positions they will not get.",
     "[cyan]--dry-run[/cyan] only looks; it exits with 1 if something is damaged. The broker must not be running.",
 )
 

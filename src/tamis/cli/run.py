@@ -22,8 +22,8 @@ from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
     refuse,
+    rejections_as_json,
     show_rejected,
-    told_in_json,
     write_rejected,
 )
 from tamis.cli.unmet import show_unmet
@@ -38,7 +38,7 @@ EXAMPLES = (
     Example("printf 'subscription_id,condition\\ncheap,price < 20\\n' > rules.csv", "A table of subscriptions."),
     Example(
         """echo '{"price": 12}' | tamis run --subscriptions rules.csv""",
-        "Events in, matches out, one a line.",
+        "Events in, matches out, one per line.",
     ),
 )
 NOTES = (
@@ -46,11 +46,11 @@ NOTES = (
     "[cyan]nats://host:4222/STREAM[/cyan]; [cyan]--out[/cyan] is standard output (-), a folder of files (.jsonl, .csv, "
     ".parquet), [cyan]nats://...[/cyan] or [cyan]https://host/hook[/cyan]. It ends when the input does.",
     "[bold]Every match comes at least once.[/bold] A run that was killed is run again; a match then has the id that it "
-    "had ([cyan]Nats-Msg-Id[/cyan], and what [cyan]--match-id[/cyan] adds), so who receives it can pass over it. With "
+    "had ([cyan]Nats-Msg-Id[/cyan], and what [cyan]--match-id[/cyan] adds), so its receiver can ignore it. With "
     "[cyan]--durable[/cyan] NATS remembers what was done. Lines of a pipe have ids that last if "
-    "[cyan]--event-id[/cyan] names an attribute. For what never ends there is [cyan]tamis stream[/cyan].",
-    "Lines that are no JSON object are left out and counted. With [cyan]--json[/cyan] the summary, on standard error, "
-    "is JSON.",
+    "[cyan]--event-id[/cyan] names an attribute. For streams that never end there is [cyan]tamis stream[/cyan].",
+    "Lines that are not JSON objects are left out and counted. With [cyan]--json[/cyan] the summary, on standard "
+    "error, is JSON.",
 )
 
 
@@ -110,13 +110,13 @@ def run(
             counts = _matched(batches, rules, keep, match_id, take)
     unmet = [str(each) for each in rules.matcher.unmet()]
     if as_json:
-        document = {**counts, "bad_lines": bad_lines.count, "unmet": unmet, **told_in_json(rules.rejected, kept)}
+        document = {**counts, "bad_lines": bad_lines.count, "unmet": unmet, **rejections_as_json(rules.rejected, kept)}
         typer.echo(json.dumps(document), err=True)
         return
     show_bad_lines(bad_lines)
     show_unmet(unmet)
-    told = f"{counts['events']:,} events, {counts['matches']:,} matches"
-    show(to_complain(), Text.assemble(("✓ ", "bold green"), told), below="  ")
+    totals = f"{counts['events']:,} events, {counts['matches']:,} matches"
+    show(to_complain(), Text.assemble(("✓ ", "bold green"), totals), below="  ")
 
 
 def _look_first(
@@ -132,7 +132,7 @@ def _look_first(
 
     for place in (events, subscriptions, out, rejected):
         if place and on_disk(place) is None and not scheme_at(place).is_server:
-            raise InputError(f"{place} is reached by Spark", hint="tamis stream and tamis match take it.")
+            raise InputError(f"{place} can only be reached by Spark", hint="Use tamis stream or tamis match.")
     scheme = scheme_at(events)
     if durable is not None and not (isinstance(scheme.source, Source) and scheme.source.durable is not None):
         able = [each for each in table.SCHEMES if isinstance(each.source, Source) and each.source.durable is not None]
@@ -143,14 +143,14 @@ def _look_first(
     is_folder = out != "-" and not scheme_at(out).is_server
     if durable is not None and is_folder and format_of(out) != "json":
         raise InputError(
-            f"--durable cannot go on with {out}: its columns are known when all matches are", hint="Name .jsonl."
+            f"--durable cannot append to {out}: its columns are known only when all matches are", hint="Name .jsonl."
         )
     for path in (events, subscriptions):
         if path != "-" and not scheme_at(path).is_server and not Path(path).exists():
-            raise InputError(f"there is nothing at {path}")
+            raise InputError(f"{path} does not exist")
     format_of(subscriptions)
     if isinstance(scheme.source, Source) and scheme.source.arriving is None:
-        raise InputError(f"{scheme.title} is read by Spark", hint="tamis stream takes it.")
+        raise InputError(f"{scheme.title} can only be read by Spark", hint="Use tamis stream.")
     if events != "-":
         look_at_events(events, source, streaming=False)
         if not scheme.is_server:
@@ -158,7 +158,7 @@ def _look_first(
     if is_folder:
         format_of(out)
         if Path(out).exists() and durable is None:
-            raise InputError(f"{out} is there already", hint="Name another.")
+            raise InputError(f"{out} already exists", hint="Name another.")
     if out != "-":
         look_at_out(out, sink)
 

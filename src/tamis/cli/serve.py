@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from tamis.service.settings import Settings
 
 EXAMPLES = (
-    Example("tamis serve --check", "Are the settings good? Nothing is started."),
+    Example("tamis serve --check", "Check the settings without starting anything."),
     Example(
         "tamis serve --host 0.0.0.0 --check",
-        "Others could reach it: that needs TLS and roles.",
+        "An address that others can reach needs TLS and roles.",
         exit_code=2,
     ),
     Example("""echo '[log]' > tamis.toml && echo 'keep = "30d"' >> tamis.toml""", "A file of settings,"),
-    Example("tamis serve --config tamis.toml --port 8000 --check", "and a flag, which is stronger."),
+    Example("tamis serve --config tamis.toml --port 8000 --check", "and a flag, which takes precedence."),
 )
 NOTES = (
     "[cyan]tamis serve[/cyan] alone is enough: it prints where it listens and what to try. [cyan]--demo[/cyan] adds a "
     "feed of auctions to watch. Ctrl-C or SIGTERM ends it, and nothing that was acknowledged is lost; SIGHUP reads the "
     "settings again.",
     "Settings are also variables: [cyan]TAMIS_LOG__SYNC=0.2s[/cyan] is [cyan]sync[/cyan] of the table "
-    "[cyan]\\[log][/cyan]. docs/service.md tells more.",
+    "[cyan]\\[log][/cyan]. See docs/service.md.",
 )
 
 
@@ -67,12 +67,27 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Accept connections from other hosts without TLS and roles.")
     ] = False,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Another broker to call, as tamis://host:7411; may be repeated."),
+    ] = None,
+    link_port: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, max=65_535, help="Listen for other brokers at this port (default 7411)."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name of the broker.", show_default="tamis")
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Publish a feed of auctions to it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a broker: events in, those that subscribers want out, at least once."""
-    flags = {"data": data, "listeners.0.port": port, "listeners.0.host": host, "insecure": insecure or None}
+    """Start a broker, which delivers published events to their subscribers at least once."""
+    flags: dict[str, object] = {
+        "data": data, "listeners.0.port": port, "listeners.0.host": host, "insecure": insecure or None, "name": name,
+        "neighbours": link or None, "link_listeners.0.port": link_port,
+        "link_listeners.0.host": host if link_port is not None else None,
+    }  # fmt: skip
     overrides = {name: value for name, value in flags.items() if value is not None}
     with mistakes_shown(as_json):
         _require_libraries()
@@ -107,8 +122,8 @@ def _show_settings(settings: "Settings", as_json: bool) -> None:
     if as_json:
         to_programs({"good": True, "data": settings.data, "listeners": listeners})
     else:
-        told = f"The settings are good: {', '.join(listeners)}, data in {settings.data}."
-        show(to_people(), Text.assemble(("✓ ", "bold green"), told), below="  ")
+        sentence = f"The settings are good: {', '.join(listeners)}, data in {settings.data}."
+        show(to_people(), Text.assemble(("✓ ", "bold green"), sentence), below="  ")
 
 
 def _run(settings: "Settings", read: "Callable[[], Settings]", demo: bool, as_json: bool) -> int:
@@ -129,7 +144,8 @@ def _run(settings: "Settings", read: "Callable[[], Settings]", demo: bool, as_js
 
             feeds.append(asyncio.create_task(feed(service.addresses[0])))
         if as_json:
-            to_programs({"addresses": service.addresses, "data": settings.data, "token": service.first_token})
+            facts = {"addresses": service.addresses, "links": service.links.addresses, "data": settings.data}
+            to_programs({**facts, "token": service.first_token})
             sys.stdout.flush()
         else:
             _greet(to_people(), service, demo)
@@ -162,6 +178,8 @@ def _greet(console: "Console", service: "Service", demo: bool) -> None:
     show(console, Text.assemble(("✓ ", "bold green"), ("The broker is ready.", "bold")))
     for address in service.addresses:
         show(console, Text.assemble("  at ", (address, "cyan")))
+    for address in service.links.addresses:
+        show(console, Text.assemble("  for other brokers at ", (address, "cyan")))
     show(console, Text(f"  data in {settings.data}", "dim"))
     if settings.insecure and not all(is_loopback(listener.host) for listener in settings.listeners):
         show(console, Text("! Others can reach it, without TLS or without roles (insecure).", "bold red"))

@@ -22,7 +22,7 @@ from tamis.cli.addresses import (
     is_stream,
     look_at_events,
     look_at_out,
-    options_told,
+    options_help,
     read_options,
 )
 from tamis.cli.figures import served, write_figures
@@ -33,8 +33,8 @@ from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
     refuse,
+    rejections_as_json,
     show_rejected,
-    told_in_json,
     write_rejected,
 )
 from tamis.sources.addresses import without_secrets
@@ -52,12 +52,12 @@ EXAMPLES = (
     Example(
         "tamis stream --events arriving --subscriptions a/subscriptions.parquet \\\n"
         "      --out matches --checkpoint checkpoint --keep title --once",
-        "Match all that is there, and stop; next time, what came since.",
+        "Match all that has arrived, and stop; the next run matches what came since.",
     ),
     Example(
         "tamis stream --events arriving --subscriptions a/subscriptions.parquet \\\n"
         "      --out nats://localhost:1/MATCHES --checkpoint another --once",
-        "Nobody is there: that is told at once, before Spark starts.",
+        "No server answers there: the error comes at once, before Spark starts.",
         exit_code=2,
     ),
 )
@@ -65,7 +65,7 @@ NOTES = (
     "[cyan]--subscriptions[/cyan] names a table (.parquet, .jsonl or .csv), which is read at the start, or the folder "
     "of a subscription log, whose changes are in force from the next micro-batch on. The matches are a folder for each "
     "micro-batch; those with a commit in [cyan]_tamis/commits[/cyan] are whole. It needs Java 17 or newer.",
-    "Rows of a table that are no subscriptions (a text that does not parse, no id, an id that an earlier row has) are "
+    "Rows of a table that are not subscriptions (a text that does not parse, no id, an id that an earlier row has) are "
     "left out: the first three are shown with their reasons, and all go to [cyan]CHECKPOINT/rejected.jsonl[/cyan] or "
     "where [cyan]--rejected[/cyan] says.",
     "[bold]Events[/bold] may also come as JSON from [cyan]nats://host:4222/STREAM?subject=a.>[/cyan] or "
@@ -74,7 +74,7 @@ NOTES = (
     "was killed goes on where it was: a folder takes each match once; to NATS and webhooks matches may be sent again, "
     "with the id (Nats-Msg-Id, Idempotency-Key) that they had. Kafka needs Spark's connector, which is fetched, or "
     "named with [cyan]--jars[/cyan].",
-    f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_told()} Of Kafka and of files: "
+    f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_help()} Of Kafka and of files: "
     "those of Spark's sources.",
 )
 _NOT_HERE = "it remembers earlier events, and this stream matches conditions: give --time COLUMN and --event-id COLUMN"
@@ -179,10 +179,10 @@ def stream(
         return
     shown = without_secrets(out) if scheme_at(out).is_server else out
     if as_json:
-        to_programs({"out": shown, **figures, **told_in_json(bad, kept)})
+        to_programs({"out": shown, **figures, **rejections_as_json(bad, kept)})
         return
-    told = f"{figures['events_total']:,.0f} events, {figures['rows_total']:,.0f} rows in {shown}"
-    show(to_people(), Text.assemble(("✓ ", "bold green"), told), below="  ")
+    totals = f"{figures['events_total']:,.0f} events, {figures['rows_total']:,.0f} rows in {shown}"
+    show(to_people(), Text.assemble(("✓ ", "bold green"), totals), below="  ")
 
 
 def _look_first(
@@ -197,10 +197,10 @@ def _look_first(
     asked = on_disk(subscriptions)
     for path in (arriving, asked):
         if path is not None and not path.exists():
-            raise InputError(f"there is nothing at {path}")
+            raise InputError(f"{path} does not exist")
     if arriving is not None and not arriving.is_dir():
         raise InputError(
-            f"{events} is a file, and events arrive in a folder",
+            f"{events} is a file, but events arrive in a folder",
             hint="Name its folder; or match the file as it is: tamis match.",
         )
     if asked is not None and asked.is_file() and asked.suffix.lower() not in ENDINGS:
@@ -278,8 +278,8 @@ def _notify(
         )
     with on_spark.running(**starting) as session:
         table = arriving(session, keep=None)
-        told = on_spark.notify(table, read_in_order(session, subscriptions), **naming)
-        writer = told.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+        notifications = on_spark.notify(table, read_in_order(session, subscriptions), **naming)
+        writer = notifications.writeStream.format("parquet").option("checkpointLocation", checkpoint)
         query = writer.trigger(**trigger).start(out)
         try:
             with to_complain().status("Matching what arrives; Ctrl-C stops"):
@@ -306,7 +306,7 @@ def _arriving(
 ) -> Any:
     """Return the stream of events: of a broker, or of the files of a folder."""
     if not is_stream(events) and (local := on_disk(events)) is not None and not any(local.iterdir()):
-        raise InputError(f"{events} is empty: its first file says which columns events have")
+        raise InputError(f"{events} is empty, but its first file decides which columns events have")
     remembered = f"{checkpoint.rstrip('/')}/tamis/columns.json"
     return events_of(session, events, options, schema, keep, remembered, streaming=True, kind=kind, files=files)
 
@@ -316,11 +316,11 @@ def _asked(
 ) -> tuple["SubscriptionLog | None", list["Rejected"]]:
     """Return the log: that of a folder, or one beside the checkpoint that is brought to what a table says.
 
-    And the rows of the table that are no subscriptions; if these forbid the whole there is no log.
+    And the rows of the table that are not subscriptions; if these forbid the whole there is no log.
     """
     from tamis import spark as on_spark
     from tamis.cli.notifying import with_hints
-    from tamis.matching.admission import Row, admitted
+    from tamis.matching.admission import CandidateRow, admitted
     from tamis.sources.tables import ENDINGS
     from tamis.spark.columns import column, require
     from tamis.spark.files import read_in_order
@@ -331,7 +331,7 @@ def _asked(
     require(table, (id, where), "subscriptions")
     rows = [(row[0], row[1]) for row in table.select(column(id), column(where)).collect()]
     if strict:
-        _, bad = admitted((Row(*row) for row in rows), schema)
+        _, bad = admitted((CandidateRow(*row) for row in rows), schema)
         if bad:
             return None, with_hints(bad, _NOT_HERE)
     log = on_spark.SubscriptionLog(f"{checkpoint.rstrip('/')}/tamis/subscriptions", spark=session)

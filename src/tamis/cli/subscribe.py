@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     Example(
         'tamis subscribe "price < 20" --at localhost:1',
-        "Nobody is there: that is told at once.",
+        "No broker answers there: the error comes at once.",
         exit_code=2,
     ),
 )
@@ -58,7 +58,7 @@ def subscribe(
     certificate: CertificateOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, for programs.")] = False,
 ) -> None:
-    """Print the events that a text wants, as they come."""
+    """Subscribe to a broker with a text, and print the matching events as they come."""
     console = to_people()
     with (
         mistakes_shown(as_json),
@@ -88,8 +88,8 @@ def _print(event: "BlockingDelivery", console: "Console", as_json: bool) -> None
         return
     data = json.dumps(event.data, ensure_ascii=False, default=repr)
     again_mark = (" again", "yellow") if event.is_again else ""
-    told = Text.assemble((event.at, "dim"), " ", (visible(str(event.type)), "cyan"), again_mark, " ", visible(data))
-    show(console, told, below="    ")
+    line = Text.assemble((event.at, "dim"), " ", (visible(str(event.type)), "cyan"), again_mark, " ", visible(data))
+    show(console, line, below="    ")
     sys.stdout.flush()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     Example("tamis token create ann --role shop --data d", "A token for ann, with the role shop."),
     Example("tamis token create bob --role admin --days 7 --data d", "Another, which ends in a week."),
-    Example("tamis token list --data d", "Whose are there?"),
+    Example("tamis token list --data d", "List the tokens."),
     Example("tamis token remove 000000 --data d", "No token has this name.", exit_code=2),
 )
 NOTES = (
@@ -57,11 +57,11 @@ def token(
     data: Annotated[Path, typer.Option(metavar="FOLDER", help="The broker's folder.")] = Path("tamis-data"),
     as_json: AsJson = False,
 ) -> None:
-    """Make, list or remove the tokens by which a broker knows who is there."""
+    """Create, list or remove the tokens with which clients authenticate."""
     with mistakes_shown(as_json):
         if (name is None) is not (action is Action.list):
             raise InputError(
-                "a list needs no name" if name else f"tamis token {action} needs a name",
+                "tamis token list takes no name" if name else f"tamis token {action} needs a name",
                 hint="tamis token create ann --role shop",
             )
         tokens = _opened(data, is_made=action is Action.create)

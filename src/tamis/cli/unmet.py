@@ -20,7 +20,7 @@ def show_unmet(unmet: Sequence[str]) -> None:
         return
     console = to_complain()
     show(console, Text.assemble(("! ", "bold yellow"), ("some rules could match nothing of this:", "bold")), below="  ")
-    for told in unmet[:_SHOWN]:
-        show(console, Text(f"  {visible(told)}"), below="    ")
+    for subscription in unmet[:_SHOWN]:
+        show(console, Text(f"  {visible(subscription)}"), below="    ")
     if len(unmet) > _SHOWN:
         show(console, Text(f"  and {len(unmet) - _SHOWN:,} more"), below="    ")

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 EXAMPLES = (
     Example("tamis workload", "Which are there?"),
     Example("tamis workload auction --events 5000 --subscriptions 100 --out auctions", "Four small files."),
-    Example("head -n 1 auctions/subscriptions.jsonl", "One subscription a line,"),
+    Example("head -n 1 auctions/subscriptions.jsonl", "One subscription per line,"),
     Example("head -n 1 auctions/events.jsonl", "and one event a line."),
-    Example("tamis workload w1 --format parquet --out w1 --seed 7", "Other traffic, for Spark and its like."),
+    Example("tamis workload w1 --format parquet --out w1 --seed 7", "Other traffic, as Parquet only."),
 )
 NOTES = (
     "Into the folder go [cyan]events[/cyan] and [cyan]subscriptions[/cyan], as [cyan].parquet[/cyan] and "
@@ -87,15 +87,15 @@ def workload(
     with mistakes_shown(as_json):
         require_known(name, DESCRIPTIONS, "workload")
         if out is None:
-            raise InputError("there is no folder to write to", hint="Name one: --out DIR.")
+            raise InputError("no output folder was named", hint="Name one: --out DIR.")
         files = list(_written(name, event_count, subscription_count, seed, out, file_format))
     if as_json:
         to_programs({"workload": name, "seed": seed, "files": files})
         return
     console = to_people()
     for file in files:
-        told = f"  {file['rows']:,} {file['holds']}, {file['bytes']:,} bytes"
-        show(console, Text.assemble(("✓ ", "bold green"), file["path"], (told, "dim")), below="  ")
+        details = f"  {file['rows']:,} {file['holds']}, {file['bytes']:,} bytes"
+        show(console, Text.assemble(("✓ ", "bold green"), file["path"], (details, "dim")), below="  ")
 
 
 def _written(
@@ -173,13 +173,13 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _advancing(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def _advancing(activity: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show how far we are, on a terminal only; yield a function that is told of every step."""
     from rich.progress import Progress  # here, so that no other command waits for it
 
     console = to_complain()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(told, total=total)
+        task = progress.add_task(activity, total=total)
         yield lambda count: progress.advance(task, count)
 
 

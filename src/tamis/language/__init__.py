@@ -6,10 +6,11 @@ reads it (`parser`), builds it from Python (`builder`) or JSON (`json_form`), ch
 an answer (`explanation`), and rewrites it into the forms that matchers want (`rewrites`).
 """
 
-from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, lit, xor
+from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, coalesce, lit, when, xor
 from tamis.language.checking import check
 from tamis.language.explanation import Explanation, explain
 from tamis.language.expressions import Condition, Expression, Term
+from tamis.language.functions import Functions, function
 from tamis.language.json_form import from_json, json_schema
 from tamis.language.limits import Limits
 from tamis.language.meaning import Event, holds, truth
@@ -21,6 +22,7 @@ __all__ = [
     "Event",
     "Explanation",
     "Expression",
+    "Functions",
     "Limits",
     "Schema",
     "Term",
@@ -31,12 +33,15 @@ __all__ = [
     "attr",
     "call",
     "check",
+    "coalesce",
     "explain",
     "from_json",
+    "function",
     "holds",
     "json_schema",
     "lit",
     "parse",
     "truth",
+    "when",
     "xor",
 ]

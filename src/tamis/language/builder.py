@@ -37,9 +37,9 @@ from tamis.language.expressions import (
     Scalar,
     Test,
     Xor,
-    is_condition,
+    as_condition,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, HostedName, function_of
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.values import value_of
 
@@ -62,7 +62,7 @@ def attr(name: str) -> Value:
     node = parse(name)
     if not isinstance(node, Attribute):
         raise TypeMismatchError(
-            f"{name!r} is no attribute's name", hint="Back-quote a name with other characters in it."
+            f"{name!r} is not an attribute's name", hint="Back-quote a name with other characters in it."
         )
     return Value(node)
 
@@ -85,7 +85,7 @@ def literal(value: Any) -> Literal:
     known = value_of(value)
     if (known is None and value is not None) or isinstance(known, list | Mapping):
         raise LiteralError(
-            f"{value!r} is no value of the language",
+            f"{value!r} is not a value of the language",
             hint="Values are texts, integers and decimals of up to 38 digits, floats, Booleans, dates and timestamps.",
         )
     return Literal(known)
@@ -94,9 +94,10 @@ def literal(value: Any) -> Literal:
 def condition(operand: object) -> Expression:
     """Return what stands for an operand where a condition is expected."""
     node = expression(operand)
-    if not is_condition(node):
+    stands = as_condition(node)
+    if stands is None:
         raise TypeMismatchError(f"{node} stands where a condition is expected")
-    return node
+    return stands
 
 
 def expression(operand: Any) -> Expression:
@@ -123,7 +124,9 @@ class Value:
         return f"<Value {self.expression}>"
 
     def __bool__(self) -> bool:
-        raise TypeError("a value under construction has no truth; combine conditions with & | ~, not with and, or, not")
+        raise TypeError(
+            "an expression under construction has no truth value; combine conditions with & | ~, not with and, or, not"
+        )
 
     # -- Comparisons
 
@@ -306,12 +309,49 @@ test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect i
 
 def _arguments(name: str, arguments: tuple[Any, ...], *, is_test: bool) -> tuple[Expression, ...]:
     operands = tuple(map(expression, arguments))
-    function = FUNCTIONS.get(name)
+    function = function_of(name) if isinstance(name, HostedName) else FUNCTIONS.get(name)
     if function is None or function.is_test is not is_test or not function.accepts(len(operands)):
         gives = "a truth" if is_test else "a value"
         raise TypeMismatchError(f"there is no function {name} of {len(operands)} arguments that gives {gives}")
     function.check(operands)
     return operands
+
+
+class Choice(Value):
+    """A CASE under construction: NULL where no condition is true, until somebody says what it gives `otherwise`.
+
+    It is a value already, and stays what it is: `when` and `otherwise` return another one.
+    """
+
+    __slots__ = ()
+
+    def when(self, deciding: object, value: Operand) -> Choice:
+        """`WHEN condition THEN value`: the value where the condition is true, and none before it is."""
+        arguments = (*self.expression.children, condition(deciding), expression(value))
+        return Choice(_checked(Call("case", arguments)))
+
+    def otherwise(self, value: Operand) -> Value:
+        """`ELSE value`: the value where no condition is true."""
+        return Value(_checked(Call("case", (*self.expression.children, expression(value)))))
+
+
+def when(deciding: object, value: Operand) -> Choice:
+    """Return the value where the condition is true: `CASE WHEN condition THEN value END`.
+
+    >>> points = when(attr("signed"), 2).otherwise(0) + when(attr("bids") < 3, 1).otherwise(0)
+    >>> print(points >= 2)
+    CASE WHEN signed THEN 2 ELSE 0 END + CASE WHEN bids < 3 THEN 1 ELSE 0 END >= 2
+    """
+    return Choice(_checked(Call("case", (condition(deciding), expression(value)))))
+
+
+def coalesce(*values: Operand) -> Value:
+    """Return the first value that is not NULL.
+
+    >>> print(coalesce(attr("reserve"), 0) < 20)
+    coalesce(reserve, 0) < 20
+    """
+    return call("coalesce", *values)
 
 
 def all_of(*conditions: object) -> Expression:
@@ -343,7 +383,7 @@ def at_least(count: int, *conditions: object) -> AtLeast:
     at_least(2, signed, price < 20, bids <= 3)
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise TypeMismatchError(f"at_least counts to a whole number that is not negative, not to {count!r}")
+        raise TypeMismatchError(f"at_least takes a count that is a whole number of at least 0, not {count!r}")
     return AtLeast(count, tuple(map(condition, conditions)))
 
 

@@ -38,7 +38,7 @@ from tamis.language.expressions import (
     Xor,
     fold_shared,
 )
-from tamis.language.functions import FUNCTIONS, Function
+from tamis.language.functions import Function, function_of
 from tamis.language.measures import depth, size
 from tamis.language.types import ArrayType
 from tamis.language.values import kind_of
@@ -76,7 +76,7 @@ def _kind(node: Expression, below: list[str], schema: Schema | None) -> str:
         case Attribute():
             return _attribute_kind(node, schema)
         case Call(name) | Test(name):
-            return _call_kind(node, FUNCTIONS[name], below, schema)
+            return _call_kind(node, function_of(name), below, schema)
         case Compare() | Between():
             _check_comparison(node, below)
         case In(_, members):
@@ -116,8 +116,10 @@ def _call_kind(node: Expression, function: Function, below: list[str], schema: S
     for child, kind, wanted in zip(node.children, below, function.kinds(len(below)), strict=True):
         if wanted != ANY and kind not in (wanted, ANY):
             where = f"{function.symbol} takes" if function.symbol else f"{function.name} takes"
+            if wanted == "boolean":
+                raise _error(child, TypeMismatchError(f"{_named(child, kind)} stands where a condition is expected"))
             raise _error(child, TypeMismatchError(f"{where} {_WORDS[wanted]}, not {_named(child, kind)}"))
-    common = _common_kind(node, below) if function.alike else ANY
+    common = _common_kind(node, function.chosen(below)) if function.alike else ANY
     if function.name == "array" and common in ("array", "record"):
         raise _error(node, TypeMismatchError("an array holds numbers, texts, times or Booleans"))
     if function.name == "array_contains":
@@ -144,22 +146,26 @@ def _common_kind(node: Expression, below: list[str]) -> str:
     known = [kind for kind in below if kind != ANY]
     if len(set(known)) > 1:
         raise _error(
-            node, TypeMismatchError(f"its arguments are of different kinds: {', '.join(dict.fromkeys(known))}")
+            node, TypeMismatchError(f"its {_choices(node)} are of different kinds: {', '.join(dict.fromkeys(known))}")
         )
     return known[0] if known else ANY
+
+
+def _choices(node: Expression) -> str:
+    return "branches" if isinstance(node, Call) and node.function in ("case", "if") else "arguments"
 
 
 def _check_comparison(node: Expression, below: list[str]) -> None:
     known = [kind for kind in below if kind != ANY]
     if {"array", "record"} & set(known):
         hint = "Use array_contains, arrays_overlap or size." if "array" in known else "Compare its attributes instead."
-        raise _error(node, TypeMismatchError("arrays and records do not compare", hint=hint))
+        raise _error(node, TypeMismatchError("arrays and records cannot be compared", hint=hint))
     if len(set(known)) > 1:
         first, second = list(dict.fromkeys(known))[:2]
         raise _error(
             node,
             TypeMismatchError(
-                f"{_WORDS[first]} never compares with {_WORDS[second]}", hint=_mismatch_hint({first, second})
+                f"{_WORDS[first]} cannot be compared with {_WORDS[second]}", hint=_mismatch_hint({first, second})
             ),
         )
 
@@ -169,6 +175,8 @@ def _mismatch_hint(kinds: set[str]) -> str | None:
         return "Write DATE '2024-02-29' or TIMESTAMP '2024-02-29 12:00:00'."
     if kinds == {"string", "number"}:
         return "Numbers are written without quotes; there are no casts."
+    if kinds == {"number", "boolean"}:
+        return "Compare a number with a number: price < 20."
     if kinds == {"string", "boolean"}:
         return "Write TRUE or FALSE, without quotes."
     return None

@@ -15,8 +15,9 @@ _IN_TEXT = "Write contains(title, 'house')."
 _IN_ARRAY = "Write array_contains(tags, 'new')."
 _BOTH = "Within a text, write contains(title, 'house'); among the members of an array, array_contains(tags, 'new')."
 _PATTERN = "Write title RLIKE 'pattern'."
-_MISSING = "Say what should hold where it is missing: price < 20 OR price IS NULL AND bids < 3."
-_CHOICE = "Use AND and OR: signed AND price < 30 OR NOT signed AND price < 20."
+_MISSING = "Write coalesce(price, 0) < 20."
+_CHOICE = "Write CASE WHEN signed THEN 30 ELSE 20 END > price."
+_NO_AGGREGATE = "A condition sees one event, so there is nothing to aggregate."
 
 OPERATORS: dict[str, str] = {
     "ilike": _ANY_CASE,
@@ -47,8 +48,11 @@ FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(("arrayoverlap", "list_has_any", "array_has_any", "hasany"), OPERATORS["overlaps"]),
     **dict.fromkeys(("strpos", "instr", "position", "charindex", "locate", "indexof"), _IN_TEXT),
     **dict.fromkeys(("regexp_like", "regexp", "regexp_matches", "matches", "match", "regex"), _PATTERN),
-    **dict.fromkeys(("coalesce", "ifnull", "nvl", "isnull", "nullif", "isnotnull"), _MISSING),
-    **dict.fromkeys(("if", "iif", "case", "decode"), _CHOICE),
+    **dict.fromkeys(("ifnull", "nvl", "isnull", "isnotnull"), _MISSING),
+    **dict.fromkeys(("iif", "decode", "when", "nvl2"), _CHOICE),
+    "min": f"{_NO_AGGREGATE} For the least of several values, write least(low, high) < 5.",
+    "max": f"{_NO_AGGREGATE} For the greatest of several values, write greatest(low, high) < 5.",
+    "sum": f"{_NO_AGGREGATE} For the sum of several values, write low + high < 5.",
     "starts_with": OPERATORS["starts"],
     "ends_with": OPERATORS["ends"],
 }

@@ -7,7 +7,7 @@ values that decided. It shows the same evaluation as `meaning`, written down ins
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.language.expressions import (
     CONNECTIVES,
@@ -24,7 +24,7 @@ from tamis.language.expressions import (
     Xor,
     postorder,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.literals import to_text
 from tamis.language.meaning import Event, as_truth, meaning
 from tamis.language.printer import name_text
@@ -93,35 +93,44 @@ def explain(expression: Expression, event: Event, schema: Schema | None = None) 
     └─ ? NOT   (not of unknown is unknown)
        └─ ? bids > 3   (bids is absent)
     """
-    values: list[tuple[Any, Explanation | None]] = []
+    values: list[_Evaluated] = []
     for node in postorder(expression):
         count = len(node.children)
         below = values[len(values) - count :] if count else []
         del values[len(values) - count :]
-        value_of_node = meaning(node, [value for value, _ in below], event, schema)
-        values.append((value_of_node, _explained(node, value_of_node, below, event) if _is_shown(node) else None))
-    value_of_node, explanation = values[0]
-    if explanation is None:  # a Boolean attribute or literal on its own
+        value_of_node = meaning(node, [each.value for each in below], event, schema)
+        inside = tuple(part for each in below for part in each.parts)
+        parts = (_explained(node, value_of_node, below, event),) if _is_shown(node) else inside
+        values.append(_Evaluated(value_of_node, parts))
+    value_of_node, parts = values[0]
+    if not _is_shown(expression):  # a Boolean attribute or literal on its own
         return Explanation(str(expression), as_truth(value_of_node), _operand_reason(expression, value_of_node, event))
-    return explanation
+    return parts[0]
+
+
+class _Evaluated(NamedTuple):
+    """What a node gives, and the conditions to show for it: its own, or those inside a function of conditions."""
+
+    value: Any
+    parts: tuple[Explanation, ...]
 
 
 def _is_shown(node: Expression) -> bool:
     return not isinstance(node, Attribute | Literal | Call)
 
 
-def _explained(node: Expression, found: Any, below: list[tuple[Any, Explanation | None]], event: Event) -> Explanation:
-    parts = []
-    for child, (value, explanation) in zip(node.children, below, strict=True):
-        if explanation is not None:
-            parts.append(explanation)
+def _explained(node: Expression, result: Any, below: list[_Evaluated], event: Event) -> Explanation:
+    parts: list[Explanation] = []
+    for child, (value, inside) in zip(node.children, below, strict=True):
+        if inside:
+            parts.extend(inside)
         elif isinstance(node, CONNECTIVES):
             parts.append(Explanation(str(child), as_truth(value), _operand_reason(child, value, event)))
     if isinstance(node, CONNECTIVES):
-        reason = _connective_reason(node, [part.truth for part in parts])
+        reason = _connective_reason(node, [as_truth(each.value) for each in below])
     else:
-        reason = _predicate_reason(node, found, [value for value, _ in below], event)
-    return Explanation(str(node), as_truth(found), reason, tuple(parts), _operator(node))
+        reason = _predicate_reason(node, result, [each.value for each in below], event)
+    return Explanation(str(node), as_truth(result), reason, tuple(parts), _operator(node))
 
 
 def _operator(node: Expression) -> str:
@@ -162,17 +171,17 @@ def _is(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _predicate_reason(node: Expression, found: Any, values: list[Any], event: Event) -> str:
+def _predicate_reason(node: Expression, result: Any, values: list[Any], event: Event) -> str:
     values_in_words = [
         _operand_reason(child, value, event)
         for child, value in zip(node.children, values, strict=True)
         if not isinstance(child, Literal)
     ]
-    if found is None and isinstance(node, Compare | Between) and all(value is not None for value in values):
+    if result is None and isinstance(node, Compare | Between) and all(value is not None for value in values):
         kinds = list(dict.fromkeys(_WORDS[kind_of(value)] for value in values))
         if len(kinds) > 1:
             values_in_words.append(f"{' and '.join(kinds)} do not compare")
-    if found is None and any(isinstance(value, list) and None in value for value in values):
+    if result is None and any(isinstance(value, list) and None in value for value in values):
         values_in_words.append("a NULL among its elements could be it")
     return "; ".join(dict.fromkeys(values_in_words))
 
@@ -186,19 +195,19 @@ def _operand_reason(node: Expression, value: Any, event: Event) -> str:
     if isinstance(node, Call):
         if value is not None:
             return f"{node} is {_shown(value)}"
-        return f"{node} has no value: {FUNCTIONS[node.function].no_value}"
+        return f"{node} has no value: {function_of(node.function).no_value}"
     if isinstance(node, Literal):
         return ""
     return f"{node} is {TRUTHS[as_truth(value)]}"
 
 
 def _why_null(event: Event, path: tuple[str, ...]) -> str:
-    found: Any = event
+    record: Any = event
     for name in path:
-        if not hasattr(found, "get") or name not in found:
+        if not hasattr(record, "get") or name not in record:
             return "absent"
-        found = found[name]
-    return "NULL" if found is None else f"{found!r:.60}, which is no value of the language"
+        record = record[name]
+    return "NULL" if record is None else f"{record!r:.60}, which is not a value of the language"
 
 
 def _shown(value: Any) -> str:

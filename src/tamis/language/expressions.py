@@ -440,6 +440,24 @@ def is_condition(node: Expression) -> bool:
     )
 
 
+def as_condition(node: Expression) -> Expression | None:
+    """Return what a node says where a condition is expected; None where it can say nothing.
+
+    A function whose result may be of any kind may give a Boolean, as `coalesce(sold, FALSE)` does. It is a term, so it
+    is compared with TRUE: that is true and false just where it gives TRUE and FALSE.
+
+    >>> print(as_condition(Call("coalesce", (Attribute(("sold",)), FALSE))))
+    coalesce(sold, FALSE) = TRUE
+    """
+    if is_condition(node):
+        return node
+    from tamis.language.functions import function_of
+
+    if isinstance(node, Call) and function_of(node.function).gives == "any":
+        return Compare("=", node, TRUE)
+    return None
+
+
 def postorder(root: Expression) -> Iterator[Expression]:
     """Yield every occurrence of every node, children before parents, without recursion."""
     stack: list[tuple[Expression, bool]] = [(root, False)]

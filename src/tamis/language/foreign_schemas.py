@@ -25,17 +25,17 @@ def from_arrow(schema: Any) -> Read:
     return _read((field.name, _arrow_type(field.type), field.nullable) for field in schema)
 
 
-def _arrow_type(found: Any) -> Any:
+def _arrow_type(arrow: Any) -> Any:
     import pyarrow.types as is_a
 
-    if is_a.is_dictionary(found):
-        return _arrow_type(found.value_type)
-    if is_a.is_struct(found):
-        return from_arrow([found.field(index) for index in range(found.num_fields)])[0]
-    if is_a.is_list(found) or is_a.is_large_list(found) or is_a.is_fixed_size_list(found):
-        return _array(_arrow_type(found.value_type))
-    if is_a.is_decimal(found):
-        return f"decimal({found.precision},{found.scale})" if 0 <= found.scale <= found.precision <= 38 else None
+    if is_a.is_dictionary(arrow):
+        return _arrow_type(arrow.value_type)
+    if is_a.is_struct(arrow):
+        return from_arrow([arrow.field(index) for index in range(arrow.num_fields)])[0]
+    if is_a.is_list(arrow) or is_a.is_large_list(arrow) or is_a.is_fixed_size_list(arrow):
+        return _array(_arrow_type(arrow.value_type))
+    if is_a.is_decimal(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})" if 0 <= arrow.scale <= arrow.precision <= 38 else None
     checks = (
         ("string", (is_a.is_string, is_a.is_large_string, is_a.is_string_view)),
         ("int", (is_a.is_integer,)),
@@ -44,14 +44,14 @@ def _arrow_type(found: Any) -> Any:
         ("date", (is_a.is_date,)),
         ("timestamp", (is_a.is_timestamp,)),
     )
-    return next((name for name, tests in checks if any(test(found) for test in tests)), None)
+    return next((name for name, tests in checks if any(test(arrow) for test in tests)), None)
 
 
 def from_spark(schema: Any) -> Read:
     """Read a PySpark `StructType`, or the schema of a DataFrame. PySpark itself is not imported."""
     struct = getattr(schema, "schema", schema)
     if not hasattr(struct, "jsonValue"):
-        raise SchemaError(f"this is no schema of Spark: {type(schema).__name__}")
+        raise SchemaError(f"this is not a schema of Spark: {type(schema).__name__}")
     return _spark_fields(struct.jsonValue()["fields"])
 
 
@@ -59,14 +59,14 @@ def _spark_fields(fields: list[dict[str, Any]]) -> Read:
     return _read((field["name"], _spark_type(field["type"]), field["nullable"]) for field in fields)
 
 
-def _spark_type(found: Any) -> Any:
-    if isinstance(found, dict):
-        if found["type"] == "struct":
-            return _spark_fields(found["fields"])[0]
-        return _array(_spark_type(found["elementType"])) if found["type"] == "array" else None
-    name = found.partition("(")[0]
+def _spark_type(spark: Any) -> Any:
+    if isinstance(spark, dict):
+        if spark["type"] == "struct":
+            return _spark_fields(spark["fields"])[0]
+        return _array(_spark_type(spark["elementType"])) if spark["type"] == "array" else None
+    name = spark.partition("(")[0]
     plain = {"integer": "int", "long": "int", "short": "int", "byte": "int", "float": "double", "boolean": "bool"}
-    plain |= {"varchar": "string", "char": "string", "timestamp_ntz": "timestamp", "decimal": found}
+    plain |= {"varchar": "string", "char": "string", "timestamp_ntz": "timestamp", "decimal": spark}
     same = ("string", "double", "date", "timestamp")
     return name if name in same else plain.get(name)
 

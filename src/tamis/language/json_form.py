@@ -37,10 +37,10 @@ from tamis.language.expressions import (
     Scalar,
     Test,
     Xor,
+    as_condition,
     fold_shared,
-    is_condition,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, Functions, HostedName, function_of, in_use, written_name
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.values import GREATEST_INTEGER, LEAST_INTEGER, decimal_from
 
@@ -77,9 +77,9 @@ def _written(node: Expression, below: list[str]) -> str:
         case Attribute(path):
             return f'{{"attribute":{_dumps(list(path))}}}'
         case Call(name):
-            return f'{{"call":"{name}","arguments":{listed}}}'
+            return f'{{"call":"{written_name(name)}","arguments":{listed}}}'
         case Test(name):
-            return f'{{"test":"{name}","arguments":{listed}}}'
+            return f'{{"test":"{written_name(name)}","arguments":{listed}}}'
         case Compare(operator):
             return f'{{"compare":"{operator}","arguments":{listed}}}'
         case Between():
@@ -126,26 +126,40 @@ def _literal(value: Scalar) -> Any:
 # -- Reading
 
 
-def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+def from_json(
+    document: str | bytes | dict[str, Any], *, limits: Limits = DEFAULT_LIMITS, functions: Functions | None = None
+) -> Expression:
     """Read an expression from a JSON document, given as text or as the object it denotes.
+
+    A function of the host stands there with its version; `functions` says which one it is.
 
     >>> print(from_json('{"tamis": 1, "expression": {"compare": "<", "arguments": [{"attribute": ["price"]}, 20]}}'))
     price < 20
     """
-    data = _loaded(document, limits) if isinstance(document, str | bytes) else document
+    if functions is not None:
+        with functions.in_use():
+            return from_json(document, limits=limits)
+    data = loaded(document, limits) if isinstance(document, str | bytes) else document
     if not isinstance(data, dict) or "expression" not in data:
         raise JsonFormError('a document is {"tamis": 1, "expression": ...}')
     if data.get("tamis") != VERSION or set(data) - {"tamis", "expression"}:
         raise JsonFormError(f"this is not version {VERSION} of the JSON form: tamis is {data.get('tamis')!r}")
     expression = _read(data["expression"], limits)
-    if not is_condition(expression):
+    condition = as_condition(expression)
+    if condition is None:
         raise JsonFormError(f"the expression is a value, not a condition: {expression}")
-    check_size(expression, limits)
-    check(expression)
-    return expression
+    check_size(condition, limits)
+    check(condition)
+    return condition
 
 
-def _loaded(document: str | bytes, limits: Limits) -> Any:
+def loaded(document: str | bytes, limits: Limits) -> Any:
+    """Return what a JSON text denotes, within the limits.
+
+    >>> from tamis.language.limits import DEFAULT_LIMITS
+    >>> loaded('{"tamis": 1}', DEFAULT_LIMITS)
+    {'tamis': 1}
+    """
     if len(document) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(document):,} characters")
     try:
@@ -153,7 +167,7 @@ def _loaded(document: str | bytes, limits: Limits) -> Any:
     except RecursionError:
         raise LimitError("depth", limits.depth, "more") from None
     except ValueError as error:
-        raise JsonFormError(f"this is no JSON: {error}") from None
+        raise JsonFormError(f"this is not JSON: {error}") from None
 
 
 _Maker = Callable[[list[Expression]], Expression]
@@ -229,7 +243,9 @@ def _maker(data: Any, limits: Limits) -> tuple[_Maker, list[Any]]:
 
 
 def _function(kind: type[Call] | type[Test], name: str, count: int) -> _Maker:
-    function = FUNCTIONS.get(name)
+    if "@" in name:
+        name = in_use().hosted(name)
+    function = function_of(name) if isinstance(name, HostedName) else FUNCTIONS.get(name)
     if function is None or function.is_test is not (kind is Test) or not function.accepts(count):
         raise JsonFormError(f"there is no such function: {name!r} of {count} arguments")
 
@@ -241,10 +257,13 @@ def _function(kind: type[Call] | type[Test], name: str, count: int) -> _Maker:
 
 
 def _conditions(below: list[Expression]) -> tuple[Expression, ...]:
+    conditions = []
     for node in below:
-        if not is_condition(node):
+        condition = as_condition(node)
+        if condition is None:
             raise JsonFormError(f"a value stands where a condition is expected: {node}")
-    return tuple(below)
+        conditions.append(condition)
+    return tuple(conditions)
 
 
 def _scalar(data: Any) -> Scalar:
@@ -288,6 +307,6 @@ def _text(text: str) -> str:
 def _unknown(data: Any) -> JsonFormError:
     shown = repr(data)
     return JsonFormError(
-        f"this is no part of an expression: {shown if len(shown) <= 200 else shown[:197] + '...'}",
+        f"this is not part of an expression: {shown if len(shown) <= 200 else shown[:197] + '...'}",
         hint="The JSON Schema of the form is tamis.json_schema().",
     )

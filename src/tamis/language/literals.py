@@ -74,7 +74,7 @@ def _double(digits: str, piece: str, single: bool) -> float:
 
 def _sized_integer(digits: str, bits: int, piece: str) -> int:
     if not digits.lstrip("+-").isdigit() or len(digits) > 25 or not -(2 ** (bits - 1)) <= int(digits) < 2 ** (bits - 1):
-        raise LiteralError(f"{_short(piece)} is no integer of {bits} bits")
+        raise LiteralError(f"{_short(piece)} is not an integer of {bits} bits")
     return int(digits)
 
 
@@ -87,7 +87,8 @@ def special_double(word: str) -> float:
         return float(word)
     except ValueError:
         raise LiteralError(
-            f"{_short(repr(word))} is no double", hint="Write double('NaN'), double('Infinity') or double('-Infinity')."
+            f"{_short(repr(word))} is not a double",
+            hint="Write double('NaN'), double('Infinity') or double('-Infinity').",
         ) from None
 
 
@@ -111,7 +112,7 @@ def date(text: str) -> dt.date:
             return dt.date(int(parts[1]), int(parts[2] or 1), int(parts[3] or 1))
         except ValueError:
             pass
-    raise LiteralError(f"{_short(repr(text))} is no date", hint="Write a day that exists, as in DATE '2024-02-29'.")
+    raise LiteralError(f"{_short(repr(text))} is not a date", hint="Write a day that exists, as in DATE '2024-02-29'.")
 
 
 def timestamp(text: str) -> dt.datetime:
@@ -136,7 +137,7 @@ def timestamp(text: str) -> dt.datetime:
         except (ValueError, OverflowError):
             pass
     raise LiteralError(
-        f"{_short(repr(text))} is no timestamp",
+        f"{_short(repr(text))} is not a timestamp",
         hint="Write TIMESTAMP '2024-02-29 12:00:00', with an offset such as +02:00 if it is not UTC.",
     )
 

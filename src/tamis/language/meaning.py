@@ -30,8 +30,8 @@ from tamis.language.expressions import (
     Xor,
     fold,
 )
-from tamis.language.functions import FUNCTIONS
-from tamis.language.patterns import like_found, regex_found
+from tamis.language.functions import function_of
+from tamis.language.patterns import like_matches, regex_matches
 from tamis.language.values import compare, value_of
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def value(expression: Expression, event: Event, schema: Schema | None = None) ->
     return fold(expression, lambda node, below: meaning(node, below, event, schema))
 
 
-def as_truth(found: Any) -> bool | None:
+def as_truth(value: Any) -> bool | None:
     """Read a value where a condition is expected: only a Boolean has a truth, all else is unknown."""
-    return found if isinstance(found, bool) else None
+    return value if isinstance(value, bool) else None
 
 
 def meaning(node: Expression, below: list[Any], event: Event, schema: Schema | None) -> Any:
@@ -81,7 +81,7 @@ def meaning(node: Expression, below: list[Any], event: Event, schema: Schema | N
         case Attribute(path):
             return attribute_value(event, path)
         case Call(name) | Test(name):
-            return FUNCTIONS[name].meaning(*below)
+            return function_of(name).meaning(*below)
         case Compare(operator):
             return _comparison(operator, *below)
         case Between():
@@ -94,9 +94,9 @@ def meaning(node: Expression, below: list[Any], event: Event, schema: Schema | N
         case IsA(_, event_type):
             return _is_a(below[0], event_type, schema)
         case Like(_, pattern, escape):
-            return like_found(below[0], pattern, escape) if isinstance(below[0], str) else None
+            return like_matches(below[0], pattern, escape) if isinstance(below[0], str) else None
         case RLike(_, pattern):
-            return regex_found(below[0], pattern) if isinstance(below[0], str) else None
+            return regex_matches(below[0], pattern) if isinstance(below[0], str) else None
         case Not():
             operand = as_truth(below[0])
             return None if operand is None else not operand
@@ -162,7 +162,7 @@ def _any(truths: list[bool | None]) -> bool | None:
     return None if None in truths else False
 
 
-def _is_a(found: Any, event_type: str, schema: Schema | None) -> bool | None:
-    if not isinstance(found, str):
+def _is_a(type_name: Any, event_type: str, schema: Schema | None) -> bool | None:
+    if not isinstance(type_name, str):
         return None
-    return found == event_type if schema is None else schema.is_a(found, event_type)
+    return type_name == event_type if schema is None else schema.is_a(type_name, event_type)

@@ -2,7 +2,7 @@
 
 Relations between filters conclude from types and from what is mandatory, so a value that only looks like its type is no
 small thing: with `x` an int, `x > 4` and `x >= 5` are one filter, and 4.5 would be wanted by half of it. Here a value
-is of a type only if it is one of the values that relations count on: an int is no double, though both are numbers.
+is of a type only if it is one of the values that relations count on: an int is not a double, though both are numbers.
 `Schema.conform` reads values as their types (a 12 as a double, a text as a date); what it returns fits.
 
 The event is looked at in place, and nothing is copied. Any Python value is answered, with a reason if it does not fit.
@@ -51,11 +51,11 @@ def misfit(event: Any, record: RecordType, needed: Iterable[Path]) -> str | None
     return f"the event lacks the mandatory {', '.join(missing)}" if missing else None
 
 
-def _record_misfit(found: Any, record: RecordType, prefix: str) -> str | None:
-    if not isinstance(found, Mapping):
-        return f"{prefix.rstrip('.') or 'an event'} is a record, not {type(found).__name__}"
+def _record_misfit(candidate: Any, record: RecordType, prefix: str) -> str | None:
+    if not isinstance(candidate, Mapping):
+        return f"{prefix.rstrip('.') or 'an event'} is a record, not {type(candidate).__name__}"
     attributes = record.attributes
-    for name, value in found.items():
+    for name, value in candidate.items():
         kind = attributes.get(name) if isinstance(name, str) else None
         if kind is None:
             near = did_you_mean(name, attributes) if isinstance(name, str) else ""
@@ -74,9 +74,9 @@ def _value_misfit(value: Any, kind: AttributeType, name: str) -> str | None:
     if isinstance(kind, ArrayType):
         elements = value if isinstance(value, list | tuple) else value_of(value)
         if not isinstance(elements, list | tuple):
-            return f"{name} is {kind}, and {shown(value)} is no array"
+            return f"{name} is {kind}, and {shown(value)} is not an array"
         wrong = next((each for each in elements if each is not None and not _is_of(each, kind.element)), None)
-        return None if wrong is None else f"{name} is {kind}, and {shown(wrong)} is no {kind.element}"
+        return None if wrong is None else f"{name} is {kind}, and {shown(wrong)} is not of type {kind.element}"
     return None if _is_of(value, kind) else f"{name} is {kind}, and {shown(value)} is not"
 
 
@@ -84,17 +84,17 @@ def _is_of(raw: Any, kind: ScalarType) -> bool:
     """Is a value that is not NULL of this very type?"""
     name = kind.name
     if type(raw) is not _PLAIN.get(name) or name in ("int", "string"):
-        raw = value_of(raw)  # half a pair of surrogates is no text, and a wide integer is a decimal
+        raw = value_of(raw)  # half a pair of surrogates is not a text, and a wide integer is a decimal
     if isinstance(raw, bool) or (isinstance(raw, dt.datetime) and name == "date"):
         return name == "bool"
     return isinstance(raw, _KINDS[name])
 
 
 def _lacks(event: Mapping[str, Any], path: Path) -> bool:
-    found: Any = event
+    value: Any = event
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found is None
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value is None
 
 
 def _plain(name: Any) -> str:

@@ -49,20 +49,26 @@ from tamis.language.expressions import (
     Scalar,
     Test,
     Xor,
-    is_condition,
+    as_condition,
 )
-from tamis.language.functions import FUNCTIONS, callable_names, is_callable
+from tamis.language.functions import FUNCTIONS, callable_names, function_of, in_use, is_callable
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.precedence import AND, COMPARISON, FRAME, NOT, OR, PREDICATE, SIGN, XOR
-from tamis.language.tokens import NUMBER, RESERVED, STRING, Token, next_token, string_value
+from tamis.language.measures import size
+from tamis.language.precedence import AND, COMPARISON, FRAME, NOT, OR, PREDICATE, PRIMARY, SIGN, XOR
+from tamis.language.tokens import NUMBER, RESERVED, STRING, Token, next_token, opens_case, string_value
 from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
+    from tamis.language.functions import Functions
     from tamis.language.schema import Schema
 
 _CONNECTIVES = {"OR": (OR, Or), "XOR": (XOR, Xor), "AND": (AND, And)}
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
-_ARITHMETIC = {row.symbol: (row.binding, row.name) for row in FUNCTIONS.values() if row.symbol and len(row.takes) == 2}
+_ARITHMETIC = {
+    row.symbol: (row.binding, row.name)
+    for row in FUNCTIONS.values()
+    if row.symbol and len(row.takes) == 2 and row.binding < PRIMARY
+}
 _PREDICATES = frozenset({"NOT", "BETWEEN", "IN", "LIKE", "RLIKE", "IS"})
 
 # A predicate on one attribute with plain literals, and nothing behind it that could bind tighter.
@@ -75,7 +81,7 @@ _SIMPLE = re.compile(
       | IN\s*+\(\s*+({_PLAIN}(?:\s*+,\s*+{_PLAIN})*+)\s*+\)
       | LIKE\s++('[^'\\]*+')))
     | (?i:IS\s++(NOT\s++)?+(NULL))
-    )(?=\s*+(?:\)|AND\b|OR\b|and\b|or\b|\Z))""",
+    )(?=\s*+(?:\)|AND\b|OR\b|and\b|or\b|THEN\b|WHEN\b|ELSE\b|END\b|\Z))""",
     re.VERBOSE,
 )
 _AFTER = re.compile(r"\s*+(AND\b|OR\b|and\b|or\b|\))")
@@ -84,44 +90,72 @@ _LITERAL = rf"(?:[+-]?{NUMBER}|{STRING})"
 _LITERAL_LIST = re.compile(rf"\s*+\(\s*+({_LITERAL}(?:\s*+,\s*+{_LITERAL})*+)\s*+\)", re.DOTALL)
 _LISTED = re.compile(rf"\s*+({_LITERAL})\s*+,?+", re.DOTALL)
 
+_CASE_WORDS = {
+    "CASE": ("WHEN",),
+    "WHEN": ("THEN",),
+    "THEN": ("WHEN", "ELSE", "END"),
+    "ELSE": ("END",),
+}
+"""Which words may follow an operand, by the word before it, inside CASE."""
+_INSIDE_CASE = frozenset({"WHEN", "THEN", "ELSE", "END"})
+_CASE_HINT = "Write CASE WHEN signed THEN 2 ELSE 0 END."
+
 _REMEMBERED = 1 << 16
 _simple_predicates: dict[str, Expression] = {}
 _attributes: dict[str, Attribute] = {}
 
 
-def parse(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+def parse(
+    text: str,
+    schema: Schema | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    functions: Functions | None = None,
+) -> Expression:
     """Return the expression that a text says; with a schema, names and types are checked too.
+
+    `functions` are those of the host that the text may call; without them, those of the schema.
 
     >>> str(parse("price<20 and not (sold or bids>=3)"))
     'price < 20 AND NOT (sold OR bids >= 3)'
     """
-    return _parsed(text, schema, limits, is_term=False)
+    return _parsed(text, schema, limits, functions, is_term=False)
 
 
-def parse_term(text: str, schema: Schema | None = None, *, limits: Limits = DEFAULT_LIMITS) -> Expression:
+def parse_term(
+    text: str,
+    schema: Schema | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    functions: Functions | None = None,
+) -> Expression:
     """Return the term that a text says: a value, such as what events are ranked by.
 
     >>> str(parse_term("2*price+shipping"))
     '2 * price + shipping'
     """
-    return _parsed(text, schema, limits, is_term=True)
+    return _parsed(text, schema, limits, functions, is_term=True)
 
 
-def _parsed(text: str, schema: Schema | None, limits: Limits, *, is_term: bool) -> Expression:
+def _parsed(
+    text: str, schema: Schema | None, limits: Limits, functions: Functions | None, *, is_term: bool
+) -> Expression:
     if not isinstance(text, str):
-        raise TypeError(f"an expression's text is a str, not {type(text).__name__}")
+        raise TypeError(f"an expression's text must be a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
     if not text.isascii():
         _check_unicode(text)
-    parser = _Parser(text, limits, is_term=is_term)
+    if functions is None:
+        functions = in_use() if schema is None or not schema.functions else schema.functions
+    parser = _Parser(text, limits, functions, is_term=is_term)
     expression = parser.run()
     if schema is None and parser.is_plain:
         return expression
     try:
         check(expression, schema)
     except LanguageError as error:
-        raise _placed(error, text, schema, limits, is_term) from None
+        raise _placed(error, text, schema, limits, functions, is_term) from None
     return expression
 
 
@@ -130,16 +164,18 @@ def _check_unicode(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ExpressionSyntaxError(
-            "half a surrogate pair is no character",
+            "half a surrogate pair is not a character",
             text=text,
             position=error.start,
             hint="The text is not valid Unicode.",
         ) from None
 
 
-def _placed(error: LanguageError, text: str, schema: Schema | None, limits: Limits, is_term: bool) -> LanguageError:
+def _placed(
+    error: LanguageError, text: str, schema: Schema | None, limits: Limits, functions: Functions, is_term: bool
+) -> LanguageError:
     """Find the place of a checker's error: read the text again, remembering where each node came from."""
-    parser = _Parser(text, limits, places={}, is_term=is_term)
+    parser = _Parser(text, limits, functions, places={}, is_term=is_term)
     expression = parser.run()
     try:
         check(expression, schema)
@@ -165,9 +201,16 @@ class _Pending:
 
 class _Parser:
     def __init__(
-        self, text: str, limits: Limits, places: dict[int, int] | None = None, *, is_term: bool = False
+        self,
+        text: str,
+        limits: Limits,
+        functions: Functions,
+        places: dict[int, int] | None = None,
+        *,
+        is_term: bool = False,
     ) -> None:
         self.text = text
+        self.functions = functions
         self.is_term = is_term  # the whole is a value, not a condition
         self.limits = limits
         self.places = places
@@ -195,7 +238,7 @@ class _Parser:
     def finished(self) -> Expression:
         expression = self.operands[0]
         if not self.is_term:
-            self.condition(expression, self.starts[0])
+            expression = self.condition(expression, self.starts[0])
         elif isinstance(expression, Condition):
             raise TypeMismatchError(
                 "a condition stands where a value is expected", text=self.text, position=self.starts[0]
@@ -289,6 +332,9 @@ class _Parser:
 
     def read_name(self, token: Token) -> bool:
         following = self.peek()
+        if opens_case(self.text, token):
+            self.open_case(token, following)
+            return False
         if following.kind == "(":
             self.open_call(token)
             self.take()
@@ -301,6 +347,13 @@ class _Parser:
         else:
             self.push(_attribute(token.text) if self.places is None else _new_attribute(token.text), token.start)
         return True
+
+    def open_case(self, token: Token, following: Token) -> None:
+        self.open("CASE", token.start)
+        self.operators[-1].count = 0  # no value yet that every WHEN is compared with
+        if following.kind == "name" and following.text.upper() == "WHEN":
+            self.take()
+            self.operators[-1].kind = "WHEN"
 
     def attribute(self, token: Token) -> Attribute:
         """A name with back-quoted parts or spaces around its dots."""
@@ -362,6 +415,8 @@ class _Parser:
             return self.read_comma(token)
         elif kind in _PREDICATES:
             return self.read_predicate(token)
+        elif kind == "name" and token.text.upper() in _INSIDE_CASE:
+            return self.read_case_word(token)
         elif kind in _ARITHMETIC:
             self.open_operand(token, _ARITHMETIC[kind][0])
             self.operators.append(_Pending(_ARITHMETIC[kind][0], kind, token.start))
@@ -389,7 +444,7 @@ class _Parser:
             self.reduce(precedence + 1)
             top = self.operators[-1]
         if not isinstance(self.operands[-1], Condition):
-            self.condition(self.operands[-1], self.starts[-1])
+            self.operands[-1] = self.condition(self.operands[-1], self.starts[-1])
         if top.kind == kind:
             top.count += 1
         else:
@@ -502,15 +557,44 @@ class _Parser:
 
     def read_comma(self, token: Token) -> bool:
         self.reduce(FRAME + 1)
+        if self.operators[-1].kind in _CASE_WORDS:
+            self.fail(token, _CASE_WORDS[self.operators[-1].kind], hint=_CASE_HINT)
         if self.operators[-1].kind in ("(", "start"):
             self.fail(token, (")",) if self.operators[-1].kind == "(" else ("AND", "OR", "the end"))
         if len(self.operands) - self.operators[-1].base > self.limits.list_length:
             raise LimitError("list_length", self.limits.list_length, "more", text=self.text, position=token.start)
         return True
 
+    def read_case_word(self, token: Token) -> bool:
+        """Read WHEN, THEN, ELSE or END behind an operand. Return whether an operand is due next."""
+        word = token.text.upper()
+        self.reduce(FRAME + 1)
+        frame = self.operators[-1]
+        if word not in _CASE_WORDS.get(frame.kind, ()):
+            expected = _CASE_WORDS.get(frame.kind) or ("AND", "OR", "an operator")
+            self.fail(token, expected, hint=_CASE_HINT if frame.kind in _CASE_WORDS else _operator_hint(token))
+        if frame.kind == "CASE":
+            frame.count = 1
+        elif frame.kind == "WHEN" and frame.count:  # `CASE a WHEN b` is `CASE WHEN a = b`, as in Spark SQL
+            self.operands[-1] = Compare("=", self.operands[frame.base], self.operands[-1])
+            if self.places is not None:
+                self.places[id(self.operands[-1])] = self.starts[-1]
+        frame.kind = word
+        if word != "END":
+            return True
+        self.operators.pop()
+        self.is_closed = self.is_plain = False
+        subject, arguments = self.operands[frame.base], self.arguments(frame)[frame.count :]
+        if frame.count:  # which is there once for every WHEN
+            self.steps += len(arguments) // 2 * (size(subject) + 1)
+        self.push(Call("case", arguments), frame.start)
+        return False
+
     def read_end(self, token: Token) -> None:
         self.reduce(FRAME + 1)
         frame = self.operators[-1]
+        if frame.kind in _CASE_WORDS:
+            self.fail(token, _CASE_WORDS[frame.kind], hint=_CASE_HINT)
         if frame.kind != "start":
             self.fail(
                 token, (")",), hint=f"The parenthesis of column {_column(self.text, frame.start)} is never closed."
@@ -531,13 +615,13 @@ class _Parser:
 
     def open_call(self, token: Token) -> None:
         name = token.text.lower()
-        if not is_callable(name):
+        if not is_callable(name) and name not in self.functions:
             raise UnknownFunctionError(
                 f"there is no function {token.text}",
                 text=self.text,
                 position=token.start,
                 hint=dialects.FUNCTIONS.get(name)
-                or did_you_mean(name, callable_names())
+                or did_you_mean(name, (*callable_names(), *self.functions))
                 or "`tamis language` lists the functions.",
             )
         self.open(name, token.start)
@@ -550,6 +634,8 @@ class _Parser:
             self.fail(
                 Token(")", ")", start, start + 1), ("AND", "OR", "the end"), hint="This parenthesis was never opened."
             )
+        if frame.kind in _CASE_WORDS:
+            self.fail(Token(")", ")", start, start + 1), _CASE_WORDS[frame.kind], hint=_CASE_HINT)
         self.is_closed = False
         if frame.kind == "(":
             self.starts[-1] = frame.start
@@ -559,10 +645,10 @@ class _Parser:
             self.close_call(frame)
 
     def arguments(self, frame: _Pending) -> tuple[Expression, ...]:
-        found = tuple(self.operands[frame.base :])
+        operands = tuple(self.operands[frame.base :])
         del self.operands[frame.base :]
         del self.starts[frame.base :]
-        return found
+        return operands
 
     def close_in(self, frame: _Pending) -> None:
         """`a IN (b, 1)` is `a = b OR a IN (1)`, and with literals only it is a list of them."""
@@ -590,7 +676,9 @@ class _Parser:
         elif name == "double":
             self.push(self.double(arguments, frame.start), frame.start)
         else:
-            function = FUNCTIONS[name]
+            if name in self.functions:
+                name = self.functions[name].node_name
+            function = function_of(name)
             if not function.accepts(len(arguments)):
                 self.wrong_arity(name, function.signature, len(arguments), frame.start)
             self.placed(frame.start, function.check, arguments)
@@ -599,9 +687,7 @@ class _Parser:
     def xor(self, arguments: tuple[Expression, ...], starts: list[int], start: int) -> Xor:
         if len(arguments) < 2:
             self.wrong_arity("xor", "xor(condition, condition, …)", len(arguments), start)
-        for argument, place in zip(arguments, starts, strict=True):
-            self.condition(argument, place)
-        return Xor(arguments)
+        return Xor(tuple(map(self.condition, arguments, starts)))
 
     def at_least(self, arguments: tuple[Expression, ...], starts: list[int], start: int) -> AtLeast:
         if len(arguments) < 2:
@@ -609,14 +695,12 @@ class _Parser:
         count, *conditions = arguments
         if not isinstance(count, Literal) or type(count.value) is not int or count.value < 0:
             raise TypeMismatchError(
-                "at_least counts to a whole number that is not negative",
+                "at_least takes a count that is a whole number of at least 0",
                 text=self.text,
                 position=starts[0],
                 hint="Write at_least(2, a = 1, b = 2, c = 3).",
             )
-        for argument, place in zip(conditions, starts[1:], strict=True):
-            self.condition(argument, place)
-        return AtLeast(count.value, tuple(conditions))
+        return AtLeast(count.value, tuple(map(self.condition, conditions, starts[1:])))
 
     def double(self, arguments: tuple[Expression, ...], start: int) -> Literal:
         if len(arguments) != 1 or not isinstance(arguments[0], Literal) or not isinstance(arguments[0].value, str):
@@ -634,7 +718,7 @@ class _Parser:
             kind = pending.kind
             if kind in _CONNECTIVES:
                 if not isinstance(self.operands[-1], Condition):
-                    self.condition(self.operands[-1], self.starts[-1])
+                    self.operands[-1] = self.condition(self.operands[-1], self.starts[-1])
                 first = len(self.operands) - pending.count
                 node = _CONNECTIVES[kind][1](tuple(self.operands[first:]))
                 del self.operands[first:]
@@ -643,8 +727,7 @@ class _Parser:
                 self.push(node, start)
             elif kind == "NOT":
                 operand, start = self.pop()
-                self.condition(operand, start)
-                self.push(Not(operand), pending.start)
+                self.push(Not(self.condition(operand, start)), pending.start)
             elif kind == "plus":
                 self.is_plain = False
                 self.starts[-1] = pending.start
@@ -674,9 +757,15 @@ class _Parser:
 
     # -- Errors
 
-    def condition(self, node: Expression, start: int) -> None:
-        if is_condition(node):
-            return
+    def condition(self, node: Expression, start: int) -> Expression:
+        """Return what an operand says where a condition is expected."""
+        condition = as_condition(node)
+        if condition is not None:
+            if condition is not node:
+                self.steps += 2
+                if self.places is not None:
+                    self.places[id(condition)] = start
+            return condition
         kind = "a text" if isinstance(node, Literal) and isinstance(node.value, str) else "a value"
         raise TypeMismatchError(
             f"{kind} stands where a condition is expected",
@@ -710,11 +799,11 @@ class _Parser:
         return token
 
     def fail(self, token: Token, expected: tuple[str, ...], hint: str | None = None) -> NoReturn:
-        found = "the end of the text" if token.kind == "end" else token.text
-        if len(found) > 40:
-            found = f"{found[:37]}..."
+        shown = "the end of the text" if token.kind == "end" else token.text
+        if len(shown) > 40:
+            shown = f"{shown[:37]}..."
         raise ExpressionSyntaxError(
-            f"found {found}", text=self.text, position=token.start, expected=expected, hint=hint
+            f"found {shown}", text=self.text, position=token.start, expected=expected, hint=hint
         )
 
 
@@ -730,9 +819,9 @@ def _new_attribute(name: str) -> Attribute:
     return attribute
 
 
-def _simple_predicate(found: re.Match[str]) -> Expression | None:
+def _simple_predicate(match: re.Match[str]) -> Expression | None:
     """Make and remember the node of a simple predicate; None where it is not that simple after all."""
-    name, operator, operand, negation, low, high, members, pattern, is_not, null = found.groups()
+    name, operator, operand, negation, low, high, members, pattern, is_not, null = match.groups()
     if name.upper() in RESERVED:
         return None
     attribute = _attribute(name)
@@ -761,7 +850,7 @@ def _simple_predicate(found: re.Match[str]) -> Expression | None:
         node = Not(node)
     if len(_simple_predicates) >= _REMEMBERED:
         _simple_predicates.clear()
-    _simple_predicates[found[0]] = node
+    _simple_predicates[match[0]] = node
     return node
 
 

@@ -61,7 +61,7 @@ def least_text_above(prefix: str) -> str | None:
     while prefix:
         last = ord(prefix[-1])
         if last < 0x10FFFF:
-            following = last + 1 if last + 1 != 0xD800 else 0xE000  # surrogates are no characters
+            following = last + 1 if last + 1 != 0xD800 else 0xE000  # surrogates are not characters
             return prefix[:-1] + chr(following)
         prefix = prefix[:-1]
     return None
@@ -91,19 +91,19 @@ def _compiled(expression: str, memory: int) -> Any:
         ) from None
 
 
-def like_found(text: str, pattern: str, escape: str) -> bool:
+def like_matches(text: str, pattern: str, escape: str) -> bool:
     r"""Does the whole text fit the LIKE pattern?
 
-    >>> like_found("The Hobbit", "The %", "\\")
+    >>> like_matches("The Hobbit", "The %", "\\")
     True
     """
     return _compiled(like_expression(pattern, escape), 8 * DEFAULT_LIMITS.pattern_memory).search(text) is not None
 
 
-def regex_found(text: str, pattern: str) -> bool:
+def regex_matches(text: str, pattern: str) -> bool:
     """Is the regular expression found anywhere in the text?
 
-    >>> regex_found("The Hobbit", "H.b+it")
+    >>> regex_matches("The Hobbit", "H.b+it")
     True
     """
     return _compiled(pattern, 8 * DEFAULT_LIMITS.pattern_memory).search(text) is not None

@@ -29,7 +29,7 @@ from tamis.language.expressions import (
     Test,
     Xor,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.literals import quoted
 from tamis.language.literals import to_text as literal_text
 from tamis.language.precedence import AND, COMPARISON, FRAME, NOT, OR, PREDICATE, PRIMARY, SIGN, SUM, XOR
@@ -39,6 +39,7 @@ from tamis.language.values import is_number
 _MOST_PIECES = 20_000_000
 
 _Piece: TypeAlias = "str | tuple[Expression, int]"
+_QUOTED = RESERVED | {"CASE"}  # which may be an attribute's name, but not before every word that may follow one
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
@@ -78,9 +79,11 @@ def _pieces(node: Expression, negation: str = "") -> tuple[list[_Piece], int]:
             is_signed = is_signed or (isinstance(operand, Call) and operand.function == "negate")
             # `--x` would be a comment, and `-5` a literal
             return (["-(", (operand, FRAME), ")"] if is_signed else ["-", (operand, SIGN)]), SIGN
-        case Call(name, (left, right)) if FUNCTIONS[name].symbol:
-            own = FUNCTIONS[name].binding
-            return [(left, own), f" {FUNCTIONS[name].symbol} ", (right, own + 1)], own
+        case Call("case", arguments):
+            return _case(arguments), PRIMARY
+        case Call(name, (left, right)) if function_of(name).symbol:
+            own = function_of(name).binding
+            return [(left, own), f" {function_of(name).symbol} ", (right, own + 1)], own
         case Call(name, arguments) | Test(name, arguments):
             return [f"{name}(", *_listed(arguments), ")"], PRIMARY
         case Compare(operator, left, right):
@@ -113,6 +116,15 @@ def _pieces(node: Expression, negation: str = "") -> tuple[list[_Piece], int]:
     raise AssertionError(f"a node of an unknown class: {type(node).__name__}")
 
 
+def _case(arguments: tuple[Expression, ...]) -> list[_Piece]:
+    pieces: list[_Piece] = ["CASE"]
+    for index in range(0, len(arguments) - 1, 2):
+        pieces += [" WHEN ", (arguments[index], FRAME), " THEN ", (arguments[index + 1], FRAME)]
+    if len(arguments) % 2:
+        pieces += [" ELSE ", (arguments[-1], FRAME)]
+    return [*pieces, " END"]
+
+
 def _joined(operands: tuple[Expression, ...], between: str, own: int) -> list[_Piece]:
     pieces: list[_Piece] = []
     for operand in operands:
@@ -134,4 +146,4 @@ def name_text(path: tuple[str, ...]) -> str:
 
 
 def _is_plain(part: str) -> bool:
-    return _PLAIN_NAME.fullmatch(part) is not None and part.upper() not in RESERVED
+    return _PLAIN_NAME.fullmatch(part) is not None and part.upper() not in _QUOTED

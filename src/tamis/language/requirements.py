@@ -24,7 +24,7 @@ from tamis.language.expressions import (
     Test,
     Xor,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def required_kinds(node: Expression) -> Iterator[tuple[Attribute, frozenset[str]
         match inner:
             case Attribute():
                 yield inner, kinds
-            case Call(name, arguments) | Test(name, arguments) if not FUNCTIONS[name].takes_nulls:
-                takes = FUNCTIONS[name].kinds(len(arguments))
+            case Call(name, arguments) | Test(name, arguments) if not function_of(name).takes_nulls:
+                takes = function_of(name).kinds(len(arguments))
                 stack += [
                     (argument, ANY if kind == "any" else frozenset({kind}))
                     for argument, kind in zip(arguments, takes, strict=True)

@@ -19,6 +19,7 @@ from typing import Any
 
 from tamis.errors import EventError, LanguageError, SchemaError, UnknownEventTypeError, did_you_mean
 from tamis.language import literals
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.objections import Path, misfit, shown
 from tamis.language.types import ArrayType, AttributeType, RecordType, Written, attribute_type
 from tamis.language.values import GREATEST_INTEGER, LEAST_INTEGER, decimal_or_null
@@ -43,6 +44,7 @@ class Schema:
         "_needed",
         "_needed_by_type",
         "_record",
+        "functions",
         "hierarchy",
         "mandatory",
         "mandatory_by_type",
@@ -57,7 +59,10 @@ class Schema:
         hierarchy: Mapping[str, str | None] | None = None,
         mandatory_by_type: Mapping[str, Iterable[str]] | None = None,
         type_attribute: str = "type",
+        functions: Functions | None = None,
     ) -> None:
+        self.functions = NO_FUNCTIONS if functions is None else functions
+        """Those of the host that conditions over such events may call."""
         record = attribute_type(attributes)
         assert isinstance(record, RecordType)
         self._record = record
@@ -121,7 +126,8 @@ class Schema:
 
     def _parts(self) -> tuple[Any, ...]:
         needed = {name: tuple(sorted(names)) for name, names in self.mandatory_by_type.items()}
-        return (_plain(self._record), tuple(sorted(self.mandatory)), dict(self.hierarchy), needed, self.type_attribute)
+        parts = (_plain(self._record), tuple(sorted(self.mandatory)), dict(self.hierarchy), needed, self.type_attribute)
+        return parts if not self.functions else (*parts, self.functions)
 
     def type_of(self, path: tuple[str, ...]) -> AttributeType | None:
         """Return the type of an attribute, or None where there is no such attribute."""
@@ -213,7 +219,7 @@ class Schema:
         (True, 32)
         """
         if self._digest is None:
-            self._digest = _digest(self._parts())
+            self._digest = _digest([each.versions if isinstance(each, Functions) else each for each in self._parts()])
         return self._digest
 
     def _paths(self, names: Iterable[str]) -> tuple[Path, ...]:
@@ -258,6 +264,7 @@ def _rebuild(
     hierarchy: dict[str, str | None],
     mandatory_by_type: dict[str, tuple[str, ...]],
     type_attribute: str,
+    functions: Functions | None = None,
 ) -> Schema:
     return Schema(
         attributes,
@@ -265,6 +272,7 @@ def _rebuild(
         hierarchy=hierarchy,
         mandatory_by_type=mandatory_by_type,
         type_attribute=type_attribute,
+        functions=functions,
     )
 
 
@@ -305,51 +313,51 @@ def _conform_record(event: Any, record: RecordType, prefix: str) -> dict[str, An
     return conforming
 
 
-def _conform(found: Any, kind: AttributeType, name: str) -> Any:
+def _conform(value: Any, kind: AttributeType, name: str) -> Any:
     if isinstance(kind, RecordType):
-        return _conform_record(found, kind, f"{name}.")
+        return _conform_record(value, kind, f"{name}.")
     if isinstance(kind, ArrayType):
-        if not isinstance(found, list | tuple):
-            raise EventError(f"{name} is {kind}, and {shown(found)} is no array")
-        return [None if element is None else _conform(element, kind.element, name) for element in found]
+        if not isinstance(value, list | tuple):
+            raise EventError(f"{name} is {kind}, and {shown(value)} is not an array")
+        return [None if element is None else _conform(element, kind.element, name) for element in value]
     try:
-        conforming = _READERS[kind.name](found)
+        conforming = _READERS[kind.name](value)
     except (LanguageError, ValueError, OverflowError, ArithmeticError):
         conforming = None
     if conforming is None:
-        raise EventError(f"{name} is {kind}, and {shown(found)} is not")
+        raise EventError(f"{name} is {kind}, and {shown(value)} is not")
     return conforming
 
 
-def _read_integer(found: Any) -> int | None:
-    if isinstance(found, bool) or not isinstance(found, int | float | Decimal) or found != int(found):
+def _read_integer(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != int(value):
         return None
-    return int(found) if LEAST_INTEGER <= found <= GREATEST_INTEGER else None
+    return int(value) if LEAST_INTEGER <= value <= GREATEST_INTEGER else None
 
 
-def _read_double(found: Any) -> float | None:
-    if isinstance(found, str):
-        return literals.special_double(found)  # JSON has no NaN
-    return float(found) if isinstance(found, int | float | Decimal) and not isinstance(found, bool) else None
+def _read_double(value: Any) -> float | None:
+    if isinstance(value, str):
+        return literals.special_double(value)  # JSON has no NaN
+    return float(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else None
 
 
-def _read_decimal(found: Any) -> Decimal | None:
-    if isinstance(found, bool) or not isinstance(found, int | float | Decimal | str):
+def _read_decimal(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         return None
-    number = Decimal(repr(found)) if isinstance(found, float) else Decimal(found)
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return decimal_or_null(number) if number.is_finite() else None
 
 
-def _read_time(found: Any) -> dt.datetime | None:
-    if isinstance(found, str):
-        return literals.timestamp(found)
-    return found if isinstance(found, dt.datetime) else None
+def _read_time(value: Any) -> dt.datetime | None:
+    if isinstance(value, str):
+        return literals.timestamp(value)
+    return value if isinstance(value, dt.datetime) else None
 
 
-def _read_date(found: Any) -> dt.date | None:
-    if isinstance(found, str):
-        return literals.date(found)
-    return found if isinstance(found, dt.date) and not isinstance(found, dt.datetime) else None
+def _read_date(value: Any) -> dt.date | None:
+    if isinstance(value, str):
+        return literals.date(value)
+    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else None
 
 
 _READERS: dict[str, Any] = {

@@ -74,6 +74,42 @@ def next_token(text: str, position: int) -> Token:
             return Token(_KINDS[group], piece, position - len(piece), position)
 
 
+_AFTER_CASE = frozenset({"name", "quoted", "number", "string", "(", "NOT", "TRUE", "FALSE", "NULL"})
+_NEGATED = frozenset({"BETWEEN", "IN", "LIKE", "RLIKE"})
+ENDS_OPERAND = frozenset({"name", "quoted", "number", "string", ")", "TRUE", "FALSE", "NULL"})
+"""Behind such a token, a name is not an operand."""
+
+
+def opens_case(text: str, token: Token) -> bool:
+    """Does this token, where an operand is due, open a CASE? If not, it may be an attribute of that name.
+
+    CASE, WHEN, THEN, ELSE and END are not reserved: events that have such attributes keep them.
+
+    >>> [opens_case(text, next_token(text, 0)) for text in ("CASE WHEN a THEN 1 END = 1", "case = 1", "case - a > 1")]
+    [True, False, False]
+    """
+    if token.kind != "name" or token.text.upper() != "CASE":
+        return False
+    following = next_token(text, token.end)
+    if following.kind == "NOT":
+        return next_token(text, following.end).kind not in _NEGATED
+    if following.kind in ("-", "+"):
+        return _is_when(text, following)
+    return following.kind in _AFTER_CASE
+
+
+def _is_when(text: str, sign: Token) -> bool:
+    """Is WHEN the first word behind a whole operand? Then `CASE -x WHEN` opens a CASE, as `case - x > 0` does not."""
+    nesting, is_complete, token = 0, False, next_token(text, sign.end)
+    while token.kind != "end" and nesting >= 0:
+        if token.kind == "name" and is_complete and nesting == 0:
+            return token.text.upper() == "WHEN"
+        nesting += (token.kind == "(") - (token.kind == ")")
+        is_complete = token.kind in ENDS_OPERAND
+        token = next_token(text, token.end)
+    return False
+
+
 def _keyword(word: str) -> str:
     # Only ASCII words: "ıs".upper() is "IS", and yet it is a name.
     return _WORDS.get(word.upper(), "name") if word.isascii() else "name"
@@ -100,7 +136,7 @@ def _bad_character(text: str, position: int) -> ExpressionSyntaxError | LiteralE
         )
     if character.isdigit() or character == ".":
         return LiteralError(
-            "this is no number",
+            "this is not a number",
             text=text,
             position=position,
             hint="A name that starts with a digit must be back-quoted: `2nd_price`.",
@@ -142,8 +178,8 @@ def string_value(piece: str) -> str:
     return _ESCAPE.sub(lambda found: _unescaped(found, quote), inner)
 
 
-def _unescaped(found: re.Match[str], quote: str) -> str:
-    short, long, octal, single = found.groups()
+def _unescaped(escape: re.Match[str], quote: str) -> str:
+    short, long, octal, single = escape.groups()
     if short or long:
         code = int(short or long, 16)
         if code > 0x10FFFF:
@@ -153,4 +189,4 @@ def _unescaped(found: re.Match[str], quote: str) -> str:
         return chr(int(octal, 8))
     if single:
         return _ESCAPES.get(single, single)
-    return quote if found[0][0] == quote else found[0]
+    return quote if escape[0][0] == quote else escape[0]

@@ -107,7 +107,7 @@ def attribute_type(written: Written) -> AttributeType:
     if isinstance(written, ScalarType | ArrayType | RecordType):
         return written
     if not isinstance(written, str):
-        raise SchemaError(f"a type is a name or a mapping of names to types, not {written!r}")
+        raise SchemaError(f"a type must be a name or a mapping of names to types, not {written!r}")
     plain = written.strip().lower()
     if plain.startswith("array<") and plain.endswith(">"):
         element = attribute_type(plain[6:-1])
@@ -123,5 +123,5 @@ def attribute_type(written: Written) -> AttributeType:
         return ScalarType(name)
     precision, scale = int(parts[2] or 38), int(parts[3] or (0 if parts[2] else 18))
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
-        raise SchemaError(f"{written!r}: a decimal has 1 to 38 digits, of which no more than all stand after the point")
+        raise SchemaError(f"{written!r}: a decimal has a precision of 1 to 38 digits and a scale of at most that")
     return ScalarType("decimal", precision, scale)

@@ -37,7 +37,7 @@ _ROUNDED = Context(prec=DIGITS, rounding=ROUND_HALF_UP)
 
 
 def value_of(raw: Any) -> Any:
-    """Return the language's value for a Python value, None for NULL and for what is no value.
+    """Return the language's value for a Python value, None for NULL and for what is not a value.
 
     >>> value_of(2**63)
     Decimal('9223372036854775808')
@@ -283,6 +283,19 @@ def widest(number: Any, company: list[Any]) -> Any:
     if any(isinstance(other, Decimal) for other in company):
         return Decimal(number)
     return number
+
+
+def in_company(value: Any, company: Iterable[Any]) -> Any:
+    """Return a value in the widest type among the values of which it was chosen, its own among them.
+
+    >>> in_company(1, [1, None, 2.5]), in_company("a", ["a", 1.5]), in_company(None, [1])
+    (1.0, 'a', None)
+    """
+    if is_number(value):
+        return widest(value, list(company))
+    if isinstance(value, dt.date) and any(isinstance(other, dt.datetime) for other in company):
+        return instant(value)
+    return value
 
 
 def mean(values: list[Any]) -> Any:

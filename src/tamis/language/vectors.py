@@ -1,8 +1,8 @@
 """How far apart are two vectors, and how alike? Distances and cosines.
 
 A vector is an array of numbers: an attribute of the event, or `array(x, y)` of several. Both functions compute in
-doubles, coordinate by coordinate from the left, so that a compiled loop can give the very same bits. What is no vector,
-or of another length, gives NULL, as everywhere in the language.
+doubles, coordinate by coordinate from the left, so that a compiled loop can give the very same bits. What is not a
+vector, or of another length, gives NULL, as everywhere in the language.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from tamis.matching.block.access import AccessPlan
 from tamis.matching.errors import (
     BadTableError,
     DuplicateIdError,
-    OptionError,
+    MatcherOptionError,
     SavedMatcherError,
     UnknownAlgorithmError,
     UnknownIdError,
@@ -27,7 +27,7 @@ __all__ = [
     "BadTableError",
     "DuplicateIdError",
     "Matcher",
-    "OptionError",
+    "MatcherOptionError",
     "Rejected",
     "SavedMatcherError",
     "ShortcutMatches",

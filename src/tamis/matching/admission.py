@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 
-class Row(NamedTuple):
+class CandidateRow(NamedTuple):
     """A row that may be a subscription."""
 
     id: Any
@@ -33,10 +33,11 @@ class Row(NamedTuple):
     """Where the row stands, if that is not the order in which rows are given; places are compared."""
 
 
-def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[Rejected]]:
+def admitted(rows: Iterable[CandidateRow], schema: Schema | None) -> tuple[Matcher, list[Rejected]]:
     """Return a matcher of the rows that are subscriptions, registered in the order of their ids, and the others.
 
-    >>> rows = [Row(2, "price < 20"), Row(1, "price <"), Row(1, "signed"), Row(2, "price < 30"), Row(None, "signed")]
+    >>> texts = [(2, "price < 20"), (1, "price <"), (1, "signed"), (2, "price < 30"), (None, "signed")]
+    >>> rows = [CandidateRow(id, text) for id, text in texts]
     >>> matcher, rejected = admitted(rows, None)
     >>> matcher.match({"price": 12, "signed": True})
     [1, 2]
@@ -47,7 +48,7 @@ def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[
     columns = Rows([row.id for row in asked], [row.condition for row in asked], [row.priority or 0 for row in asked])
     numbers = list(range(len(asked)))
     rejections: dict[int, Rejected] = {}
-    if columns.first_objection() is not None:  # what is no row has no id to be in the order of
+    if columns.first_objection() is not None:  # what is not a row has no id to be in the order of
         for number in numbers:
             objection = columns.objection(number)
             if objection is not None:
@@ -62,7 +63,7 @@ def admitted(rows: Iterable[Row], schema: Schema | None) -> tuple[Matcher, list[
     return matcher, [rejections[number] for number in sorted(rejections)]
 
 
-def _rejected(row: Row, error: str, reason: str) -> Rejected:
+def _rejected(row: CandidateRow, error: str, reason: str) -> Rejected:
     if error == DuplicateIdError.__name__:
         reason = "an earlier row has this id, and the first one stays"
     return Rejected(row.id, row.condition, error, reason, row.place)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tamis.literature import is_installed, loaded
-from tamis.matching.block.algorithm import Block
+from tamis.matching.block.algorithm import BlockAlgorithm
 from tamis.matching.errors import UnknownAlgorithmError
 from tamis.matching.naive import Naive
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tamis.matching.base import Algorithm
 
-OWN: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (Block, Naive)}
+OWN: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (BlockAlgorithm, Naive)}
 PUBLISHED = ("boolean", "counting", "cluster", "gryphon", "atree", "atree-zero", "atree-general")
 """The names of the plug-in's algorithms, so that one that is not installed can be told from one that does not exist."""
 
@@ -28,7 +28,7 @@ class Algorithms(Mapping[str, "type[Algorithm]"]):
     """All algorithms that can be had here, by name.
 
     >>> ALGORITHMS["block"].__name__, "atree" in ALGORITHMS
-    ('Block', True)
+    ('BlockAlgorithm', True)
     """
 
     def __getitem__(self, name: str) -> type[Algorithm]:

@@ -109,7 +109,7 @@ def _content(
         arrays = {name: _array(each, memory, body) for name, each in content["arrays"].items()}
         document = content["document"]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise SavedMatcherError(f"{path} has a header that says nothing: {error!r}") from error
+        raise SavedMatcherError(f"{path} has a header that cannot be read: {error!r}") from error
     if verify:
         for name, array in arrays.items():
             if crc32(_flat(array)) != content["arrays"][name].get("checksum"):
@@ -132,7 +132,7 @@ def _header(path: str | os.PathLike[str], file: IO[bytes], size: int) -> tuple[b
     if size < whole_size:
         raise SavedMatcherError(f"{path} is truncated: it has {size:,} bytes of {whole_size:,}")
     if size > whole_size:
-        raise SavedMatcherError(f"{path} goes on behind its end: it has {size:,} bytes instead of {whole_size:,}")
+        raise SavedMatcherError(f"{path} is longer than it should be: it has {size:,} bytes instead of {whole_size:,}")
     header = file.read(min(length, size))
     if len(header) < length or crc32(header) != checksum:
         raise SavedMatcherError(f"{path} is damaged: its header is not as it was saved")

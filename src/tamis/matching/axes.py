@@ -10,7 +10,7 @@ Numbers have two axes. Beside an integer or decimal operand an event's integers 
 beside a double operand every number is a double first. An exact operand that is not told from others as a double
 (an integer beyond 2**53, a decimal of more than 15 digits) takes part as a *truth* axis instead.
 
-A truth axis stands for a predicate that is no interval: a pattern, an array function, a comparison of two
+A truth axis stands for a predicate that is not an interval: a pattern, an array function, a comparison of two
 attributes. It has the codes 0 unknown, 1 false, 2 true. What a predicate, or a function of attributes, gives for a
 batch is computed column by column (`columnwise`), and for a single event by functions made for it (`closures`).
 """
@@ -72,7 +72,7 @@ def sorting_keys(kind: str, operands: list[Any]) -> npt.NDArray[Any]:
     return np.array(operands, np.int64)
 
 
-def is_told_apart(operand: Any) -> bool:
+def is_distinguishable(operand: Any) -> bool:
     """Is an exact number so short that its double tells it from every other such number?"""
     if isinstance(operand, int):
         return abs(operand) <= 2**53
@@ -224,19 +224,19 @@ class Axis:
         base, table, _ = self._cached(("exact", 0), lambda: _integer_lookup(self._thresholds(("exact", 0))))
         return None if table is None else (base, memoryview(table))
 
-    def code(self, found: Any) -> int:
+    def code(self, value: Any) -> int:
         """Return the code of a value. Those of texts and integers are remembered: values come again."""
-        if found is None:
+        if value is None:
             return 0
         kind = self.key.kind
-        if type(found) is REMEMBERED_TYPES.get(kind):
-            code = self._remembered.get(found)
+        if type(value) is REMEMBERED_TYPES.get(kind):
+            code = self._remembered.get(value)
             if code is None:
                 if len(self._remembered) >= _MOST_REMEMBERED:
                     self._remembered.clear()
-                code = self._remembered[found] = self._code(found, kind)
+                code = self._remembered[value] = self._code(value, kind)
             return code
-        return self._code(found, kind)
+        return self._code(value, kind)
 
     def _code(self, value: Any, kind: str) -> int:
         if kind == STRING:
@@ -272,10 +272,10 @@ class Axis:
         return len(doubles) - (1 if doubles and doubles[-1] != doubles[-1] else 0)
 
     def _cached(self, name: Any, make: Callable[[], Any]) -> Any:
-        found = self._cache.get(name)
-        if found is None:
-            found = self._cache[name] = make()
-        return found
+        derived = self._cache.get(name)
+        if derived is None:
+            derived = self._cache[name] = make()
+        return derived
 
 
 def _around(operand: Any, scale: int) -> tuple[int, int]:
@@ -303,7 +303,7 @@ def _integer_lookup(thresholds: npt.NDArray[np.int64]) -> tuple[int, Codes | Non
 def axis_kind(operand: Any) -> str:
     """Return the kind of axis that an operand of a comparison belongs to, TRUTH where it fits on none."""
     kind = _AXIS_KINDS.get(type(operand), TRUTH)
-    return TRUTH if kind == NUMBER and not is_told_apart(operand) else kind
+    return TRUTH if kind == NUMBER and not is_distinguishable(operand) else kind
 
 
 _AXIS_KINDS = {

@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tamis.language.choices import keeps_types
 from tamis.language.expressions import (
     And,
     Attribute,
@@ -29,9 +30,9 @@ from tamis.language.expressions import (
     RLike,
     Test,
 )
-from tamis.language.functions import FUNCTIONS, in_cidr
+from tamis.language.functions import function_of, in_cidr
 from tamis.language.meaning import attribute_value, meaning, value
-from tamis.language.patterns import ANY_TEXT, like_found, like_pieces, regex_found
+from tamis.language.patterns import ANY_TEXT, like_matches, like_pieces, regex_matches
 from tamis.language.values import DIGITS, GREATEST_INTEGER, LEAST_INTEGER, compare, value_of
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 _EXACT: dict[str, Callable[[int, int], int]] = {"add": python.add, "subtract": python.sub, "multiply": python.mul}
 
 _REMEMBERED = 1 << 16
-remembered_like = lru_cache(_REMEMBERED)(like_found)
-remembered_regex = lru_cache(_REMEMBERED)(regex_found)
+remembered_like = lru_cache(_REMEMBERED)(like_matches)
+remembered_regex = lru_cache(_REMEMBERED)(regex_matches)
 remembered_cidr = lru_cache(_REMEMBERED)(in_cidr)
 """What takes more than a microsecond is remembered of recent texts: they come again."""
 
@@ -123,12 +124,16 @@ def _closure(node: Expression, below: list[Closure], schema: Schema | None) -> C
             return lambda event: value_of(event.get(name))
         case Attribute(path):
             return lambda event: attribute_value(event, path)
+        case Call("case" | "if") if keeps_types(node):  # so it need not look at the branches that it does not take
+            return _first_true(below)
+        case Call("coalesce") if keeps_types(node):
+            return _first_known(below)
         case Call(name) if name in _EXACT:
-            return _arithmetic(_EXACT[name], FUNCTIONS[name].meaning, *below)
+            return _arithmetic(_EXACT[name], function_of(name).meaning, *below)
         case Test("in_cidr"):
             return _both_texts(remembered_cidr, *below)
         case Call(name) | Test(name):
-            return _call(FUNCTIONS[name].meaning, below)
+            return _call(function_of(name).meaning, below)
         case Compare(operator, Attribute((name,)), Literal(constant)) if operator in _ORDERED:
             return _attribute_comparison(_ORDERED[operator], name, below[0], constant)
         case Compare(operator, _, Literal(constant)) if operator in _ORDERED:
@@ -221,8 +226,8 @@ def _attribute_comparison(ordered: Callable[[Any, Any], bool], name: str, inner:
     if type(constant) is str:
 
         def text_truth(event: Mapping[str, Any]) -> Any:
-            found = event.get(name)
-            return ordered(found, constant) if type(found) is str and found.isascii() else general(event)
+            text = event.get(name)
+            return ordered(text, constant) if type(text) is str and text.isascii() else general(event)
 
         return text_truth
     if type(constant) is not int:
@@ -254,19 +259,19 @@ def _membership(node: In, inner: Closure, members: tuple[Any, ...], schema: Sche
 
 
 def _of_text(function: Callable[[str], bool], text: Closure) -> Closure:
-    def found(event: Mapping[str, Any]) -> bool | None:
+    def truth(event: Mapping[str, Any]) -> bool | None:
         given = text(event)
         return function(given) if isinstance(given, str) else None
 
-    return found
+    return truth
 
 
 def _both_texts(function: Callable[[str, str], Any], one: Closure, two: Closure) -> Closure:
-    def found(event: Mapping[str, Any]) -> Any:
+    def value(event: Mapping[str, Any]) -> Any:
         first, second = one(event), two(event)
         return function(first, second) if isinstance(first, str) and isinstance(second, str) else None
 
-    return found
+    return value
 
 
 def _like(pattern: str, escape: str) -> Callable[[str], bool]:
@@ -281,6 +286,30 @@ def _like(pattern: str, escape: str) -> Callable[[str], bool]:
 
 
 # -- Functions
+
+
+def _first_true(below: list[Closure]) -> Closure:
+    arms = list(zip(below[0:-1:2], below[1::2], strict=True))
+    otherwise = below[-1] if len(below) % 2 else lambda event: None
+
+    def chosen(event: Mapping[str, Any]) -> Any:
+        for deciding, branch in arms:
+            if deciding(event) is True:
+                return branch(event)
+        return otherwise(event)
+
+    return chosen
+
+
+def _first_known(below: list[Closure]) -> Closure:
+    def chosen(event: Mapping[str, Any]) -> Any:
+        for inner in below:
+            value = inner(event)
+            if value is not None:
+                return value
+        return None
+
+    return chosen
 
 
 def _call(function: Callable[..., Any], below: list[Closure]) -> Closure:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError
 from tamis.language.meaning import attribute_value
-from tamis.language.values import DIGITS
+from tamis.language.values import DIGITS, GREATEST_INTEGER, LEAST_INTEGER, value_of
 from tamis.matching.tables import event_rows
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ Path: TypeAlias = tuple[str, ...]
 EPOCH = dt.datetime(1970, 1, 1)
 _DAY_US = 86_400_000_000
 _UNITS_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_ALWAYS_VALUES = frozenset({float, bool, type(None)})
+"""Types all of whose values are values of the language, as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ class Events:
     def values(self, path: Path) -> list[Any]:
         """Return the values of an attribute as Python objects."""
         if self._rows is not None:
-            return [attribute_value(event, path) for event in self._rows]
+            return _attribute_values(self._rows, path)
         array = self._array(path)
         return [None] * self.count if array is None else _python_values(array)
 
@@ -163,7 +165,7 @@ class Events:
 
     def _read(self, path: Path) -> Column | None:
         if self._rows is not None:
-            return from_python([attribute_value(event, path) for event in self._rows])
+            return from_python(_attribute_values(self._rows, path))
         array = self._array(path)
         return None if array is None else from_arrow(array)
 
@@ -184,6 +186,24 @@ class Events:
                 return None
             array = _attribute(array, index)
         return array
+
+
+def _attribute_values(rows: Sequence[Mapping[str, Any]], path: Path) -> list[Any]:
+    """Return `attribute_value` of every event. Of values that are usual it is enough to look at all of them at once."""
+    if len(path) != 1:
+        return [attribute_value(event, path) for event in rows]
+    name = path[0]
+    raw: list[Any] = [event.get(name) for event in rows]
+    kinds = set(map(type, raw))
+    if kinds <= _ALWAYS_VALUES:
+        return raw
+    present = raw if type(None) not in kinds else [value for value in raw if value is not None]
+    kinds.discard(type(None))
+    if kinds == {int}:
+        is_usual = min(present) >= LEAST_INTEGER and max(present) <= GREATEST_INTEGER
+    else:
+        is_usual = kinds == {str} and "".join(present).isascii()
+    return raw if is_usual else list(map(value_of, raw))
 
 
 def _attribute(records: Any, index: int) -> Any:
@@ -209,7 +229,7 @@ def _taken(table: Any, rows: Any) -> Any:
 
 
 def _python_values(array: Any) -> list[Any]:
-    if pa.types.is_interval(array.type):  # which Python has as a tuple, and which is no array
+    if pa.types.is_interval(array.type):  # which Python has as a tuple, and which is not an array
         return [None] * len(array)
     if pa.types.is_timestamp(array.type):  # without a zone it is UTC; Python knows no nanoseconds
         array = array.cast(pa.timestamp("us" if array.type.unit == "ns" else array.type.unit), safe=False)
@@ -281,7 +301,7 @@ def _filled(array: Any, value: Any) -> Any:
 
 
 def _times(array: Any, divisor: int, unit_us: int) -> Column:
-    """Read times in units of so many microseconds; those beyond Python's years are no values of the language."""
+    """Read times in units of so many microseconds; those beyond Python's years are not values of the language."""
     units, valid = _filled(array.cast(pa.int64()), 0) // divisor, _valid(array)
     first, last = -(-micros(dt.datetime.min) // unit_us), micros(dt.datetime.max) // unit_us
     if len(units) and (units.min() < first or units.max() > last):
@@ -305,7 +325,7 @@ def _texts(array: Any) -> Column:
         positions = (places - (len(positions) > 0 and positions.min() < 0)).astype(np.int32)
         dictionary = dictionary.take(pa.array(used))
     texts = _laid_out(dictionary.cast(pa.large_string()))
-    if not texts.are_valid():  # what is no Unicode is no text, and counts as NULL
+    if not texts.are_valid():  # what is not Unicode is not a text, and counts as NULL
         words = [_decoded(scalar) for scalar in dictionary.cast(pa.large_binary())]
         is_word = np.array([word is not None for word in words])
         positions = np.where(is_word[positions] & (positions >= 0), positions, -1).astype(np.int32)
@@ -336,14 +356,18 @@ def from_python(values: list[Any]) -> Column | None:
     if not kinds:
         return None
     if kinds == {str}:
-        known: dict[str, int] = {}
-        positions = [-1 if value is None else known.setdefault(value, len(known)) for value in values]
-        return Column("string", np.array(positions, np.int32), texts=Texts.of(list(known)))
+        distinct = dict.fromkeys(values)
+        distinct.pop(None, None)
+        places: dict[str | None, int] = {text: place for place, text in enumerate(distinct)}
+        places[None] = -1
+        positions = np.fromiter(map(places.__getitem__, values), np.int32, len(values))
+        return Column("string", positions, texts=Texts.of(list(distinct)))
     valid = None if None not in values else np.array([value is not None for value in values])
     if kinds == {int}:
-        return Column("int", np.array([value or 0 for value in values], np.int64), valid)
+        return Column("int", np.array(values if valid is None else [value or 0 for value in values], np.int64), valid)
     if kinds == {float}:
-        return Column("double", np.array([0.0 if value is None else value for value in values]), valid)
+        present = values if valid is None else [0.0 if value is None else value for value in values]
+        return Column("double", np.array(present), valid)
     if kinds == {bool}:
         return Column("boolean", np.array([bool(value) for value in values], np.int64), valid)
     if kinds <= {dt.date, dt.datetime}:

@@ -149,19 +149,25 @@ def named(given: Mapping[Any, Hashable] | Iterable[Hashable], ids: Sequence[Any]
         ids = [each if _is_hashable(each) else None for each in ids]  # a bad id is refused elsewhere
         unknown = given.keys() - set(ids)
         if unknown:
-            raise BadTableError(f"destinations of what is not registered here: {', '.join(map(repr, unknown))}")
+            raise BadTableError(
+                f"destinations of subscriptions that are not registered here: {', '.join(map(repr, unknown))}"
+            )
         names = [given.get(each) for each in ids]
     elif isinstance(given, str | bytes):
-        raise BadTableError(f"destinations are a list, or a mapping from ids, not the text {given!r}")
+        raise BadTableError(f"destinations must be a list, or a mapping from ids, not the text {given!r}")
     else:
         names = list(given)
         if not names:
             return None
         if len(names) != len(ids):
-            raise BadTableError(f"{len(ids)} subscriptions and {len(names)} destinations; None stands for none")
+            raise BadTableError(
+                f"{len(ids)} subscriptions and {len(names)} destinations; use None for a subscription without one"
+            )
     for name in names:
         if not _is_hashable(name):
-            raise BadTableError(f"a destination is a text, a number or anything hashable, not {name!r}")
+            raise BadTableError(
+                f"a destination must be a text, a number or anything else that is hashable, not {name!r}"
+            )
     return names
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.closures import compiled
-from tamis.matching.columnwise import Batch
+from tamis.matching.columnwise import BatchSeries
 from tamis.matching.columnwise.places import Centre, Centres, centre_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Distances:
 
     def write_codes(self, events: Events, schema: Schema | None, codes: npt.NDArray[Any]) -> None:
         """Write the codes of all events into the rows of these axes."""
-        whereabouts = Batch.of(events, schema).whereabouts(self._position)
+        whereabouts = BatchSeries.of(events, schema).whereabouts(self._position)
         self._centres.write_codes(whereabouts, self.rows, codes, self._code)
 
     def event_codes(self, event: Mapping[str, Any], schema: Schema | None) -> npt.NDArray[np.uint32]:

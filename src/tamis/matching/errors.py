@@ -55,7 +55,7 @@ class BadTableError(TamisError, ValueError):
     """A table of subscriptions that lacks a column, or has one of the wrong type."""
 
 
-class OptionError(TamisError, ValueError):
+class MatcherOptionError(TamisError, ValueError):
     """An option that does not exist, or not with this value."""
 
 
@@ -71,4 +71,4 @@ class WatchError(TamisError, ValueError):
         self.every = every
 
     def __str__(self) -> str:
-        return f"a matcher looks at one of {self.every!r} events; expected a whole number from 1 on"
+        return f"a matcher samples one of {self.every!r} events; expected a whole number of at least 1"

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _OPERATORS = {"=": EQUAL, "<=>": EQUAL, "<>": UNEQUAL, "<": BELOW, "<=": AT_MOST, ">": ABOVE, ">=": AT_LEAST}
 _TERMS = frozenset({Attribute, Call})
-_SHORT = 2**53
+_EXACT_IN_DOUBLES = 2**53
 _NOWHERE: tuple[int, Any] = (0, None)
 _NO_PLACES: dict[int, tuple[int, Any]] = {}
 _Numbers: TypeAlias = "defaultdict[Any, int]"
@@ -147,7 +147,7 @@ class Leaves:
         """
         comparisons, places, asked = self._comparisons, self._places, self._asked
         firsts, seconds = self._firsts, self._seconds
-        least = -_SHORT
+        least = -_EXACT_IN_DOUBLES
         numbers = []
         for node in nodes:
             kind = type(node)
@@ -165,7 +165,10 @@ class Leaves:
                 if (
                     operands is not None
                     and type(high) is type(low)
-                    and (type(low) is not int or (least <= low <= _SHORT and least <= high <= _SHORT))
+                    and (
+                        type(low) is not int
+                        or (least <= low <= _EXACT_IN_DOUBLES and least <= high <= _EXACT_IN_DOUBLES)
+                    )
                 ):
                     numbers.append(len(asked))
                     asked.append(axis + WITHIN)
@@ -314,7 +317,7 @@ def starts_of_ends(ends: list[int]) -> Starts:
 
 def _are_short(numbers: tuple[Any, ...]) -> bool:
     """Do numbers of one type belong to one axis (see `axis_kind`)?"""
-    return type(numbers[0]) is not int or -_SHORT <= min(numbers) <= max(numbers) <= _SHORT
+    return type(numbers[0]) is not int or -_EXACT_IN_DOUBLES <= min(numbers) <= max(numbers) <= _EXACT_IN_DOUBLES
 
 
 def sorted_operands(kind: str, operands: list[Any]) -> tuple[list[Any], Ints]:

@@ -16,15 +16,16 @@ import pyarrow as pa
 
 from tamis.errors import EventError, LabMissingError, TamisError
 from tamis.language.explanation import Explanation, explain
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.matching import storage
 from tamis.matching.block.access import AccessPlan
 from tamis.matching.columns import Events
 from tamis.matching.destinations import Destinations
-from tamis.matching.errors import OptionError, SavedMatcherError, UnknownIdError
-from tamis.matching.register import Register, column_of
+from tamis.matching.errors import MatcherOptionError, SavedMatcherError, UnknownIdError
+from tamis.matching.register import Register, column_of, integer_column
 from tamis.matching.registering import Registering
 from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
-from tamis.matching.sources import parsed
+from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, Watch
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class ShortcutMatches(NamedTuple):
     names: Sequence[Any]
 
 
+FEW = 7
+"""Up to so many mappings are matched one by one without further ado."""
 WATCHED = 16
 """One of so many events is looked at, where a matcher is watched."""
 
@@ -74,8 +77,14 @@ class Matcher(Registering):
     {'event': [0, 2], 'subscription': ['cheap', 'cheap']}
     """
 
-    def __init__(self, algorithm: str = "block", schema: Schema | Mapping[str, Written] | None = None) -> None:
-        super().__init__(algorithm, schema)
+    def __init__(
+        self,
+        algorithm: str = "block",
+        schema: Schema | Mapping[str, Written] | None = None,
+        *,
+        functions: Functions | None = None,
+    ) -> None:
+        super().__init__(algorithm, schema, functions=functions)
         self._watch: Watch | None = None
         self._plain_axes: tuple[Snapshot, PlainAxes] | None = None
         self._sightings = Sightings()
@@ -108,7 +117,7 @@ class Matcher(Registering):
         [('cheap', {'mail': 'a@example.org'})]
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked = self._snapshot(among)
         self._sightings.look(event)
         if self._watch is not None and self._watch.take_turn():
@@ -130,7 +139,7 @@ class Matcher(Registering):
         [['very cheap'], ['cheap']]
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked = self._snapshot(among)
         self._sightings.look(event)
         for group in snapshot.match_event_in_order(event, asked):
@@ -156,14 +165,18 @@ class Matcher(Registering):
         >>> matcher.match_batch([{"price": 12}, {"price": 18}]).to_pydict()
         {'event': [0, 0, 1], 'subscription': [1, 'cheap', 1]}
         """
-        register, _, numbers, handles = self._pairs(events, among, threads)
-        columns = {"event": pa.array(numbers)}
-        if metadata:
-            used, places = np.unique(handles, return_inverse=True)
-            values = column_of(list(map(register.metadata.get, used.tolist())), "metadata")
-            columns["metadata"] = values.take(pa.array(places))
+        if type(events) is list and len(events) <= FEW and self._watch is None and set(map(type, events)) == {dict}:
+            register, numbers, handles = self._few_pairs(events, among)
+        else:
+            register, _, numbers, handles = self._pairs(events, among, threads)
+        if not metadata:
+            return pa.Table.from_arrays([integer_column(numbers), register.column(handles)], ["event", "subscription"])
+        columns = {"event": integer_column(numbers)}
+        used, places = np.unique(handles, return_inverse=True)
+        values = column_of(list(map(register.metadata.get, used.tolist())), "metadata")
+        columns["metadata"] = values.take(pa.array(places))
         columns["subscription"] = register.column(handles)  # last, because it writes over the handles
-        names = ("event", "subscription", "metadata") if metadata else ("event", "subscription")
+        names = ("event", "subscription", "metadata")
         return pa.Table.from_arrays([columns[name] for name in names], names)
 
     def count_batch(self, events: Batch, *, among: Iterable[Hashable] | None = None, threads: int = 1) -> pa.Array:
@@ -218,7 +231,7 @@ class Matcher(Registering):
         self, event: Mapping[str, Any], among: Iterable[Hashable] | None
     ) -> tuple[Register, Handles, list[Any]]:
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         snapshot, register, asked, destinations = self._snapshot_and_destinations(among)
         self._sightings.look(event)
         if self._watch is not None and self._watch.take_turn():
@@ -280,6 +293,25 @@ class Matcher(Registering):
             return snapshot, register, asked, register.destinations
 
     # -- The moment
+
+    def _few_pairs(
+        self, events: list[dict[str, Any]], among: Iterable[Hashable] | None
+    ) -> tuple[Register, Handles, Handles]:
+        """Return what `_pairs` does, of so few events that what is done once for a batch costs more than it saves."""
+        snapshot, register, asked = self._snapshot(among)
+        look, match_event = self._sightings.look, snapshot.match_event
+        found = []
+        for event in events:
+            look(event)
+            found.append(match_event(event, asked))
+        total = sum(map(len, found))
+        numbers, handles = np.empty(total, np.int64), np.empty(total, np.int64)
+        end = 0
+        for number, each in enumerate(found):  # which for a few is done sooner than by `repeat` and `concatenate`
+            begin, end = end, end + len(each)
+            numbers[begin:end] = number
+            handles[begin:end] = each
+        return register, numbers, handles
 
     def _pairs(
         self, batch: Batch, among: Iterable[Hashable] | None, threads: int
@@ -384,7 +416,7 @@ class Matcher(Registering):
                 raise UnknownIdError(subscription_id)
             plan = self._engine.plan(handle)
             if plan is None:
-                raise OptionError(f"the algorithm {self.algorithm!r} has no plans to show; 'block' has")
+                raise MatcherOptionError(f"the algorithm {self.algorithm!r} cannot show plans, only 'block' can")
             twin = None if plan.twin_of is None else self._register.ids[plan.twin_of]
             return AccessPlan(
                 plan.segment, plan.segment_size, plan.is_informed, twin, plan.twin_count, plan.clauses,
@@ -406,6 +438,33 @@ class Matcher(Registering):
         with self._lock:
             return self._engine.compile()
 
+    def warm(self) -> None:
+        """Get everything ready that the first events would have to wait for: what is open, and the kernels.
+
+        Events are made up for that, alone and in groups of several sizes. They are not counted, and nothing is learnt
+        from them. Nobody else may match meanwhile.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({"cheap": "price < 20", "near": "position.city = 'Leeds'"})
+        >>> matcher.warm()
+        >>> matcher.statistics()["events"], matcher.statistics()["open"]
+        (0, 0)
+        """
+        self.compile()
+        asked = self.asked()
+        kept = self._sightings, self._watch
+        self._sightings, self._watch = Sightings(), None if self._watch is None else Watch(1)
+        try:
+            for is_whole in (True, False):
+                events = made_up(asked, max(SIZES), is_whole=is_whole)
+                self.match(events[0])
+                self.match_shortcut(events[0])
+                for size in SIZES:  # with destinations and without: a batch is matched by the one or the other
+                    self.match_shortcut_batch(events[:size])
+                    self.count_batch(events[:size])
+        finally:
+            self._sightings, self._watch = kept
+
     def settle(self) -> None:
         """Wait until nothing is laid out in the background any more."""
         self._engine.settle()
@@ -424,8 +483,8 @@ class Matcher(Registering):
         """
         unmet = [str(each) for each in self.unmet()]
         with self._lock:
-            told = {"algorithm": self.algorithm, "subscriptions": len(self), "events": self._sightings.event_count}
-            return {**told, "unmet": unmet, **self._engine.statistics()}
+            counts = {"algorithm": self.algorithm, "subscriptions": len(self), "events": self._sightings.event_count}
+            return {**counts, "unmet": unmet, **self._engine.statistics()}
 
     def unmet(self) -> list[Unmet]:
         """Return what rules ask for and no event had so far: attributes, and values of the type they compare with.
@@ -474,15 +533,26 @@ class Matcher(Registering):
 
     def _gathered(self) -> storage.Saved:
         with self._lock:
-            return storage.gathered(self.algorithm, self.schema, self._register, self._engine.parts())
+            parts = self._engine.parts()
+            return storage.gathered(self.algorithm, self.schema, self._register, parts, self.functions)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = True, recompile: bool = False) -> Matcher:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        verify: bool = True,
+        recompile: bool = False,
+        functions: Functions | None = None,
+    ) -> Matcher:
         """Return the matcher that was saved in a file. The file is mapped, so leave it as it is; `save` may replace it.
 
         `verify` reads the whole file once to find out whether a disk or a transfer has damaged it. That says nothing of
         somebody who meant to: what was compiled is used unseen, so `recompile` what comes from strangers. Then only
         ids, priorities and texts are read, and the texts are parsed again.
+
+        A file has the names and versions of the functions of the host that its conditions may call, and no code: they
+        are given as `functions`, and one that is missing, or of another version, is named by the error.
 
         >>> from tempfile import TemporaryDirectory
         >>> matcher = Matcher()
@@ -492,17 +562,17 @@ class Matcher(Registering):
         ...     Matcher.load(f"{folder}/auctions.tamis").match({"price": 12})
         ['cheap']
         """
-        saved = storage.read(path, verify=verify, texts_only=recompile)
+        saved = storage.read(path, verify=verify, texts_only=recompile, functions=functions or NO_FUNCTIONS)
         try:
             return cls._restored(saved)
         except LabMissingError:
             raise  # the file is whole; what it needs can be installed
         except (TamisError, UnicodeDecodeError) as error:
-            raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
+            raise SavedMatcherError(f"{path} does not hold a matcher of this version: {error}") from error
 
     @classmethod
     def _restored(cls, saved: storage.Saved) -> Matcher:
-        matcher = cls(saved.algorithm, saved.schema)
+        matcher = cls(saved.algorithm, saved.schema, functions=saved.functions)
         register, engine = matcher._register, matcher._engine
         register.restore(saved.ids, saved.sources, saved.priorities, saved.metadata, saved.destinations)
         register.is_numbered |= saved.is_numbered and not saved.ids
@@ -510,7 +580,7 @@ class Matcher(Registering):
             engine.restore(saved.parts)
         else:
             living = register.living()
-            expressions = (parsed(str(source)) for source in saved.sources if source is not None)
+            expressions = (matcher._read(str(source)) for source in saved.sources if source is not None)
             engine.add(living.tolist(), engine.prepare(expressions))
         urgent, priorities = register.urgent()
         if urgent:
@@ -524,8 +594,11 @@ class Matcher(Registering):
         saved = self._gathered()
         given = {"ids": saved.ids, "metadata": dict(saved.metadata), "destinations": saved.destinations}
         plain: dict[str, Any] = {"ids": list(range(len(saved.ids))), "metadata": {}, "destinations": Destinations()}
-        return _unpickled, (type(self), storage.to_bytes(dataclasses.replace(saved, **plain)), given)
+        content = storage.to_bytes(dataclasses.replace(saved, **plain))
+        return _unpickled, (type(self), content, given, *([self.functions] if self.functions else []))
 
 
-def _unpickled(kind: type[Matcher], content: bytes, given: dict[str, Any]) -> Matcher:
-    return kind._restored(dataclasses.replace(storage.from_bytes(content), **given))
+def _unpickled(
+    kind: type[Matcher], content: bytes, given: dict[str, Any], functions: Functions = NO_FUNCTIONS
+) -> Matcher:
+    return kind._restored(dataclasses.replace(storage.from_bytes(content, functions), **given))

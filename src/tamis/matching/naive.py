@@ -61,6 +61,6 @@ class NaiveSnapshot(Snapshot):
         return np.array([h for h in sorted(asked) if holds(self._expressions[h], event, self._schema)], np.int64)
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
-        found = [self.match_event(event, among) for event in events.mappings()]
-        numbers = np.repeat(np.arange(len(found)), [len(handles) for handles in found])
-        return numbers, np.concatenate([np.zeros(0, np.int64), *found])
+        handles_of_events = [self.match_event(event, among) for event in events.mappings()]
+        numbers = np.repeat(np.arange(len(handles_of_events)), [len(handles) for handles in handles_of_events])
+        return numbers, np.concatenate([np.zeros(0, np.int64), *handles_of_events])

@@ -18,12 +18,13 @@ from tamis.errors import SchemaError, TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import Condition as ConditionNode
 from tamis.language.expressions import Expression, is_condition
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.parser import parse
 from tamis.language.schema import Schema
 from tamis.matching import forking
 from tamis.matching.algorithms import ALGORITHMS
 from tamis.matching.destinations import named
-from tamis.matching.errors import BadTableError, OptionError, UnknownIdError
+from tamis.matching.errors import BadTableError, MatcherOptionError, UnknownIdError
 from tamis.matching.register import Register, Subscription
 from tamis.matching.rejections import Rejected, Sieve, latest
 from tamis.matching.sources import parsed
@@ -57,14 +58,26 @@ _AS_IT_WAS: Any = _Kept()
 class Registering:
     """The part of `Matcher` that registers, removes and changes."""
 
-    def __init__(self, algorithm: str = "block", schema: Schema | Mapping[str, Written] | None = None) -> None:
+    def __init__(
+        self,
+        algorithm: str = "block",
+        schema: Schema | Mapping[str, Written] | None = None,
+        *,
+        functions: Functions | None = None,
+    ) -> None:
         engine = ALGORITHMS[algorithm]
         if isinstance(schema, Mapping):
             schema = Schema(schema)
         elif not isinstance(schema, Schema | None):
-            raise SchemaError(f"a schema is a tamis.Schema or a dict of names and types, not {type(schema).__name__}")
+            raise SchemaError(
+                f"a schema must be a tamis.Schema or a dict of names and types, not {type(schema).__name__}"
+            )
         self.algorithm = algorithm
         self.schema = schema
+        if functions is None:
+            functions = NO_FUNCTIONS if schema is None else schema.functions
+        self.functions = functions
+        """Those of the host that conditions may call."""
         self._engine = engine(schema)
         self._register = Register()
         self._lock = threading.RLock()
@@ -129,7 +142,7 @@ class Registering:
             source = None if handle is None else self._register.sources[handle]
         if source is None:
             raise UnknownIdError(subscription_id)
-        return parsed(source) if isinstance(source, str) else source
+        return self._read(source)
 
     def destination(self, subscription_id: Hashable) -> Any:
         """Return the destination of a subscription; None if it has none."""
@@ -141,10 +154,10 @@ class Registering:
             return self._register.destinations.living()
 
     def _subscription(self, subscription_id: Hashable) -> Subscription:
-        found: Subscription | None = self.get(subscription_id)
-        if found is None:
+        subscription: Subscription | None = self.get(subscription_id)
+        if subscription is None:
             raise UnknownIdError(subscription_id)
-        return found
+        return subscription
 
     # -- New ones
 
@@ -285,7 +298,35 @@ class Registering:
             rows.priorities = [before.priority if priority is None else priority]
             rows.metadata = [before.metadata if metadata is _AS_IT_WAS else metadata]
             rows.destinations = named([before.destination if destination is _AS_IT_WAS else destination], rows.ids)
-            self._step(rows, prepared, self._register.found([subscription_id]))
+            self._step(rows, prepared, self._register.handles_of([subscription_id]))
+
+    def update(
+        self,
+        subscription_id: Hashable,
+        condition: Condition | None = None,
+        *,
+        priority: int | None = None,
+        metadata: Any = _AS_IT_WAS,
+        destination: Any = _AS_IT_WAS,
+    ) -> None:
+        """Change a registered subscription, its condition or its priority or both, in one step.
+
+        What is not said stays as it was. Who matches meanwhile finds it as it was before, or as it is now, and never
+        twice or not at all. It counts as registered anew, as with `replace`.
+
+        >>> from tamis import Matcher
+        >>> matcher = Matcher()
+        >>> matcher.add_many({"cheap": "price < 20", "very cheap": "price < 10"})
+        >>> matcher.update("very cheap", priority=3)
+        >>> matcher.match({"price": 5})
+        ['very cheap', 'cheap']
+        """
+        with self._lock:  # the condition that stays is that of this moment
+            if condition is None:
+                self._subscription(subscription_id)  # or say that there is none
+                condition = self._register.sources[self._register.handles[subscription_id]]
+            assert condition is not None
+            self.replace(subscription_id, condition, priority=priority, metadata=metadata, destination=destination)
 
     def upsert(
         self,
@@ -374,7 +415,7 @@ class Registering:
         {3: 'price < 40', 2: 'price < 35'}
         """
         if isinstance(remove, str | bytes | Mapping):
-            raise OptionError(f"what is removed is a list of ids, not {type(remove).__name__}: {remove!r}")
+            raise MatcherOptionError(f"remove takes a list of ids, not {type(remove).__name__}: {remove!r}")
         added, replacing = (
             _checked(each if isinstance(each, Rows) else subscription_rows(each)) for each in (add, upsert)
         )
@@ -387,7 +428,7 @@ class Registering:
             rows.destinations = named(destinations, rows.ids)
         prepared = self._prepared(rows)
         with self._lock:
-            leaving = self._register.found(remove)
+            leaving = self._register.handles_of(remove)
             present = self._register.handles
             leaving |= {each: present[each] for each in replacing.ids if each in present}
             self._step(rows, prepared, leaving)
@@ -449,7 +490,7 @@ class Registering:
         register = self._register
         living = register.living()
         sources = (source for source in register.sources if source is not None)
-        expressions = (parsed(source) if isinstance(source, str) else source for source in sources)
+        expressions = map(self._read, sources)
         engine, kept = self._engine.renumbered(living, expressions)
         self._register = register.renumbered(kept)
         if engine is not self._engine:
@@ -501,12 +542,19 @@ class Registering:
                 error.add_note(f"in the subscription {subscription_id!r}")
                 raise
 
+    def _read(self, source: str | Expression) -> Expression:
+        """Return the expression of a condition that was understood before."""
+        if not isinstance(source, str):
+            return source
+        with self.functions.in_use():
+            return parsed(source)
+
     def _understood(self, condition: Any) -> Expression:
         """Return what a condition asks."""
         if isinstance(condition, str):
-            return parse(condition, self.schema)
+            return parse(condition, self.schema, functions=self.functions or None)
         if not isinstance(condition, Expression) or not is_condition(condition):
-            raise BadTableError(f"a condition is a text or an expression, not {type(condition).__name__}")
+            raise BadTableError(f"a condition must be a text or an expression, not {type(condition).__name__}")
         if self.schema is not None:
             check(condition, self.schema)
         return condition
@@ -514,7 +562,7 @@ class Registering:
 
 def _is_skipping(on_error: str) -> bool:
     if on_error not in ("raise", "skip"):
-        raise OptionError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        raise MatcherOptionError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
     return on_error == "skip"
 
 

@@ -1,6 +1,6 @@
 """Which rules can never match what comes? Coverage of attributes by events.
 
-A misspelt attribute and a number compared with texts are no mistakes of the language: without a schema the rule just
+A misspelt attribute and a number compared with texts are not mistakes of the language: without a schema the rule just
 never matches, in silence. So it is noted which attributes events had, and with values of which kind; what rules ask
 for and no event had is told (`Matcher.unmet`). Attributes are looked at, not rules: of a table its schema and which
 columns have any value; of a single event its *shape*, the names and types in it, which is nearly always one that was

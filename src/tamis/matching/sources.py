@@ -220,7 +220,7 @@ def written(expression: Expression) -> str:
             return text
     except TamisError:
         pass
-    raise SavedMatcherError(f"no text says this expression, so it cannot be saved: {text}")
+    raise SavedMatcherError(f"this expression has no text form, so it cannot be saved: {text}")
 
 
 def parsed(text: str) -> Expression:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.errors import TamisError
+from tamis.errors import TamisError, UnknownFunctionError
 from tamis.language.expressions import Expression, In, IsNull, Literal, is_condition
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.json_form import from_json
 from tamis.language.schema import Schema
 from tamis.matching import array_file
@@ -80,9 +81,17 @@ class Saved:
     """Whether ids are integers, which is worth saving where there are none left."""
     parts: Sequence[Part] | None
     """What was compiled; None for an algorithm that is given the texts again."""
+    functions: Functions = NO_FUNCTIONS
+    """Those of the host that conditions may call. Their names and versions are saved, and never their code."""
 
 
-def gathered(algorithm: str, schema: Schema | None, register: Register, parts: Sequence[Part] | None) -> Saved:
+def gathered(
+    algorithm: str,
+    schema: Schema | None,
+    register: Register,
+    parts: Sequence[Part] | None,
+    functions: Functions = NO_FUNCTIONS,
+) -> Saved:
     """Return what is to be saved: the living, and what the segments still hold of the dead; no other places."""
     if parts is None:
         kept = register.living()
@@ -104,19 +113,22 @@ def gathered(algorithm: str, schema: Schema | None, register: Register, parts: S
         {handle: register.metadata[handle] for handle in register.handles.values() if handle in register.metadata},
         register.is_numbered,
         parts,
+        functions,
     )
 
 
 def write(path: str | os.PathLike[str], saved: Saved) -> None:
     """Save a matcher."""
-    document, arrays = _written(saved)
+    with saved.functions.in_use():
+        document, arrays = _written(saved)
     array_file.write(path, document, arrays)
 
 
 def to_bytes(saved: Saved) -> bytes:
     """Return what would be saved."""
     file = BytesIO()
-    document, arrays = _written(saved)
+    with saved.functions.in_use():
+        document, arrays = _written(saved)
     array_file.write_to(file, document, arrays)
     return file.getvalue()
 
@@ -147,6 +159,8 @@ def _written(saved: Saved) -> tuple[dict[str, Any], dict[str, Array]]:
                 for number, (segment, flags) in enumerate(saved.parts)
             ],
         }
+        if saved.functions:
+            document["functions"] = saved.functions.versions
     except UnicodeEncodeError as error:
         raise SavedMatcherError(f"half a surrogate pair cannot be saved: {error.object!r}") from error
     return document, writer.arrays
@@ -160,20 +174,37 @@ def _json(metadata: Any) -> str:
             return text
     except (TypeError, ValueError, RecursionError):
         pass
-    raise SavedMatcherError(f"metadata that JSON has a form for can be saved, not {metadata!r}")
+    raise SavedMatcherError(f"only metadata with a JSON form can be saved, not {metadata!r}")
 
 
-def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool) -> Saved:
+def read(path: str | os.PathLike[str], *, verify: bool, texts_only: bool, functions: Functions = NO_FUNCTIONS) -> Saved:
     """Read a matcher; with `texts_only` nothing of what was compiled."""
-    return _saved(path, *array_file.read(path, verify=verify), texts_only=texts_only)
+    document, arrays = array_file.read(path, verify=verify)
+    return _saved(path, document, arrays, functions, texts_only=texts_only)
 
 
-def from_bytes(content: bytes) -> Saved:
+def from_bytes(content: bytes, functions: Functions = NO_FUNCTIONS) -> Saved:
     """Read what `to_bytes` returned."""
-    return _saved("a pickled matcher", *array_file.read_from(content), texts_only=False)
+    return _saved("a pickled matcher", *array_file.read_from(content), functions, texts_only=False)
 
 
-def _saved(path: str | os.PathLike[str], document: Any, arrays: dict[str, Array], *, texts_only: bool) -> Saved:
+def _saved(
+    path: str | os.PathLike[str], document: Any, arrays: dict[str, Array], functions: Functions, *, texts_only: bool
+) -> Saved:
+    versions = document.get("functions", {}) if isinstance(document, dict) else {}
+    try:
+        if not isinstance(versions, dict):
+            raise SavedMatcherError(f"{path} holds no matcher of this version: functions are {versions!r:.60}")
+        functions.demand(versions)
+    except UnknownFunctionError as error:
+        raise SavedMatcherError(f"conditions of {path} call a function of the host: {error}") from error
+    with functions.in_use():
+        return _with_functions(path, document, arrays, functions, texts_only=texts_only)
+
+
+def _with_functions(
+    path: str | os.PathLike[str], document: Any, arrays: dict[str, Array], functions: Functions, *, texts_only: bool
+) -> Saved:
     reader = _Reader(arrays)
     try:
         alive, texts = reader.value(document["alive"]), reader.value(document["texts"])
@@ -184,7 +215,7 @@ def _saved(path: str | os.PathLike[str], document: Any, arrays: dict[str, Array]
         values = map(json.loads, reader.value(metadata["texts"]).tolist())
         saved = Saved(
             document["algorithm"],
-            None if document["schema"] is None else Schema(**document["schema"]),
+            None if document["schema"] is None else Schema(**document["schema"], functions=functions),
             reader.value(document["ids"]),
             Sources(texts, alive),
             reader.value(document["priorities"]),
@@ -192,10 +223,11 @@ def _saved(path: str | os.PathLike[str], document: Any, arrays: dict[str, Array]
             dict(zip(reader.value(metadata["handles"]).tolist(), values, strict=True)),
             bool(document["is_numbered"]),
             parts,
+            functions,
         )
         _check(saved, alive, texts)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, TamisError) as error:
-        raise SavedMatcherError(f"{path} holds no matcher of this version: {error}") from error
+        raise SavedMatcherError(f"{path} does not hold a matcher of this version: {error}") from error
     return saved
 
 
@@ -221,7 +253,7 @@ def _check(saved: Saved, alive: Any, texts: Texts) -> None:
 
 
 def _schema_document(schema: Schema) -> dict[str, Any]:
-    attributes, mandatory, hierarchy, mandatory_by_type, type_attribute = schema.__reduce__()[1]
+    attributes, mandatory, hierarchy, mandatory_by_type, type_attribute = schema.__reduce__()[1][:5]
     return {
         "attributes": attributes,
         "mandatory": mandatory,
@@ -242,7 +274,7 @@ def _names(names: list[Any], what: str) -> list[Any]:
     for name in names:
         if type(name) not in (int, str):
             raise SavedMatcherError(
-                f"{what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
+                f"only only {what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
             )
     return names
 
@@ -322,19 +354,19 @@ class _Reader:
                 return document
         raise ValueError(f"no value is saved as {document!r}")
 
-    def _record(self, kind: Any, found: dict[str, Any]) -> Any:
+    def _record(self, kind: Any, fields: dict[str, Any]) -> Any:
         if issubclass(kind, tuple):
-            return kind(**{name: self.value(document) for name, document in found.items()})
+            return kind(**{name: self.value(document) for name, document in fields.items()})
         record = object.__new__(kind)
         for field in dataclasses.fields(kind):
             if not field.name.startswith("_"):
-                if field.name not in found:
+                if field.name not in fields:
                     raise ValueError(f"{kind.__name__} has a field {field.name}")
-                value = self.value(found.pop(field.name))
+                value = self.value(fields.pop(field.name))
             else:
                 value = field.default_factory() if callable(field.default_factory) else field.default
             object.__setattr__(record, field.name, value)
-        for name in found:
+        for name in fields:
             raise ValueError(f"{kind.__name__} has no field {name}")
         return record
 
@@ -345,7 +377,7 @@ def _fields(record: Any) -> Iterable[str]:
     return (field.name for field in dataclasses.fields(record) if not field.name.startswith("_"))
 
 
-def _expected(kind: type[T], found: Any) -> T:
-    if not isinstance(found, kind):
-        raise ValueError(f"{kind.__name__} was expected, not {found}")
-    return found
+def _expected(kind: type[T], document: Any) -> T:
+    if not isinstance(document, kind):
+        raise ValueError(f"{kind.__name__} was expected, not {document}")
+    return document

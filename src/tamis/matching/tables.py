@@ -44,7 +44,7 @@ METADATA = ("metadata",)
 
 _HIGHEST = 2**31 - 1
 _NO_ROWS = str | bytes | bytearray | memoryview
-"""What can be iterated over, and is no list of anything."""
+"""What can be iterated over, and is not a list of anything."""
 
 
 # -- Any table
@@ -116,9 +116,11 @@ not as dict; a single event goes to match, or into a list
             f"not as {_kind(batch)}{advice}"
         )
     events = batch if isinstance(batch, Sequence) else list(batch)
+    if set(map(type, events)) <= {dict}:  # the usual case, and the quickest
+        return events
     for number, event in enumerate(events):
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {_kind(event)} (row {number})")
+            raise EventError(f"an event must be a mapping from names to values, not {_kind(event)} (row {number})")
     return events
 
 
@@ -138,7 +140,7 @@ class Rows:
     destinations: list[Any] | None = None
     """Where the matches go; None where nobody has a destination."""
     malformed: dict[int, str] = field(default_factory=dict)
-    """What is wrong with rows that are no rows; such a row has no id, and stands in `conditions` as it came."""
+    """What is wrong with rows that are not rows; such a row has no id, and stands in `conditions` as it came."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -249,8 +251,8 @@ def _mapped(source: Mapping[Any, Any]) -> Rows:
             if isinstance(condition, Iterable):
                 hint = "if these are columns, make a table of them, such as pyarrow.table(columns)"
             raise BadTableError(
-                f"a mapping leads from ids to conditions, which are texts or expressions; {subscription_id!r} leads to "
-                f"{_kind(condition)}; {hint}"
+                f"a mapping has ids as keys and conditions as values, which are texts or expressions; "
+                f"{subscription_id!r} has {_kind(condition)}; {hint}"
             )
     return Rows(list(source.keys()), list(source.values()))
 
@@ -286,9 +288,9 @@ class _Names:
         """Raise if columns are named where there are none."""
         for option, name in (("id", self.id), ("where", self.where), ("priority", self.priority)):
             if name is not None:
-                raise BadTableError(f"{option}={name!r} names a column, and {kind} have none")
+                raise BadTableError(f"{option}={name!r} names a column, but {kind} have none")
         if self.metadata is not None:
-            raise BadTableError(f"metadata={self.metadata!r} names a column, and {kind} have none")
+            raise BadTableError(f"metadata={self.metadata!r} names a column, but {kind} have none")
 
     def rows_of_table(self, table: Table) -> Rows:
         names = table.schema.names
@@ -362,7 +364,7 @@ def _values(table: Table, name: str) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (ValueError, ArithmeticError, pa.ArrowException) as error:
-        raise BadTableError(f"the column {name!r} holds values that Python has none for: {error}") from error
+        raise BadTableError(f"the column {name!r} holds values that Python cannot represent: {error}") from error
 
 
 def _all_whole(priorities: list[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.pruning.errors import DuplicateEntryError, GoalError, UnknownEntryError, UnknownMeasureError
 from tamis.pruning.goals import Goal
-from tamis.pruning.measures import MEASURES, Change, Figures, Measure, figures
+from tamis.pruning.measures import MEASURES, FilterFigures, FilterVersions, Measure, figures
 from tamis.pruning.trees import Option, options, pruning_form
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.pruning.mergers import merge_by_pruning
     from tamis.pruning.pruner import Pruner
     from tamis.pruning.replacement import replace_predicates
-    from tamis.pruning.sequencing import Sequences, Step, sequence, sequences
+    from tamis.pruning.sequencing import PruningSequences, PruningStep, sequence, sequences
     from tamis.pruning.table import PrunedTable
 
 _COMPILED = {
@@ -31,8 +31,8 @@ _COMPILED = {
     "CutOff": "cut_off",
     "PrunedTable": "table",
     "Pruner": "pruner",
-    "Sequences": "sequencing",
-    "Step": "sequencing",
+    "PruningSequences": "sequencing",
+    "PruningStep": "sequencing",
     "sequence": "sequencing",
     "advertisement_pruner": "advertisements",
     "choose_cut_off": "cut_off",
@@ -44,19 +44,19 @@ _COMPILED = {
 
 __all__ = [
     "MEASURES",
-    "Change",
     "Characteristics",
     "CutOff",
     "DuplicateEntryError",
-    "Figures",
+    "FilterFigures",
+    "FilterVersions",
     "Goal",
     "GoalError",
     "Measure",
     "Option",
     "PrunedTable",
     "Pruner",
-    "Sequences",
-    "Step",
+    "PruningSequences",
+    "PruningStep",
     "UnknownEntryError",
     "UnknownMeasureError",
     "advertisement_pruner",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tamis.language.parser import parse
 from tamis.pruning.kernels import BYTES, LEAVES
-from tamis.pruning.sequencing import Ordered, Sequences, sequences
+from tamis.pruning.sequencing import Ordered, PruningSequences, sequences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -66,13 +66,13 @@ class Cut:
     """The share of all predicates that are gone, by occurrence."""
 
     @classmethod
-    def of(cls, found: Sequences, ordered: Ordered, goal: Goal) -> Cut:
+    def of(cls, sequences: PruningSequences, ordered: Ordered, goal: Goal) -> Cut:
         """Cut the order of all steps where a goal is reached."""
         total = len(ordered.filters)
-        leaves, memory = running_totals(found, ordered)
+        leaves, memory = running_totals(sequences, ordered)
         last = min(total if goal.count is None else goal.count, goal.most_of(total))
         if goal.threshold is not None:
-            bound = found.measure.bound(goal.threshold)
+            bound = sequences.measure.bound(goal.threshold)
             last = min(last, int(np.searchsorted(ordered.firsts, bound, side="right")))
         if goal.reduction is not None:
             enough = np.flatnonzero(leaves[0] - leaves >= goal.reduction * leaves[0])
@@ -80,14 +80,16 @@ class Cut:
         if goal.memory_bytes is not None:
             enough = np.flatnonzero(memory <= goal.memory_bytes)
             last = min(last, int(enough[0]) if len(enough) else total)
-        taken = np.bincount(ordered.filters[:last], minlength=len(found))
+        taken = np.bincount(ordered.filters[:last], minlength=len(sequences))
         gone = (leaves[0] - leaves[last]) / leaves[0] if leaves[0] else 0.0
         return cls(last, taken, int(leaves[last]), int(memory[last]), float(gone))
 
 
-def running_totals(found: Sequences, ordered: Ordered) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def running_totals(
+    sequences: PruningSequences, ordered: Ordered
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the leaves and bytes of all filters together, before the first step and after each."""
-    table = found.table
+    table = sequences.table
     before = np.empty_like(table.sizes)
     before[1:] = table.sizes[:-1]
     has_steps = table.step_counts > 0

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from tamis.language.expressions import And, AtLeast, Expression, Literal, Or
 from tamis.language.rewrites.monotone import fold_monotone
 from tamis.pruning.bulk import running_totals
-from tamis.pruning.sequencing import Ordered, Sequences, sequences
+from tamis.pruning.sequencing import Ordered, PruningSequences, sequences
 from tamis.relations.forms import context_of
 from tamis.relations.samples import EventSample
 
@@ -113,17 +113,17 @@ def knee(curve: Sequence[Point], weight: float = 1.0) -> Point:
 
 
 def load_curve(
-    found: Sequences,
+    sequences: PruningSequences,
     neighbours: Sequence[Hashable],
     events: Iterable[Mapping[str, Any]],
     schema: Schema | None = None,
     point_count: int = 200,
 ) -> list[Point]:
     """Return load over memory, for prunings in the order of the queue."""
-    ordered = found.ordered()
-    firsts = first_sent(found, ordered, neighbours, events, schema)
+    ordered = sequences.ordered()
+    firsts = first_sent(sequences, ordered, neighbours, events, schema)
     sent_after = np.sort(np.concatenate([*firsts.values(), np.zeros(0, np.int64)]))
-    leaves, _ = running_totals(found, ordered)
+    leaves, _ = running_totals(sequences, ordered)
     total = len(ordered.places)
     steps = np.unique(np.linspace(0, total, min(point_count, total + 1)).astype(np.int64))
     sent = np.searchsorted(sent_after, steps, side="right")
@@ -132,14 +132,14 @@ def load_curve(
             step,
             float(1 - leaves[step] / leaves[0]) if leaves[0] else 0.0,
             float(count / max(1, len(sent_after))),
-            found.measure.value((float(ordered.firsts[step - 1]), 0.0, 0.0)) if step else 0.0,
+            sequences.measure.value((float(ordered.firsts[step - 1]), 0.0, 0.0)) if step else 0.0,
         )
         for step, count in zip(steps.tolist(), sent.tolist(), strict=True)
     ]
 
 
 def first_sent(
-    found: Sequences,
+    sequences: PruningSequences,
     ordered: Ordered,
     neighbours: Sequence[Neighbour],
     events: Iterable[Mapping[str, Any]],
@@ -151,29 +151,29 @@ def first_sent(
     >>> first_sent(found, found.ordered(), ["north"], [{"a": 1, "b": 2}, {"b": 2}])["north"].tolist()
     [0, 1]
     """
-    assert len(neighbours) == len(found), "one neighbour for each filter"
+    assert len(neighbours) == len(sequences), "one neighbour for each filter"
     masks = _Masks(events, schema)
-    ranks = np.zeros(len(found.table.rows), np.int64)
+    ranks = np.zeros(len(sequences.table.rows), np.int64)
     ranks[ordered.places] = np.arange(1, len(ordered.places) + 1)
     firsts: dict[Neighbour, npt.NDArray[np.int64]] = {}
     for number, neighbour in enumerate(neighbours):
         first = firsts.setdefault(neighbour, np.full(masks.count, NEVER))
-        _note(found, number, ranks, masks, first)
+        _note(sequences, number, ranks, masks, first)
     return firsts
 
 
 def _note(
-    found: Sequences, number: int, ranks: npt.NDArray[np.int64], masks: _Masks, first: npt.NDArray[np.int64]
+    sequences: PruningSequences, number: int, ranks: npt.NDArray[np.int64], masks: _Masks, first: npt.NDArray[np.int64]
 ) -> None:
     """Take note of the first pruning after which each event matches a filter."""
-    tree = found.layout.trees[number]
+    tree = sequences.layout.trees[number]
     if tree is None:  # too large to be pruned, and so to be looked at
         return
     matched = masks.of(tree)
     first[masks.numbers(matched)] = 0
-    begin = int(found.table.starts[number])
-    for step in range(int(found.table.step_counts[number])):
-        more = masks.of(found.expression(number, step + 1))
+    begin = int(sequences.table.starts[number])
+    for step in range(int(sequences.table.step_counts[number])):
+        more = masks.of(sequences.expression(number, step + 1))
         if more != matched:
             new = masks.numbers(more & ~matched)
             first[new] = np.minimum(first[new], ranks[begin + step])

@@ -26,7 +26,7 @@ class GoalError(TamisError, ValueError):
         self.goal, self.found, self.allowed = goal, found, allowed
 
     def __str__(self) -> str:
-        return f"{self.goal} is {self.allowed}, not {self.found!r}"
+        return f"{self.goal} must be {self.allowed}, not {self.found!r}"
 
 
 class DuplicateEntryError(TamisError, ValueError):

@@ -39,7 +39,7 @@ class Goal:
         if all(each is None for each in given):
             raise GoalError("a goal", None, "one of count, share, threshold, reduction, memory_bytes")
         if self.count is not None and (self.count < 0 or int(self.count) != self.count):
-            raise GoalError("count", self.count, "a whole number from 0 on")
+            raise GoalError("count", self.count, "a whole number of at least 0")
         for name in ("share", "reduction"):
             limit = getattr(self, name)
             if limit is not None and not 0 <= limit <= 1:
@@ -47,7 +47,7 @@ class Goal:
         if self.threshold is not None and isnan(self.threshold):
             raise GoalError("threshold", self.threshold, "a number")
         if self.memory_bytes is not None and not self.memory_bytes >= 0:
-            raise GoalError("memory_bytes", self.memory_bytes, "a number of bytes from 0 on")
+            raise GoalError("memory_bytes", self.memory_bytes, "a number of bytes of at least 0")
 
     def most_of(self, possible_count: int) -> int:
         """Return how many of all possible prunings the share allows."""

@@ -190,7 +190,7 @@ def constants_known(share: Callable[[Expression], float]) -> Callable[[Expressio
     def known(predicate: Expression) -> float:
         if isinstance(predicate, Literal):
             return 1.0 if predicate.value is True else 0.0
-        found = float(share(predicate))
-        return min(1.0, max(0.0, found)) if found == found else 1.0
+        estimate = float(share(predicate))
+        return min(1.0, max(0.0, estimate)) if estimate == estimate else 1.0
 
     return known

@@ -43,7 +43,7 @@ DIMENSIONS = ("accuracy", "efficiency", "memory", "occurrence", "distance", "ove
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class FilterFigures:
     """What the measures look at in one version of a filter."""
 
     estimate: Estimate
@@ -59,19 +59,19 @@ def figures(
     occurrence: Callable[[Expression], float] | None = None,
     *,
     estimator: Callable[[Expression, Share], Estimate] = estimate,
-) -> Figures:
+) -> FilterFigures:
     """Return the figures of a tree in pruning form."""
     occurrences = fold_leaves(tree, occurrence or (lambda _: 1.0))
-    return Figures(estimator(tree, share), least_hits(tree), memory_bytes(tree), occurrences)
+    return FilterFigures(estimator(tree, share), least_hits(tree), memory_bytes(tree), occurrences)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FilterVersions:
     """A filter before and after a pruning, and as it was registered."""
 
-    original: Figures
-    before: Figures
-    after: Figures
+    original: FilterFigures
+    before: FilterFigures
+    after: FilterFigures
     distance: float = 1.0
     """How many hops away the subscriber's broker is."""
 
@@ -126,7 +126,7 @@ class Measure:
     rule: str = "any"
     """Which prunings count, one of `trees.RULES`."""
 
-    def key(self, change: Change) -> Key:
+    def key(self, change: FilterVersions) -> Key:
         """Return what prunings are ordered by, the least first."""
         one, two, three = (_ascending(dimension, change) for dimension in self.dimensions)
         return one, two, three
@@ -140,7 +140,7 @@ class Measure:
         return -threshold if self.dimensions[0] == "memory" else threshold
 
 
-def _ascending(dimension: str, change: Change) -> float:
+def _ascending(dimension: str, change: FilterVersions) -> float:
     match dimension:
         case "accuracy":
             return change.accuracy
@@ -154,7 +154,7 @@ def _ascending(dimension: str, change: Change) -> float:
             return change.by_distance
         case "overlap":
             return change.overlap
-    raise AssertionError(f"a dimension that nobody knows: {dimension}")
+    raise AssertionError(f"an unknown dimension: {dimension}")
 
 
 MEASURES: dict[str, Measure] = {

@@ -25,7 +25,7 @@ from tamis.pruning.errors import DuplicateEntryError, GoalError, UnknownEntryErr
 from tamis.pruning.goals import Goal
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
-from tamis.pruning.sequencing import Sequences, sequences
+from tamis.pruning.sequencing import PruningSequences, sequences
 from tamis.pruning.trees import without
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class _PrunedFilter:
         self.distance = distance
         self.serial = serial
         self.done: tuple[int, ...] = ()  # the rows that went before the sequence was computed
-        self.sequences: Sequences | None = None
+        self.sequences: PruningSequences | None = None
         self.number = 0
         self.step = 0  # how many steps of the sequence are done
         self.returns = 0
 
     @property
-    def ranked(self) -> Sequences:
+    def ranked(self) -> PruningSequences:
         assert self.sequences is not None
         return self.sequences
 
@@ -280,7 +280,7 @@ class Pruner:
                 self._queue.append(self._key(entry))
         heapify(self._queue)
 
-    def _sequences(self, entries: list[_PrunedFilter]) -> Sequences:
+    def _sequences(self, entries: list[_PrunedFilter]) -> PruningSequences:
         layout = laid_out(entry.original for entry in entries)
         gone = np.zeros(layout.row_count, np.bool_)
         for number, entry in enumerate(entries):
@@ -389,6 +389,6 @@ class Pruner:
 
     def _rank_again(self, entry: _PrunedFilter) -> None:
         self._left_count -= entry.left
-        found = self._sequences([entry])
-        entry.done, entry.sequences, entry.number, entry.step = entry.rows, found, 0, 0
+        sequences = self._sequences([entry])
+        entry.done, entry.sequences, entry.number, entry.step = entry.rows, sequences, 0, 0
         self._left_count += entry.left

@@ -25,7 +25,7 @@ from tamis.pruning.characteristics import characteristic
 from tamis.pruning.errors import GoalError
 from tamis.pruning.kernels import COLUMNS, LEAST_HITS, FigureTable, Order, StepTable, Workspace
 from tamis.pruning.layout import ForestLayout, constants_known, laid_out
-from tamis.pruning.measures import DIMENSIONS, Change, Key, Measure, figures, measure_of
+from tamis.pruning.measures import DIMENSIONS, FilterVersions, Key, Measure, figures, measure_of
 from tamis.pruning.trees import RULES, memory_bytes, options, pruning_form, without
 from tamis.ragged import places_of, starts_of
 from tamis.selectivity.estimates import estimate
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PruningStep:
     """One pruning of a sequence."""
 
     key: Key
@@ -56,7 +56,7 @@ def sequence(
     *,
     occurrence: Callable[[Expression], float] | None = None,
     distance: float = 1.0,
-) -> list[Step]:
+) -> list[PruningStep]:
     """Return the prunings of a filter, the best first.
 
     >>> import tamis
@@ -81,7 +81,7 @@ def sequence_by_definition(
     *,
     occurrence: Callable[[Expression], float] | None = None,
     distance: float = 1.0,
-) -> list[Step]:
+) -> list[PruningStep]:
     """Return the same, step by step and option by option: what `sequence` has to agree with."""
     order = measure_of(measure)
     share = constants_known(share)
@@ -93,11 +93,12 @@ def sequence_by_definition(
     while prunings := options(tree, order.rule):
         afters = [figures(each.tree, share, counted, estimator=estimator) for each in prunings]
         changes = [
-            (Change(original, before, after, distance), each) for after, each in zip(afters, prunings, strict=True)
+            (FilterVersions(original, before, after, distance), each)
+            for after, each in zip(afters, prunings, strict=True)
         ]
         change, chosen = min(changes, key=lambda pair: order.key(pair[0]))
         tree, before = chosen.tree, change.after
-        steps.append(Step(order.key(change), tree, memory_bytes(tree), leaf_count(tree)))
+        steps.append(PruningStep(order.key(change), tree, memory_bytes(tree), leaf_count(tree)))
     return steps
 
 
@@ -107,7 +108,7 @@ def _counted(tree: Expression) -> Callable[[Expression], float]:
 
 
 @dataclass(slots=True)
-class Sequences:
+class PruningSequences:
     """The sequences of many filters, as columns."""
 
     layout: ForestLayout
@@ -136,14 +137,14 @@ class Sequences:
         rows: list[int] = self.table.rows[begin : begin + count].tolist()
         return rows
 
-    def steps(self, number: int) -> list[Step]:
+    def steps(self, number: int) -> list[PruningStep]:
         """Return all steps of a filter."""
         begin = int(self.table.starts[number])
         sequence_steps = []
         for step in range(int(self.table.step_counts[number])):
             one, two, three = self.table.keys[begin + step].tolist()
             memory, leaves = self.table.sizes[begin + step].tolist()
-            sequence_steps.append(Step((one, two, three), self.expression(number, step + 1), memory, leaves))
+            sequence_steps.append(PruningStep((one, two, three), self.expression(number, step + 1), memory, leaves))
         return sequence_steps
 
     def ordered(self, *, is_lexicographic: bool = True) -> Ordered:
@@ -183,7 +184,7 @@ def sequences(
     occurrence: Callable[[Expression], float] | None = None,
     distances: Sequence[float] | None = None,
     gone: npt.NDArray[np.bool_] | None = None,
-) -> Sequences:
+) -> PruningSequences:
     """Return the sequences of many filters.
 
     Occurrences are counted among these filters, unless somebody knows better. `distances` are hops, one for each.
@@ -194,7 +195,7 @@ def sequences(
     weights = np.ones(count) if distances is None else np.array(distances, np.float64)
     if not (weights > 0).all():
         raise GoalError("distance", float(weights.min()), "more than 0 hops")
-    ranked = Sequences(layout, order, step_table(layout))
+    ranked = PruningSequences(layout, order, step_table(layout))
     kernels.sequences(
         layout.forest,
         layout.leaves(constants_known(share), occurrence),

@@ -29,7 +29,7 @@ from tamis.pruning.kernels import BYTES, LEAVES, StepTable
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
 from tamis.pruning.packing import Packed
-from tamis.pruning.sequencing import Sequences, sequences
+from tamis.pruning.sequencing import PruningSequences, sequences
 from tamis.pruning.trees import without
 from tamis.ragged import places_of, starts_of
 
@@ -325,7 +325,7 @@ class PrunedTable:
         counts = np.bincount(ordered.filters[:last], minlength=len(numbers))
         return self._take(numbers, counts if goal is None or goal.count is None else np.minimum(counts, goal.count))
 
-    def _enough(self, goal: Goal, before: npt.NDArray[np.int64], steps: Sequences, ordered: Ordered) -> int:
+    def _enough(self, goal: Goal, before: npt.NDArray[np.int64], steps: PruningSequences, ordered: Ordered) -> int:
         """Return how many steps of new filters bring all filters to a goal, beside those that were there before."""
         leaves, memory = running_totals(steps, ordered)
         sizes = self._ranks.first_sizes[before].astype(np.int64)
@@ -344,7 +344,7 @@ class PrunedTable:
             last = min(last, int(enough[0]) if len(enough) else last)
         return last
 
-    def _steps_of(self, numbers: npt.NDArray[np.int64]) -> Sequences:
+    def _steps_of(self, numbers: npt.NDArray[np.int64]) -> PruningSequences:
         """Return the steps of some filters, one filter behind the other."""
         counts = self._ranks.step_counts[numbers]
         places = places_of(self._ranks.begins[numbers], counts)
@@ -352,7 +352,7 @@ class PrunedTable:
         table = StepTable(
             starts_of(counts), counts, first_sizes, steps.rows[places], steps.keys[places], steps.sizes[places]
         )
-        return Sequences(laid_out([]), self.measure, table)
+        return PruningSequences(laid_out([]), self.measure, table)
 
     def _take(self, numbers: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> list[tuple[int, Expression]]:
         """Let so many steps of each filter be taken; return those that changed, as they are now."""

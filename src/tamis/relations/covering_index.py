@@ -130,9 +130,9 @@ class CoveringIndex:
             raise UnknownKeyError(key) from None
 
     def _entry(self, slot: int) -> _IndexedFilter:
-        found = self._entries[slot]
-        assert found is not None
-        return found
+        entry = self._entries[slot]
+        assert entry is not None
+        return entry
 
     # -- Registration
 
@@ -371,14 +371,14 @@ def _may_be_unnamed(axis: TermAxis, values: Values, is_alone: bool) -> bool:
 
 
 def _marks(axis: TermAxis, values: Values) -> int:
-    found = points(values, axis.line, _MOST_POINTS)
-    return ALL_MARKS if found is None else reduce(or_, map(marks_of, found))
+    cuts = points(values, axis.line, _MOST_POINTS)
+    return ALL_MARKS if cuts is None else reduce(or_, map(marks_of, cuts))
 
 
 def _spots(axis: TermAxis, values: Values) -> list[_Spot]:
     """Return one spot for each value of a set if they are few, else one for the attribute."""
-    found = points(values, axis.line, _MOST_POINTS)
-    return [(axis,)] if found is None else [(axis, cut) for cut in found]
+    cuts = points(values, axis.line, _MOST_POINTS)
+    return [(axis,)] if cuts is None else [(axis, cut) for cut in cuts]
 
 
 def _witness_spots(witness: Corner) -> list[_Spot]:

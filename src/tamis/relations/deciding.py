@@ -18,7 +18,7 @@ from tamis.language.ranges.lines import ARRAY, RECORD, first_value, next_cut
 from tamis.language.ranges.value_sets import is_member
 from tamis.relations.formulas import NEVER, Fact, Formula, Within
 from tamis.relations.links import links
-from tamis.relations.satisfiability import Model, SatProblem, TooLargeError
+from tamis.relations.satisfiability import Model, SatProblem, TooManyClausesError
 from tamis.relations.search import MOST_STEPS, search
 from tamis.relations.witnesses import Event, completed, guesses, is_witness
 
@@ -61,8 +61,8 @@ class _Effort:
     def __init__(self) -> None:
         self.left = MOST_NODES
 
-    def allows(self, nodes: int) -> bool:
-        """Take so many nodes from what is left, if they are there."""
+    def take(self, nodes: int) -> bool:
+        """Take so many nodes from what is left; return whether they were there."""
         if nodes > self.left:
             return False
         self.left -= nodes
@@ -103,7 +103,7 @@ def ask(
     try:
         with SatProblem(formulas) as question:
             return _solved(question, matching, missing, context, budget, is_plain, effort)
-    except TooLargeError:
+    except TooManyClausesError:
         return Decision(True, False, "budget")
 
 
@@ -144,7 +144,7 @@ def _solved(
         event = _guessed(box, model.facts, matching, missing, context, effort)
         if event is not None:
             return Decision(True, True, "solver", event=event)
-        if not effort.allows(len(model.stretches) + len(model.facts)):
+        if not effort.take(len(model.stretches) + len(model.facts)):
             return Decision(True, False, "budget", aside)
         if not _learn(question, model, context):
             aside = box
@@ -162,7 +162,7 @@ def _guessed(
     forms = (*matching, *missing)
     nodes = sum(form.size for form in forms)
     paths = {path for axis in box for path in axis.paths}.union(*(form.paths for form in forms))
-    if nodes * _FEWEST_GUESSES > MOST_NODES or not effort.allows(nodes + _AXIS_NODES * len(paths)):
+    if nodes * _FEWEST_GUESSES > MOST_NODES or not effort.take(nodes + _AXIS_NODES * len(paths)):
         return None  # before anything is made for each of them
     axes = dict.fromkeys([*(axis for form in forms for axis in form.axes), *box])
     axes.update(dict.fromkeys(context.axis(Attribute(path)) for path in sorted(paths)))
@@ -171,7 +171,7 @@ def _guessed(
         *(axis.paths for axis in axes if not axis.is_plain), *(context.paths_of(predicate) for predicate, _ in facts)
     )
     for event in guesses(box, facts, axes, loose, context.schema):
-        if not effort.allows(nodes):
+        if not effort.take(nodes):
             return None
         if is_witness(event, wanted, unwanted, context.schema):
             return event

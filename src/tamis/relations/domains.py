@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.language.expressions import Attribute, Call, Compare, Condition, Expression, Literal, fold_shared, postorder
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.meaning import truth, value
 from tamis.language.ranges.kinds import ABSENT, KINDS, OF_TYPES
 from tamis.language.ranges.lines import BOOLEAN, NULL, Cut, cut_at, places
@@ -83,7 +83,7 @@ def axis_of(term: Expression, schema: Schema | None) -> TermAxis:
         values = OF_TYPES[line]
         return TermAxis(term, line, union_of(ABSENT, values) if is_optional else values)
     line = _line_of(term, schema)
-    bounds = FUNCTIONS[term.function].bounds if isinstance(term, Call) else None
+    bounds = function_of(term.function).bounds if isinstance(term, Call) else None
     return TermAxis(term, line, union_of(ABSENT, OF_TYPES[line] if bounds is None else _between(bounds, line)))
 
 
@@ -123,7 +123,8 @@ def _line_of(term: Expression, schema: Schema | None) -> str:
             case Attribute(path):
                 return _attribute(path, schema)[0]
             case Call(name):
-                return FUNCTIONS[name].result_type(frozenset(below))
+                function = function_of(name)
+                return function.result_type(frozenset(function.chosen(below)))
             case _:
                 return "bool" if isinstance(node, Condition) else "any"
 

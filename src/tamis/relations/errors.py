@@ -15,7 +15,7 @@ class NotAFilterError(TamisError, TypeError):
         self.found = found
 
     def __str__(self) -> str:
-        return f"a filter is a text or a condition such as tamis.parse gives, not {self.found!r}"
+        return f"a filter must be a text or a condition such as tamis.parse returns, not {self.found!r}"
 
 
 class NoFiltersError(TamisError, ValueError):

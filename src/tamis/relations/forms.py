@@ -168,7 +168,7 @@ class Form:
     def projections(self) -> Projections | None:
         """Which values attributes have in events that match, and in those where one of them is absent; None if unknown.
 
-        These are no bounds: each value occurs in such an event. So filters that match the same have the same
+        These are not bounds: each value occurs in such an event. So filters that match the same have the same
         projections, however they are written, and those that have others need not be compared. They are known where
         clauses are exact and attributes independent: a clause is a box then, and no side of it is empty.
 
@@ -276,12 +276,12 @@ class Context:
 
     def axis(self, term: Expression) -> TermAxis:
         """Return the axis of a term."""
-        found = self._axes.get(term)
-        return found if found is not None else self._axes.setdefault(term, axis_of(term, self.schema))
+        term_axis = self._axes.get(term)
+        return term_axis if term_axis is not None else self._axes.setdefault(term, axis_of(term, self.schema))
 
     def _order_axis(self, pair: Expression) -> TermAxis:
-        found = self._orders.get(pair)
-        return found if found is not None else self._orders.setdefault(pair, TermAxis.of_order(pair))
+        order_axis = self._orders.get(pair)
+        return order_axis if order_axis is not None else self._orders.setdefault(pair, TermAxis.of_order(pair))
 
     def paths_of(self, predicate: Expression) -> frozenset[tuple[str, ...]]:
         """Return the attributes that a predicate mentions; a long one is not read again for every question."""

@@ -1,7 +1,7 @@
 """What is a filter to somebody who compares it with others? A formula: a shared graph over sets and facts.
 
 A formula is a monotone tree over *facts* that hold for an event or do not: a term has a value of some set (`Within`),
-or a predicate that is no set is true, or is not (`Fact`). There is no third truth value: "the predicate is true" and
+or a predicate that is not a set is true, or is not (`Fact`). There is no third truth value: "the predicate is true" and
 "the predicate is false" are two facts, and neither may hold. So a formula has a complement, "the event does not
 match", which SQL's NOT does not say.
 
@@ -270,7 +270,7 @@ def opposite(formula: Formula) -> Formula:
     >>> opposite(ALWAYS)
     never
     """
-    # Each node knows its opposite, and that one knows the node: the opposite of an opposite is no new graph, which
+    # Each node knows its opposite, and that one knows the node: the opposite of an opposite is not a new graph, which
     # in conditions about conditions would double with every level.
     stack = [formula]
     while stack:

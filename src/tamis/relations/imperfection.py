@@ -99,8 +99,8 @@ def _shares(axis: TermAxis, one: Values, two: Values) -> tuple[float, float, flo
 
 @lru_cache(_REMEMBERED)
 def _singles(axis: TermAxis, values: Values) -> frozenset[Cut] | None:
-    found = points(values, axis.line, len(values))
-    return None if found is None else frozenset(found)
+    cuts = points(values, axis.line, len(values))
+    return None if cuts is None else frozenset(cuts)
 
 
 class ImperfectionMeasure(ABC):

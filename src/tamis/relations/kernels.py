@@ -56,13 +56,13 @@ class RowLimits(NamedTuple):
 
 @kernel
 def reaching_around(
-    candidates: Integers, rows: ReachTable, point: Integers, point_marks: Integers, found: Integers
+    candidates: Integers, rows: ReachTable, point: Integers, point_marks: Integers, passing: Integers
 ) -> int:
     """Keep the candidates whose rows reach around a point on all of the row's axes; return how many.
 
     candidates    int64[:]  the rows to look at
     point         int64[:]  by axis: what must be reached around, and `point_marks` its marks
-    found         int64[:]  written to
+    passing         int64[:]  written to
     """
     starts, counts, axes = rows.starts, rows.counts, rows.axes
     lows, highs, marks = rows.lows, rows.highs, rows.marks
@@ -80,17 +80,17 @@ def reaching_around(
                 is_kept = False
                 break
         if is_kept:
-            found[kept] = candidate
+            passing[kept] = candidate
             kept += 1
     return kept
 
 
 @kernel
-def staying_within(candidates: Integers, rows: ReachTable, limits: RowLimits, found: Integers) -> int:
+def staying_within(candidates: Integers, rows: ReachTable, limits: RowLimits, passing: Integers) -> int:
     """Keep the candidates whose rows stay within limits, and have an entry on all axes needed; return how many.
 
     candidates    int64[:]  the rows to look at
-    found         int64[:]  written to
+    passing         int64[:]  written to
     """
     starts, counts, axes = rows.starts, rows.counts, rows.axes
     lows, highs, marks = rows.lows, rows.highs, rows.marks
@@ -111,6 +111,6 @@ def staying_within(candidates: Integers, rows: ReachTable, limits: RowLimits, fo
             if needed[axis]:
                 met += 1
         if met == limits.needed_count:
-            found[kept] = candidate
+            passing[kept] = candidate
             kept += 1
     return kept

@@ -7,7 +7,8 @@ set. Links are formulas that every event obeys, whatever it is:
 - the schema may make an attribute mandatory for some event types;
 - `length(title)` has a value only if `title` is a text, and so for all functions that want a kind;
 - a predicate is not true and false at once;
-- a text that fits one pattern fits, or does not fit, some others.
+- a text that fits one pattern fits, or does not fit, some others;
+- so it is with functions that say so of themselves: an address in a network is in every larger one.
 
 Leaving a link out never makes an answer wrong: it can only hide that something is impossible.
 """
@@ -15,9 +16,10 @@ Leaving a link out never makes an answer wrong: it can only hide that something 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tamis.language.expressions import Attribute, Expression, Like
+from tamis.language.expressions import Attribute, Expression, Like, Literal, Test
+from tamis.language.functions import function_of
 from tamis.language.ranges.kinds import ABSENT, KINDS, PRESENT, RECORDS
 from tamis.language.ranges.predicates import compared
 from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
@@ -52,6 +54,7 @@ def links(
             formulas += _if_known(Fact(predicate, truth, is_so=False), predicate, axis_of)
         formulas.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
     formulas += _between_patterns([each for each in predicates if isinstance(each, Like)])
+    formulas += _between_tests([each for each in predicates if isinstance(each, Test)])
     # The links so far may have brought in further attributes.
     has_types = schema is not None and bool(schema.mandatory_by_type)
     if has_types or any(len(path) > 1 for path in paths):
@@ -112,6 +115,57 @@ def _by_event_type(
             of_them = union_of(*(compared("=", name, naming.line) for name in names))
             others = within(naming, difference(naming.values, of_them))
             yield any_of([others, within(axis, intersection(axis.values, PRESENT))])
+
+
+def _between_tests(tests: list[Test]) -> Iterator[Formula]:
+    """Pairs of calls of one function that differ in their literals: what the function's own hooks say of them."""
+    if len(tests) > _MOST_PATTERNS:
+        return
+    for one, two in combinations(tests, 2):
+        row = function_of(one.function)
+        if one.function != two.function or (row.implies is None and row.excludes is None) or not are_alike(one, two):
+            continue
+        for special, general in ((one, two), (two, one)):
+            if row.implies is not None and row.implies(literals_of(special), literals_of(general)):
+                yield any_of([Fact(special, True, is_so=False), Fact(general, True)])
+                if row.is_known_alike:
+                    yield any_of([Fact(general, False, is_so=False), Fact(special, False)])
+        if row.excludes is not None and row.excludes(literals_of(one), literals_of(two)):
+            yield any_of([Fact(one, True, is_so=False), Fact(two, True, is_so=False)])
+            if row.is_known_alike:
+                yield any_of([Fact(one, True, is_so=False), Fact(two, False)])
+                yield any_of([Fact(two, True, is_so=False), Fact(one, False)])
+
+
+def are_alike(one: Test, two: Test) -> bool:
+    """Do two calls of a function differ in their literals and in nothing else?"""
+    return len(one.arguments) == len(two.arguments) and all(
+        left == right or (isinstance(left, Literal) and isinstance(right, Literal))
+        for left, right in zip(one.arguments, two.arguments, strict=True)
+    )
+
+
+def literals_of(test: Test) -> tuple[Any, ...]:
+    """Return the values of those arguments of a call that are literals."""
+    return tuple(argument.value for argument in test.arguments if isinstance(argument, Literal))
+
+
+def united_tests(one: Test, two: Test) -> Test | None:
+    """Return the call that is true just where one of two calls of its function is; None if the function knows none.
+
+    >>> from tamis.language.parser import parse
+    >>> print(united_tests(parse("in_cidr(ip, '10.0.0.0/9')"), parse("in_cidr(ip, '10.128.0.0/9')")))
+    in_cidr(ip, '10.0.0.0/8')
+    """
+    unites = function_of(one.function).unites
+    if unites is None or one.function != two.function or not are_alike(one, two):
+        return None
+    literals = unites(literals_of(one), literals_of(two))
+    if literals is None:
+        return None
+    waiting = iter(literals)
+    arguments = (Literal(next(waiting)) if isinstance(each, Literal) else each for each in one.arguments)
+    return Test(one.function, tuple(arguments))
 
 
 def _between_patterns(patterns: list[Like]) -> Iterator[Formula]:

@@ -12,14 +12,16 @@ until nothing meets.
 
 Source: Mühl et al. 2002, section 3.6 (docs/bibliography.md).
 Departs: x = 5 and x <> 5 become "x is a number", or IS NOT NULL if the schema says that it is one; only a mandatory
-  attribute leaves nothing. Conditions that are no sets must be equal, or are factored out.
+  attribute leaves nothing. Conditions that are not sets must be equal, or are factored out; calls of a function that
+  knows how two of its calls unite (two halves of a network) merge as sets do.
 """
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from tamis.language.expressions import TRUE, And, Expression, Or
+from tamis.language.expressions import TRUE, And, Expression, Or, Test
 from tamis.language.ranges.value_sets import union_of
 from tamis.language.rewrites.flattening import flatten
 from tamis.language.rewrites.junctions import conjunction, disjunction
@@ -27,7 +29,9 @@ from tamis.relations.base import Merger
 from tamis.relations.covering_index import CoveringIndex
 from tamis.relations.errors import NoFiltersError
 from tamis.relations.forms import Context, Form, context_of
+from tamis.relations.formulas import Fact
 from tamis.relations.imperfection import measure_of
+from tamis.relations.links import united_tests
 from tamis.relations.parts import Conjunct, part_of
 from tamis.relations.proximity import merged_around, merged_by_proximity
 from tamis.relations.relations import covers_by_set, covers_forms
@@ -137,6 +141,9 @@ def united(one: Form, two: Form) -> Expression | None:
     x = 1 AND y IN (2, 3)
     """
     first, second = part_of(one, 0), part_of(two, 1)
+    by_tests = _with_united_tests([first, second])
+    if by_tests:
+        return by_tests[id(first)].written(one.context)
     if first.box.keys() != second.box.keys() or first.rest.keys() != second.rest.keys():
         return None
     different = [axis for axis, values in first.box.items() if second.box[axis] != values]
@@ -236,9 +243,33 @@ def _united(parts: list[Conjunct], context: Context) -> list[Conjunct]:
             if together is not None:
                 merged |= {id(part): together for part in file}
         if not merged:
+            merged = _with_united_tests(parts)
+        if not merged:
             return parts
         parts = list({id(each): each for each in (merged.get(id(part), part) for part in parts)}.values())
         parts = _maximal(parts, context)
+
+
+def _with_united_tests(parts: list[Conjunct]) -> dict[int, Conjunct]:
+    """Return the mergers of parts that differ in one call of a function which knows how two of its calls unite."""
+    files: dict[Hashable, list[tuple[Conjunct, Test]]] = {}
+    for part in parts:
+        for test, place in part.test_files():
+            files.setdefault(place, []).append((part, test))
+    merged: dict[int, Conjunct] = {}
+    for file in files.values():
+        for (one, first), (two, second) in combinations(file[:_COMPARED_PAIRWISE], 2):
+            if id(one) in merged or id(two) in merged or one is two:
+                continue
+            together = united_tests(first, second)
+            if together is not None:
+                merged |= dict.fromkeys((id(one), id(two)), _with_test(one, two, first, together))
+    return merged
+
+
+def _with_test(one: Conjunct, two: Conjunct, old: Test, new: Test) -> Conjunct:
+    rest = {formula: written for formula, written in one.rest.items() if written != old}
+    return Conjunct(one.box, {**rest, Fact(new, True): new}, one.members + two.members)
 
 
 def _with_united(file: list[Conjunct], axis: TermAxis, context: Context) -> Conjunct | None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.relations.domains import TermAxis
     from tamis.relations.relations import Filter
 
 _REMEMBERED = 1 << 14
@@ -40,7 +39,7 @@ class MergingIndex:
     def __init__(self, schema: Schema | None = None, *, context: Context | None = None) -> None:
         self._context = context or Context(schema)
         self._expressions: dict[Hashable, Expression] = {}
-        self._files: dict[tuple[TermAxis, Hashable], dict[Hashable, None]] = {}
+        self._files: dict[Hashable, dict[Hashable, None]] = {}
 
     def __len__(self) -> int:
         return len(self._expressions)
@@ -76,12 +75,13 @@ class MergingIndex:
         del self._expressions[key]
 
     def candidates(self, given: Filter) -> list[Any]:
-        """Return the keys of the filters that differ from this one in the values of one term, or in nothing."""
+        """Return the keys of the filters that differ from this one in one term or call, or in nothing."""
         places = _places(self._context.form(given))
         return list(dict.fromkeys(key for place in places for key in self._files.get(place, ())))
 
 
 @lru_cache(_REMEMBERED)
-def _places(form: Form) -> tuple[tuple[TermAxis, Hashable], ...]:
+def _places(form: Form) -> tuple[Hashable, ...]:
     """Return where a filter is filed. Forms are equal only to themselves, so this is quick to look up."""
-    return tuple(part_of(form, 0).files())
+    part = part_of(form, 0)
+    return (*part.files(), *(place for _, place in part.test_files()))

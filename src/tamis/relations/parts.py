@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tamis.language.expressions import TRUE, And, Expression
+from tamis.language.expressions import TRUE, And, Expression, Literal, Test
+from tamis.language.functions import function_of
 from tamis.language.rewrites.junctions import conjunction
 from tamis.relations.formulas import Conjunction, Formula, Within, all_of, within
 from tamis.relations.wording import worded
@@ -31,7 +32,7 @@ class Conjunct:
 
     box: Box
     rest: dict[Formula, Expression]
-    """Conditions that are no sets, and how they are written."""
+    """Conditions that are not sets, and how they are written."""
     members: tuple[int, ...]
     perfect: bool = True
     imperfection: float = 0.0
@@ -49,6 +50,14 @@ class Conjunct:
         items, rest = frozenset(self.box.items()), frozenset(self.rest)
         for axis, values in self.box.items():
             yield axis, (items - {(axis, values)}, rest)
+
+    def test_files(self) -> Iterator[tuple[Test, Hashable]]:
+        """Return each call of a function that knows how two calls unite, and everything else but its literals."""
+        items = frozenset(self.box.items())
+        for formula, expression in self.rest.items():
+            if isinstance(expression, Test) and function_of(expression.function).unites is not None:
+                others = tuple(None if isinstance(each, Literal) else each for each in expression.arguments)
+                yield expression, (expression.function, others, items, frozenset(self.rest) - {formula})
 
     def written(self, context: Context) -> Expression | None:
         """Return the part as an expression; None if one of its sets has no wording."""

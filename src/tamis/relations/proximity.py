@@ -41,8 +41,8 @@ def merged_around(
     one: Conjunct, two: Conjunct, measure: ImperfectionMeasure, budget: float, context: Context
 ) -> Conjunct | None:
     """Return a part around two others within the budget; None if there is none."""
-    found = _around(one, two, measure, budget, context)
-    return None if found is None else _widened(found, measure, budget, context)
+    merger = _around(one, two, measure, budget, context)
+    return None if merger is None else _widened(merger, measure, budget, context)
 
 
 def merged_by_proximity(

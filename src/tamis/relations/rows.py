@@ -51,8 +51,8 @@ def sketch(cut: Cut) -> int:
 def marks_of(cut: Cut) -> int:
     """Return a few bits for a value: of a set of values, all bits of each of them are marked (a Bloom filter)."""
     code = hash(cut)
-    found = 1 << (code & 63) | 1 << (code >> 6 & 63) | 1 << (code >> 12 & 63)
-    return found - (found >> 63 << 64)
+    marks = 1 << (code & 63) | 1 << (code >> 6 & 63) | 1 << (code >> 12 & 63)
+    return marks - (marks >> 63 << 64)
 
 
 class ReachRows:

@@ -40,7 +40,7 @@ _TRUE: Final = 0  # no variable has this number; a literal that is always true
 _FALSE: Final = None
 
 
-class TooLargeError(Exception):
+class TooManyClausesError(Exception):
     """A question that would need too many clauses."""
 
 
@@ -262,7 +262,7 @@ class SatProblem:
         literals = [literal for literal in clause if literal is not _FALSE]
         self._literal_count += len(literals) + 1
         if self._literal_count > MOST_LITERALS:
-            raise TooLargeError
+            raise TooManyClausesError
         if literals:
             self._clauses.append(literals)
         else:
@@ -271,7 +271,7 @@ class SatProblem:
 
 def _check_table(node: Formula, _: list[None]) -> None:
     if isinstance(node, Threshold) and len(node.children) * node.count > MOST_LITERALS // 6:
-        raise TooLargeError  # each place of its table is two clauses
+        raise TooManyClausesError  # each place of its table is two clauses
 
 
 def _place(literal: int | None) -> tuple[bool, int]:

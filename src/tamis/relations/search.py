@@ -66,7 +66,7 @@ class _SearchBudget:
             raise _GivenUpError
 
 
-class _State:
+class _SearchState:
     """What is assumed so far, and the choices still open."""
 
     __slots__ = ("box", "facts", "open", "work")
@@ -77,9 +77,9 @@ class _State:
         self.open = open_choices
         self.work = work
 
-    def copy(self) -> _State:
+    def copy(self) -> _SearchState:
         self.work.spend(len(self.box) + len(self.facts) + len(self.open))
-        return _State(self.box.copy(), self.facts.copy(), self.open.copy(), self.work)
+        return _SearchState(self.box.copy(), self.facts.copy(), self.open.copy(), self.work)
 
     def assume(self, formulas: Iterable[Formula]) -> bool:
         """Take formulas for granted; return whether that is still possible."""
@@ -181,7 +181,7 @@ def search(formulas: Iterable[Formula], most_steps: int = MOST_STEPS) -> SearchR
 
 
 def _searched(formulas: Iterable[Formula], most_steps: int) -> SearchResult:
-    start = _State({}, {}, [], _SearchBudget())
+    start = _SearchState({}, {}, [], _SearchBudget())
     if not start.assume(formulas):
         return SearchResult(False)
     stack = [start]
@@ -200,9 +200,9 @@ def _searched(formulas: Iterable[Formula], most_steps: int) -> SearchResult:
     return SearchResult(None) if stack else SearchResult(False)
 
 
-def _branches(state: _State, choice: Formula) -> list[_State | None]:
+def _branches(state: _SearchState, choice: Formula) -> list[_SearchState | None]:
     """Return the states in which a choice was made, one for each way that is not impossible at once."""
-    branches: list[_State | None] = []
+    branches: list[_SearchState | None] = []
     if isinstance(choice, Threshold):
         first, *rest = choice.children
         state.work.spend(len(rest))

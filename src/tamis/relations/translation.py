@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tamis.language.expressions import (
     COMPLEMENTS,
+    CONNECTIVES,
     MIRRORED,
     TRUE,
     And,
@@ -42,6 +43,7 @@ from tamis.language.ranges.predicates import compared, pattern_subject, pieces_o
 from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
 from tamis.relations.domains import EQUAL, GREATER, LESS, TermAxis, values_on
 from tamis.relations.formulas import ALWAYS, NEVER, Fact, Formula, all_of, any_of, at_least, opposite, within
+from tamis.relations.lifting import Lifted, lifted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,19 +97,36 @@ class Translator:
                     return _as_one(expression)
                 done[job] = self._joined(*job, [done[each] for each in needed])
                 continue
-            needed = _needed(*job)
+            needed = self._needed(*job)
             if needed is None:
                 done[job] = self._remembered(job)
                 continue
             stack.append((job, needed))
             for each in needed:
-                if type(each[0]) in _LEAVES and each not in done and _needed(*each) is None:
+                if type(each[0]) in _LEAVES and each not in done and self._needed(*each) is None:
                     done[each] = self._remembered(each)
                 else:
                     stack.append((each, None))
         return done[expression, True]
 
+    def _needed(self, node: Expression, is_true: bool) -> list[Job] | None:
+        """Return which conditions, true or false, a condition is made of; None for a predicate without any inside."""
+        if isinstance(node, Attribute) or type(node) in (And, Or, Not):
+            return _needed(node, is_true)
+        cases = self._cases(node)
+        if cases is None:
+            return _needed(node, is_true)
+        return [*((each, True) for each in cases.conditions), *((each, is_true) for each in cases.predicates)]
+
+    def _cases(self, node: Expression) -> Lifted | None:
+        if isinstance(node, CONNECTIVES) or all(isinstance(child, Attribute | Literal) for child in node.children):
+            return None
+        return lifted(node, self._schema)
+
     def _joined(self, node: Expression, is_true: bool, below: list[Formula]) -> Formula:
+        cases = self._cases(node)
+        if cases is not None:
+            return _first_true(below[: len(cases.conditions)], below[len(cases.conditions) :])
         match node:
             case Not():
                 return below[0]
@@ -150,12 +169,12 @@ class Translator:
     # -- Predicates
 
     def _remembered(self, job: Job) -> Formula:
-        found = self._known.get(job)
-        if found is None:
+        formula = self._known.get(job)
+        if formula is None:
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
-            found = self._known[job] = self._predicate(*job)
-        return found
+            formula = self._known[job] = self._predicate(*job)
+        return formula
 
     def _predicate(self, node: Expression, is_true: bool) -> Formula:
         term = subject(node)
@@ -195,6 +214,16 @@ class Translator:
 def _as_one(expression: Expression) -> Formula:
     """Return a filter as a fact of its own: it is true, whatever that takes."""
     return Fact(And((expression, TRUE)), True)
+
+
+def _first_true(conditions: list[Formula], predicates: list[Formula]) -> Formula:
+    """Return where the predicate of the first true condition holds, or the last one if no condition is true."""
+    ways: list[Formula] = []
+    before: list[Formula] = []
+    for condition, predicate in zip(conditions, predicates, strict=False):
+        ways.append(all_of([*before, condition, predicate]))
+        before.append(opposite(condition))
+    return any_of([*ways, all_of([*before, predicates[-1]])])
 
 
 def _needed(node: Expression, is_true: bool) -> list[Job] | None:

@@ -16,7 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import Attribute, Expression, In, Like, Literal, Test, postorder
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import function_of
 from tamis.language.meaning import holds
 from tamis.language.patterns import ANY_CHARACTER, ANY_TEXT, like_pieces
 from tamis.language.ranges.lines import (
@@ -295,7 +295,7 @@ def _arrays(wanted: list[Expression], facts: Facts, lengths: list[int]) -> Itera
             case Test("array_contains", (array, Literal(element))):
                 elements.setdefault(array, []).append(element)
     yield from elements.values()
-    if any(isinstance(predicate, Test) and "array" in FUNCTIONS[predicate.function].takes for predicate, _ in facts):
+    if any(isinstance(predicate, Test) and "array" in function_of(predicate.function).takes for predicate, _ in facts):
         yield from ([], [None])
     yield from ([None] * length for length in lengths)
 

@@ -126,7 +126,7 @@ def _of_kind(term: Expression, values: Values, everything: Values, line: str) ->
     if len(values) > _LISTED_FIRST and (members := listed(values, line)) is not None:
         return _members(term, members)
     left_out = difference(everything, values)
-    if left_out[0] != everything[0] and left_out[-1] != everything[-1]:  # or it is no exclusion: a list may be long
+    if left_out[0] != everything[0] and left_out[-1] != everything[-1]:  # or it is not an exclusion: a list may be long
         if len(left_out) > _LISTED_FIRST and (members := listed(left_out, line)) is not None:
             return Not(_members(term, members))
         outside = _intervals(left_out, everything, line)
@@ -186,7 +186,7 @@ def _intervals(values: Values, everything: Values, line: str) -> list[tuple[Stat
     if len(values) > _MOST_CUTS:
         return None
     is_begun = is_member(everything[0], values)
-    # Lengths begin at 0 and distances end somewhere: what a term cannot exceed is no cut that needs an operand.
+    # Lengths begin at 0 and distances end somewhere: what a term cannot exceed is not a cut that needs an operand.
     ranks = list(dict.fromkeys(low[0] for low, _ in stretches(everything)))
     inner = {rank: [cut for cut in values if len(cut) > 1 and cut[0] == rank] for rank in ranks}
     if len(ranks) == 1:
@@ -221,9 +221,9 @@ def _known(cuts: list[Cut], line: str) -> _Known:
 
 def _nearest(known: _Known, place: tuple[Cut, ...], is_end: bool) -> Station | None:
     """Return the operand to name: an exact and short one, and one that belongs to the interval if there is a choice."""
-    found = known.get(place, [])
+    stations = known.get(place, [])
     wanted = 1 if is_end else 0
-    return min(found, key=lambda each: (*_awkwardness(each[0]), each[1] != wanted, len(str(each[0]))), default=None)
+    return min(stations, key=lambda each: (*_awkwardness(each[0]), each[1] != wanted, len(str(each[0]))), default=None)
 
 
 def _awkwardness(operand: Any) -> tuple[bool, bool]:

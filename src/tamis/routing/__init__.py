@@ -5,20 +5,23 @@ clock or thread. `messages` says what is said, `acceptance` what a peer may say,
 wants an event is in a routing `table`; what is done with one is `publishing`, with many at once `groups`, which tell of
 matches by handles (`wanted`). What a neighbour must know of everybody else's filters is a *strategy's* business
 (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is
-what a broker knows of one neighbour, `silence` how it finds out that one is gone, `adaptation` when it stops filtering
-for it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, and `spanning`
-along which links of a graph messages travel.
+what a broker knows of one neighbour (worked out step by step: `gradual`, `agenda`; told in parts: `greeting`; said
+again after a restart: `renewal`), `silence` how it finds out that one is gone, `adaptation` when it stops filtering for
+it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, `guard` what may
+pass a link, `settling` when what was said is in force everywhere, `overlay` and `spanning` along which links of a graph
+messages travel.
 """
 
 from tamis.routing.adaptation import Adaptation
 from tamis.routing.base import Changes, Strategy, Summary
-from tamis.routing.broker import Broker
+from tamis.routing.broker import MOST_ENTRIES, Broker
 from tamis.routing.covering import Covering
 from tamis.routing.encoding import decode, encode
 from tamis.routing.errors import (
     BudgetOfImperfectionError,
     KnownPeerError,
     LeaseOfLinksError,
+    LengthOfMessagesError,
     MemoryOfEventsError,
     MessageError,
     NamelessError,
@@ -52,7 +55,9 @@ from tamis.routing.messages import (
     Unadvertise,
     Unsubscribe,
 )
+from tamis.routing.overlay import Flood, LinkState, Overlay
 from tamis.routing.pruned import Pruned
+from tamis.routing.settling import Settling
 from tamis.routing.simple import Simple
 from tamis.routing.spanning import spanning_links
 from tamis.routing.strategies import STRATEGIES, strategy_of
@@ -60,6 +65,7 @@ from tamis.routing.table import RoutingTable
 from tamis.routing.wanted import ClientMatches, NeighbourMatches, Wanted
 
 __all__ = [
+    "MOST_ENTRIES",
     "STRATEGIES",
     "Adaptation",
     "Advertise",
@@ -73,12 +79,15 @@ __all__ = [
     "Deliver",
     "Entry",
     "Filter",
+    "Flood",
     "Flooding",
     "Hello",
     "Identity",
     "ImperfectMerging",
     "KnownPeerError",
     "LeaseOfLinksError",
+    "LengthOfMessagesError",
+    "LinkState",
     "Lost",
     "MemoryOfEventsError",
     "Merging",
@@ -88,6 +97,7 @@ __all__ = [
     "NeighbourMatches",
     "OtherSchemaError",
     "Output",
+    "Overlay",
     "Pruned",
     "Publish",
     "Reject",
@@ -97,6 +107,7 @@ __all__ = [
     "SchemaOfAnnouncementsError",
     "SchemaOfStrategyError",
     "Send",
+    "Settling",
     "Simple",
     "Strategy",
     "Subscribe",

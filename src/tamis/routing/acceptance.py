@@ -14,6 +14,7 @@ from tamis.language.expressions import Expression, is_condition
 from tamis.routing.errors import MessageError
 from tamis.routing.kinds import KINDS, NUMBERS, names_said_by
 from tamis.routing.messages import (
+    INCOMPLETE,
     Advertise,
     Ask,
     Entry,
@@ -47,7 +48,7 @@ def check_message(message: Any, sender: str = "") -> None:
     number = NUMBERS.get(type(message))
     if number is None:
         names = ", ".join(kind.message.__name__ for kind in KINDS)
-        raise MessageError(f"{message!r:.80} is no message", f"one of {names}")
+        raise MessageError(f"{message!r:.80} is not a message", f"one of {names}")
     if sender and sender not in KINDS[number].said_by:
         raise MessageError(f"a {sender} said {type(message).__name__}", names_said_by(sender))
     match message:
@@ -56,8 +57,12 @@ def check_message(message: Any, sender: str = "") -> None:
         case Ask(key, filter_):
             check_keys((key,))
             _check_filter(filter_)
-        case Hello(entries, advertisements, schema, lease_s):
+        case Hello(entries, advertisements, schema, lease_s, part, more):
             _check_lease(lease_s)
+            if not _is_count(part):
+                raise MessageError(f"part {part!r:.40} of a Hello", f"a whole number from 0 to {MOST_HOPS}")
+            if not isinstance(more, bool):
+                raise MessageError(f"a Hello of which {more!r:.40} follows", "true or false: does another part follow?")
             _check_entries(entries, sender)
             _check_entries(advertisements, sender)
             if not isinstance(schema, str):
@@ -86,10 +91,12 @@ def entries_of(message: Message) -> tuple[Entry, ...]:
 def _check_entries(entries: Iterable[Any], sender: str) -> None:
     for each in entries:
         if not isinstance(each, Entry):
-            raise MessageError(f"{each!r:.80} is no entry", "a key and a filter")
+            raise MessageError(f"{each!r:.80} is not an entry", "a key and a filter")
         _check_filter(each.filter)
         if sender == "neighbour" and not isinstance(each.key, int):
             raise MessageError(f"a neighbour calls a filter {each.key!r:.60}", "a number that grows with every filter")
+        if sender == "neighbour" and isinstance(each.key, int) and each.key < INCOMPLETE:
+            raise MessageError(f"a neighbour calls a filter {each.key}", f"a number from {INCOMPLETE} on")
         if not is_key(each.key):
             raise _no_key(each.key)
         if not _is_share(each.imperfection):
@@ -104,7 +111,7 @@ def _check_entries(entries: Iterable[Any], sender: str) -> None:
 
 def _check_filter(found: Any) -> None:
     if not isinstance(found, Expression) or not is_condition(found):
-        raise MessageError(f"{found!r:.80} is no filter", "an expression that is true or not")
+        raise MessageError(f"{found!r:.80} is not a filter", "an expression that is true or not")
 
 
 def check_keys(keys: Iterable[Any]) -> None:
@@ -115,7 +122,7 @@ def check_keys(keys: Iterable[Any]) -> None:
 
 
 def _no_key(found: Any) -> MessageError:
-    return MessageError(f"{found!r:.80} is no key", "a whole number or a text")
+    return MessageError(f"{found!r:.80} is not a key", "a whole number or a text")
 
 
 def is_key(value: Any) -> bool:

@@ -48,13 +48,13 @@ class Adaptation:
 
     def __post_init__(self) -> None:
         if not (0 <= self.stop_above <= 1 and 0 <= self.ask_above <= 1):
-            raise AdaptationError(f"{self.stop_above} and {self.ask_above} are no shares")
+            raise AdaptationError(f"{self.stop_above} and {self.ask_above} are not shares")
         if self.stop_above + self.ask_above <= 1:
             raise AdaptationError(
                 f"{self.stop_above} of all may match, and {self.ask_above} that do not are too many already"
             )
         if self.event_count < 1 or not self.wait_s >= 0:
-            raise AdaptationError(f"{self.event_count} events and {self.wait_s} s are no sample and no wait")
+            raise AdaptationError(f"{self.event_count} events and {self.wait_s} s are not a sample and a wait")
 
 
 class Rates:

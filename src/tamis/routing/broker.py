@@ -9,11 +9,16 @@ For each neighbour a strategy sums up the filters of all others, clients and nei
 summary is told to the neighbour, in one message. With advertisements the summary has only filters that overlap
 something that may come from there.
 
+What a new neighbour must know of very many filters takes long to work out. A driver with other things to do connects it
+gradually, and gives the broker a little time now and then (`work`). A neighbour that was started anew is renewed: what
+it said stays in force until it has said it again.
+
 Source: Mühl et al. 2002, section 2 (docs/bibliography.md).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
@@ -27,6 +32,7 @@ from tamis.routing.base import Knowledge
 from tamis.routing.errors import (
     KnownPeerError,
     LeaseOfLinksError,
+    LengthOfMessagesError,
     MemoryOfEventsError,
     MessageError,
     NamelessError,
@@ -35,12 +41,16 @@ from tamis.routing.errors import (
     SchemaOfStrategyError,
     UnknownPeerError,
 )
+from tamis.routing.greeting import Greeting
 from tamis.routing.groups import Groups
+from tamis.routing.guard import Guard
 from tamis.routing.heeding import Heeding
 from tamis.routing.interests import Interests
 from tamis.routing.leases import Leases
-from tamis.routing.links import Link
+from tamis.routing.links import Ledger, Link
 from tamis.routing.messages import (
+    INCOMPLETE,
+    PROVISIONAL,
     Advertise,
     Answer,
     Ask,
@@ -71,12 +81,17 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.routing.adaptation import Adaptation
     from tamis.routing.base import Strategy
+    from tamis.routing.links import Said
+    from tamis.routing.renewal import Content
     from tamis.selectivity.estimates import Share
 
 _REMEMBERED = 100_000
+MOST_ENTRIES = 20
+"""So many filters are told in one message: whoever gets it has read them in a few milliseconds."""
 DEFAULT_GOAL = Goal(reduction=0.5)
 """How far a broker prunes that was not told: the published load explodes behind 0.65, by most measures."""
 _LEAST_LEASE_S = 0.001
+_FOR_THE_TIME_BEING = (PROVISIONAL, INCOMPLETE)
 _OWN = ""
 """Whose the broker's own advertisement is."""
 
@@ -96,7 +111,8 @@ class Broker(Groups):
     `advertisements` is the strategy by which advertisements spread; without one, filters go everywhere, and
     advertisements nowhere. `algorithm` is the matcher's. The keys of the latest `remembered` events are kept, so that
     an event that comes again goes no further. Many events of one peer are better received together (`receive_many`),
-    or routed as arrays (`route_many`). A neighbour may forget this broker when it was silent for `link_lease_s`.
+    or routed as arrays (`route_many`). A neighbour may forget this broker when it was silent for `link_lease_s`. More
+    than `most_entries` filters are told a neighbour in several messages.
 
     With `pruning`, what neighbours want is generalised where it is kept: by `prune`, and, as far as a threshold of the
     measure, whenever something comes. With `advertisement_pruning`, so is each of their advertisements when it comes;
@@ -118,11 +134,14 @@ class Broker(Groups):
         advertisement_pruning: Goal | None = None,
         remembered: int = _REMEMBERED,
         link_lease_s: float | None = None,
+        most_entries: int = MOST_ENTRIES,
     ) -> None:
         if not isinstance(remembered, int) or remembered < 1:
             raise MemoryOfEventsError(remembered)
         if link_lease_s is not None and not (is_lease(link_lease_s) and link_lease_s >= _LEAST_LEASE_S):
             raise LeaseOfLinksError(link_lease_s, _LEAST_LEASE_S)
+        if not isinstance(most_entries, int) or most_entries < 1:
+            raise LengthOfMessagesError(most_entries)
         advertising = None if advertisements is None else strategy_of(advertisements, schema)
         super().__init__(_named(name), RoutingTable(schema, algorithm), schema, advertising, remembered)
         self.strategy = strategy_of(strategy, schema)
@@ -146,6 +165,8 @@ class Broker(Groups):
         self._announced: list[Publish] = []
         self._adaptation = adaptation
         self.link_lease_s = link_lease_s
+        self._most_entries = most_entries
+        self._expected: set[str] = set()
         self._silence = Silence(link_lease_s)
         self._interests = Interests(self.table, self.strategy.comparisons.context)
         self._imperfections: dict[tuple[str, type[Any], Key], float] = {}  # of what neighbours want partly in vain
@@ -166,8 +187,15 @@ class Broker(Groups):
     def advertised_by(self, peer: str) -> dict[Key, Expression]:
         """Return what may come from a neighbour or a client, as far as it said so."""
         if peer in self._links:
-            return dict(self._links[peer].advertised)
+            return self._links[peer].advertisements.names.numbers(self._links[peer].advertised)
         return dict(self._client(peer))
+
+    def wanted_by(self, peer: str) -> dict[Key, Expression]:
+        """Return what a neighbour or a client wants, by the keys that it uses; `table` has keys of its own for some."""
+        if peer in self._links:
+            link = self._links[peer]
+            return link.filters.names.numbers({**self.table.of(peer), **link.said_filters})
+        return dict(self.table.of(peer))
 
     def heeded_of(self, neighbour: str) -> dict[Key, Expression]:
         """Return what may come from a neighbour as it is kept here: some of it pruned."""
@@ -186,24 +214,188 @@ class Broker(Groups):
         rates = self._link(neighbour).rates
         return rates is None or rates.is_filtering
 
-    def connect(self, neighbour: str, now: float) -> list[Output]:
-        """Take a neighbour; return what to say to it first. The neighbour does the same."""
+    def connect(
+        self,
+        neighbour: str,
+        now: float,
+        *,
+        gradually: bool = False,
+        strategy: str | Strategy | None = None,
+        adaptation: Adaptation | None = None,
+        may_leave: Expression | None = None,
+        may_enter: Expression | None = None,
+    ) -> list[Output]:
+        """Take a neighbour; return what to say to it first. The neighbour does the same.
+
+        `gradually`, it is told TRUE, so that events go its way at once, and `work` finds out what it must know.
+        `strategy` and `adaptation` are of this link; without them, the broker's. `Pruned` as a strategy prunes what
+        this neighbour is told, by what the broker counts in its traffic. Only events that a filter `may_leave` go to
+        the neighbour, and only those that `may_enter` are taken from it, whatever anybody wants.
+        """
         if neighbour == self.name:
             raise KnownPeerError(self.name, neighbour)
         self._check_newcomer(neighbour)
+        self._expected.discard(neighbour)
         knowledge = Knowledge(self.table.share, self._heeding.keeps_out)
-        link = Link(self.strategy, self.advertising, self._schema, self._adaptation, neighbour, knowledge)
-        if self.advertising is None:
-            for peer, key, expression in self.table.entries():
-                imperfection = self._imperfection(peer, Subscribe, key)
-                link.want((peer, key), expression, imperfection, self._hops(peer, key))
-        for peer, key, expression in self._all_advertisements():
-            if link.offered is not None:
-                link.offered.add((peer, key), expression, self._imperfection(peer, Advertise, key))
+        ledger = Ledger(self._filter_of, self._advertisement_of) if gradually else None
+        own_strategy = self.strategy if strategy is None else strategy_of(strategy, self._schema)
+        if own_strategy.schema is not None and own_strategy.schema != self._schema:
+            raise SchemaOfStrategyError(self.name, own_strategy.name)
+        guard = Guard(may_leave, may_enter)
+        for each in (may_leave, may_enter):
+            if each is not None and (reason := self.table.objection(each)):
+                raise MessageError(f"a guard of {neighbour!r}, {str(each)!r:.80}: {reason}", "a filter of our schema")
+        settings = adaptation or self._adaptation
+        link = Link(own_strategy, self.advertising, self._schema, settings, neighbour, knowledge, ledger, guard)
         self._links[neighbour] = link
+        if gradually:
+            self._begin(neighbour, link)
+        else:
+            self._tell_everything(link)
         self.table.connect(neighbour)
         self._silence.begin(neighbour, now)
-        return [Send(neighbour, link.hello(TRUE, self._silence.lease_s))]
+        self._conclude()
+        return self._hellos(neighbour, link)
+
+    def renew(self, neighbour: str, now: float) -> list[Output]:
+        """Take note that a neighbour has forgotten what it was told, and will greet again; return what to say to it.
+
+        It was started anew, or so much was lost between the two that both begin again. What it said stays in force
+        until its new Hello is complete, which takes the place of all of it in one step. Of filters that it says again
+        nobody else hears. What it says before its new Hello is from before, and does not count.
+
+        >>> import tamis
+        >>> broker = Broker("middle")
+        >>> _ = broker.connect("north", 0.0), broker.connect("south", 0.0)
+        >>> hello = Hello((Entry(7, tamis.parse("price < 20")),))
+        >>> [output.peer for output in broker.receive(hello, "north", 0.0)]
+        ['south']
+        >>> [output.peer for output in broker.renew("north", 1.0)]
+        ['north']
+        >>> [output.peer for output in broker.receive(Publish("e1", {"price": 12}), "south", 1.0)]
+        ['north']
+        >>> broker.receive(Hello((Entry(0, tamis.parse("price < 20")),)), "north", 2.0)
+        []
+        """
+        link = self._link(neighbour)
+        ended = self.advance(now) if self._is_due(now) else []
+        if neighbour not in self._links:
+            return ended  # it was silent for too long, just now
+        link.renew(
+            {
+                key: (
+                    link.said_filters.get(key, expression),
+                    self._imperfection(neighbour, Subscribe, key),
+                    self.table.hops(neighbour, key),
+                )
+                for key, expression in self.table.of(neighbour).items()
+            },
+            {
+                key: (expression, self._imperfection(neighbour, Advertise, key), 0)
+                for key, expression in link.advertised.items()
+            },
+        )
+        self._silence.forget(neighbour)
+        self._silence.begin(neighbour, now)
+        return ended + self._hellos(neighbour, link)
+
+    def expect(self, neighbours: Iterable[str]) -> None:
+        """Say which neighbours there will be, before any is connected; those that were named before are not awaited.
+
+        A broker that is started anew knows them. Until all but one have said what they want, what it tells that one is
+        marked as incomplete, and a neighbour that renews it keeps what it said in its life before. To give one up that
+        stays away, name the others.
+        """
+        self._expected = {_named(neighbour) for neighbour in neighbours if neighbour not in self._links}
+
+    def _hellos(self, neighbour: str, link: Link) -> list[Output]:
+        return [Send(neighbour, each) for each in link.hello(TRUE, self._most_entries, self._silence.lease_s)]
+
+    def _tell_everything(self, link: Link) -> None:
+        """Work out in one piece what a new neighbour must know: the definition of what `work` does."""
+        if self.advertising is None:
+            for peer, key, expression in self.table.entries():
+                if not self._is_provisional(peer, key):
+                    imperfection = self._imperfection(peer, Subscribe, key)
+                    link.want((peer, key), expression, imperfection, self._hops(peer, key))
+        for peer, key, expression in self._all_advertisements():
+            link.offer((peer, key), expression, self._imperfection(peer, Advertise, key))
+
+    # -- Work that can wait
+
+    @property
+    def work_count(self) -> int:
+        """How many units of work there are to do, at least; 0 if neighbours know exactly what they must know."""
+        return sum(link.work_count for link in self._links.values())
+
+    @property
+    def is_worked_out(self) -> bool:
+        """Were neighbours told all that they must know? With advertisements that depends on what they say first."""
+        return not self.work_count and (
+            self.advertising is None or all(link.are_advertisements_final for link in self._links.values())
+        )
+
+    def work(self, budget: int, now: float) -> list[Output]:
+        """Find out what gradual neighbours must know, so many units of it; return what to say to them.
+
+        A unit is one filter that is compared with others, or one message to a neighbour. With covering and ten thousand
+        filters of auctions that is a millisecond, and five at most.
+
+        >>> import tamis
+        >>> broker = Broker("middle")
+        >>> broker.attach("ann")
+        >>> _ = broker.receive(Subscribe((Entry("cheap", tamis.parse("price < 20")),)), "ann", 0.0)
+        >>> [str(entry.filter) for entry in broker.connect("north", 0.0, gradually=True)[0].message.entries]
+        ['TRUE']
+        >>> broker.work_count, broker.work(1, 0.0)
+        (2, [])
+        >>> broker.work(1, 0.0)
+        [Send(peer='north', message=Subscribe(entries=(Entry(key=0, ...),), replaces=(-1,), lease_s=None))]
+        """
+        for link in self._links.values():
+            while budget > 0 and link.work_count:
+                link.step(self._most_entries)
+                budget -= 1
+        return self._sent(self._told(now, is_removal=False), now)
+
+    def _begin(self, neighbour: str, link: Link) -> None:
+        """Begin to work out what a gradual neighbour must know, as soon as that can be known.
+
+        Which filters concern it depends on what may come from there: it has to say that first.
+        """
+        link.begin_to_offer(self._advertisement_keys(neighbour))
+        if self.advertising is None or (link.has_greeted and link.advertisements.is_worked_out):
+            link.begin((peer, list(self.table.of(peer))) for peer in self.table.peers if peer != neighbour)
+
+    def _advertisement_keys(self, besides: str) -> Iterable[tuple[str, list[Key]]]:
+        if self._announces:
+            yield _OWN, [0]
+        for client, advertised in self._clients.items():
+            yield client, list(advertised)
+        for neighbour, link in self._links.items():
+            if neighbour != besides:
+                yield neighbour, list(link.advertised)
+
+    def _filter_of(self, source: Any) -> Content | None:
+        """Return what a peer wants, as far as others are told of it; None if nothing."""
+        peer, key = source
+        if source not in self.table or self._is_provisional(peer, key):
+            return None
+        return self.table.of(peer)[key], self._imperfection(peer, Subscribe, key), self._hops(peer, key)
+
+    def _advertisement_of(self, source: Any) -> Content | None:
+        """Return what a peer advertises, as far as others are told of it; None if nothing."""
+        peer, key = source
+        if peer == _OWN:
+            return announcements.announced_by(self.name), 0.0, 0
+        link = self._links.get(peer)
+        if link is not None and key in link.advertisements.provisional:
+            return None
+        expression = (self._clients.get(peer, {}) if link is None else link.advertised).get(key)
+        return None if expression is None else (expression, self._imperfection(peer, Advertise, key), 0)
+
+    def _is_provisional(self, peer: str, key: Key) -> bool:
+        return peer in self._links and key in self._links[peer].filters.provisional
 
     def attach(self, client: str) -> None:
         """Take a client."""
@@ -218,7 +410,7 @@ class Broker(Groups):
 
     def disconnect(self, peer: str, now: float) -> list[Output]:
         """Forget a neighbour or a client and all that it said; return what that changes for others."""
-        advertised = self.advertised_by(peer)
+        advertised = list(self._links[peer].advertised if peer in self._links else self._client(peer))
         for key in list(self.table.of(peer)):
             self._unsubscribe(peer, key, now)
         if peer in self._links:
@@ -275,7 +467,8 @@ class Broker(Groups):
                 yield client, key, expression
         for neighbour, link in self._links.items():
             for key, expression in link.advertised.items():
-                yield neighbour, key, expression
+                if key not in link.advertisements.provisional:
+                    yield neighbour, key, expression
 
     def _imperfection(self, peer: str, kind: type[Any], key: Key) -> float:
         return self._imperfections.get((peer, kind, key), 0.0)
@@ -376,12 +569,35 @@ class Broker(Groups):
             self._silence.said(neighbour, now)
 
     def _hello(self, source: str, hello: Hello, now: float) -> None:
+        """Take a Hello, or a part of one; when it is complete, it takes the place of all that was said before."""
         link = self._link(source)
-        if not link.has_greeted:  # or it came twice
-            link.has_greeted = True
+        if link.has_greeted:
+            return  # it came twice
+        if link.greeting is None:
+            if hello.part:
+                return
+            link.greeting = Greeting()
             self._silence.lease(source, hello.lease_s, now)
-            self._change(Advertise, source, hello.advertisements, (), None, now)
-            self._change(Subscribe, source, hello.entries, (), None, now)
+        if not link.greeting.take(hello):
+            return
+        greeting, link.greeting = link.greeting, None
+        link.has_greeted, link.is_renewed = True, False
+        self._change(Advertise, source, greeting.advertisements, (), None, now)
+        self._change(Subscribe, source, greeting.entries, (), None, now)
+        for said, highest in zip((link.filters, link.advertisements), greeting.highest, strict=True):
+            said.numbers.rise(highest)
+        self._end_renewal(Advertise, source, now)
+        self._end_renewal(Subscribe, source, now)
+
+    def _end_renewal(self, kind: type[Any], source: str, now: float) -> None:
+        """If a neighbour has said all that it has to say of one kind, what it said before and not again is gone."""
+        link = self._links[source]
+        said = link.filters if kind is Subscribe else link.advertisements
+        if link.has_greeted and said.is_complete:
+            for key in said.names.unsaid():
+                (self._unsubscribe if kind is Subscribe else self._unadvertise)(source, key, now)
+        if kind is Advertise:
+            self._begin(source, link)
 
     def _change(
         self,
@@ -397,6 +613,13 @@ class Broker(Groups):
         Return what a client may not have, and what one hears that begins to listen to announcements.
         """
         rejected: list[Output] = []
+        if (link := self._links.get(source)) is not None and not link.has_greeted:
+            if link.greeting is not None:
+                change = link.greeting.change_filters if kind is Subscribe else link.greeting.change_advertisements
+                change(entries, keys)
+                return []
+            if link.is_renewed:
+                return []  # it said so in its life before
         add, remove = (
             (self._subscribe, self._unsubscribe) if kind is Subscribe else (self._advertise, self._unadvertise)
         )
@@ -411,14 +634,38 @@ class Broker(Groups):
                 rejected += self._reminders(source, entry, now)
             if is_client:
                 self._leases.lease((source, kind, entry.key), None if lease_s is None else now + lease_s)
-        for key in keys:
+        for key in (
+            keys if link is None else _forgotten(keys, link.filters if kind is Subscribe else link.advertisements)
+        ):
             remove(source, key, now)
         return rejected
 
+    def _conclude(self) -> None:
+        """Find out which neighbours are told all that they must know, because all others have said it.
+
+        Whoever was started anew says so only then: what it said in its life before stays in force until its own
+        neighbours have told it what it told then.
+        """
+        if not any(link.is_awaiting for link in self._links.values()):
+            return
+        if self._expected:
+            return
+        filters = sum(not link.are_filters_final for link in self._links.values())
+        advertisements = sum(not link.are_advertisements_final for link in self._links.values())
+        for link in self._links.values():
+            link.conclude(
+                filters=filters <= (not link.are_filters_final)
+                and (self.advertising is None or link.are_advertisements_final),
+                advertisements=advertisements <= (not link.are_advertisements_final),
+            )
+
     def _told(self, now: float, is_removal: bool) -> list[Output]:
         """Return what neighbours are told of what changed, and whom announcements go to, now that all has changed."""
+        self._conclude()
         outputs: list[Output] = [
-            Send(peer, each) for peer, link in self._links.items() for each in link.messages(is_removal)
+            Send(peer, each)
+            for peer, link in self._links.items()
+            for each in link.messages(is_removal, self._most_entries)
         ]
         announced, self._announced = self._announced, []
         for said in announced:
@@ -428,9 +675,17 @@ class Broker(Groups):
     # -- Subscriptions
 
     def _subscribe(self, source: str, entry: Entry, now: float) -> None:
+        if source in self._links:
+            said = self._links[source].filters
+            if (named := _named_here(entry, said)) is None:
+                return
+            number, entry = entry.key, self._as_far_as_it_may_leave(named, self._links[source])
+            if number in _FOR_THE_TIME_BEING:
+                said.provisional[entry.key] = number
+                self.table.add(source, entry.key, entry.filter, entry.hops)
+                self._interests.add(source, entry.key, entry.filter)
+                return
         key, expression = entry.key, entry.filter
-        if source in self._links and not self._links[source].subscription_numbers.take(key):
-            return
         if (source, key) in self.table:
             if self.table.of(source)[key] == expression:
                 return
@@ -446,13 +701,26 @@ class Broker(Groups):
                 link.want((source, key), expression, entry.imperfection, self._hops(source, key))
         self._announce(Subscribe, source, entry, now)
 
+    def _as_far_as_it_may_leave(self, entry: Entry, link: Link) -> Entry:
+        """Return what a neighbour wants as far as it may have it; what it said is remembered."""
+        if link.guard.may_leave is None:
+            return entry
+        link.said_filters[entry.key] = entry.filter
+        return replace(entry, filter=link.guard.passed(entry.filter))
+
     def _unsubscribe(self, source: str, key: Key, now: float) -> None:
         if (source, key) not in self.table:
             return  # it is what the sender wants
         expression = self.table.remove(source, key)
+        if source in self._links:
+            self._links[source].said_filters.pop(key, None)
         self._leases.forget((source, Subscribe, key))
         self._imperfections.pop((source, Subscribe, key), None)
         self._interests.remove(source, key)
+        if self._is_provisional(source, key):
+            del self._links[source].filters.provisional[key]
+            self._end_renewal(Subscribe, source, now)
+            return
         if self._subscriptions is not None:
             self._subscriptions.remove((source, key))
         for link in self._links.values():
@@ -466,13 +734,19 @@ class Broker(Groups):
     # -- Advertisements
 
     def _advertise(self, source: str, entry: Entry, now: float) -> None:
-        key, expression = entry.key, entry.filter
         link = self._links.get(source)
+        is_provisional = False
+        if link is not None:
+            if (named := _named_here(entry, link.advertisements)) is None:
+                return
+            is_provisional = entry.key in _FOR_THE_TIME_BEING
+            if is_provisional:
+                link.advertisements.provisional[named.key] = entry.key
+            entry = named
+        key, expression = entry.key, entry.filter
         heeded = expression
         if link is not None:
-            if not link.advertisement_numbers.take(key):
-                return
-            heeded = self._heeding.heeded(expression)
+            heeded = expression if is_provisional else self._heeding.heeded(expression)
             link.advertise(key, expression, heeded)
             if entry.imperfection:
                 self._imperfections[source, Advertise, key] = entry.imperfection
@@ -483,16 +757,17 @@ class Broker(Groups):
             if known is not None:
                 self._unadvertise(source, key, now)
             self._clients[source][key] = expression
-        for neighbour, other in self._links.items():
-            if neighbour != source and other.offered is not None:
-                other.offered.add((source, key), expression, entry.imperfection)
+        if not is_provisional:
+            for neighbour, other in self._links.items():
+                if neighbour != source:
+                    other.offer((source, key), expression, entry.imperfection)
         if link is not None:
             self._tell_what_concerns(source, link, key, heeded)
         self._announce(Advertise, source, entry, now)
 
     def _tell_what_concerns(self, source: str, link: Link, key: Key, heeded: Expression) -> None:
         """Tell a neighbour of the filters that overlap what it advertised under a key, and that it does not know."""
-        if self._subscriptions is None:
+        if self._subscriptions is None or not link.has_begun:
             return
         told = link.wanted
         for peer, wanted in self._subscriptions.overlapping(
@@ -508,9 +783,12 @@ class Broker(Groups):
         expression = self._clients[source].pop(key) if link is None else link.unadvertise(key)
         self._leases.forget((source, Advertise, key))
         self._imperfections.pop((source, Advertise, key), None)
+        if link is not None and key in link.advertisements.provisional:
+            del link.advertisements.provisional[key]
+            self._end_renewal(Advertise, source, now)
+            return
         for other in self._links.values():
-            if other.offered is not None and (source, key) in other.offered:
-                other.offered.remove((source, key))
+            other.withdraw((source, key), expression)
         self._announce(Unadvertise, source, Entry(key, expression), now)
 
     # -- Keeping quiet
@@ -557,3 +835,18 @@ def _named(name: str) -> str:
     if not isinstance(name, str) or not name:
         raise NamelessError(name)
     return name
+
+
+def _named_here(entry: Entry, said: Said) -> Entry | None:
+    """Return what a neighbour says under the name that it has here; None if it is known already."""
+    if not said.numbers.take(entry.key):
+        return None
+    if entry.key not in _FOR_THE_TIME_BEING and said.names.recognised(entry):
+        return None
+    name = said.names.given(entry)
+    return entry if name == entry.key else replace(entry, key=name)
+
+
+def _forgotten(numbers: Iterable[Key], said: Said) -> list[Key]:
+    """Return the names that filters have here, which a neighbour takes back."""
+    return [name for number in numbers if (name := said.names.forget(number)) is not None]

@@ -26,7 +26,7 @@ from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, Me
 from tamis.routing.messages import Entry, Message
 
 MARK = 0xA7
-VERSION = 2
+VERSION = 3
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
 _AS_DATETIME = 3
 """How MessagePack is told what to make of timestamps of its own."""
@@ -84,7 +84,7 @@ def _extended(value: Any) -> Any:
             return list(value)
         case Mapping():
             return _named(value)
-    raise TypeError(f"{type(value).__name__} is no value of an event")
+    raise TypeError(f"{type(value).__name__} is not a value of an event")
 
 
 _READERS: dict[int, Callable[[str], Any]] = {

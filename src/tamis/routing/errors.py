@@ -69,7 +69,7 @@ class UnknownPeerError(TamisError, KeyError):
         self.broker, self.peer = broker, peer
 
     def __str__(self) -> str:
-        return f"broker {self.broker!r} knows no {self.peer!r}; connect a neighbour, or attach a client, first"
+        return f"broker {self.broker!r} does not know {self.peer!r}; connect a neighbour, or attach a client, first"
 
 
 class UnknownHandleError(TamisError, KeyError):
@@ -104,7 +104,7 @@ class NamelessError(TamisError, ValueError):
         self.name = name
 
     def __str__(self) -> str:
-        return f"a broker, neighbour or client has a name, a text that is not empty, not {self.name!r}"
+        return f"the name of a broker, neighbour or client must be a text that is not empty, not {self.name!r}"
 
 
 class MemoryOfEventsError(TamisError, ValueError):
@@ -127,6 +127,17 @@ class LeaseOfLinksError(TamisError, ValueError):
 
     def __str__(self) -> str:
         return f"a broker's links have a lease of {self.least_s:g} seconds or more, or None, not {self.lease_s!r:.40}"
+
+
+class LengthOfMessagesError(TamisError, ValueError):
+    """A broker that could tell no filter."""
+
+    def __init__(self, count: Any) -> None:
+        super().__init__(count)
+        self.count = count
+
+    def __str__(self) -> str:
+        return f"a broker sends at least 1 filter in a message, not {self.count!r:.40}"
 
 
 class UnknownStrategyError(TamisError, ValueError):

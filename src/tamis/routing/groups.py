@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tamis.errors import EventError
+from tamis.language.schema import NO_SCHEMA
 from tamis.routing.acceptance import check_keys
 from tamis.routing.errors import MessageError
 from tamis.routing.messages import Filter, Output, Publish, Reject, Send
@@ -25,7 +26,7 @@ from tamis.routing.publishing import Publishing
 from tamis.routing.wanted import ClientMatches, Integers, NeighbourMatches, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence, Set
 
     import numpy.typing as npt
 
@@ -183,6 +184,62 @@ class Groups(Publishing, ABC):
         flags: list[bool] = is_wanted.tolist()
         return [Send(source, Filter()) for each in flags if self._note_received(source, is_wanted=each)]
 
+    # -- Drivers that have matched and deduplicated already
+
+    @property
+    def digest(self) -> str:
+        """The digest of the schema, which neighbours must have too."""
+        return NO_SCHEMA if self._schema is None else self._schema.digest
+
+    def has_greeted(self, neighbour: str) -> bool:
+        """Has a neighbour said all that it wants, since it was connected or renewed?"""
+        return self._link(neighbour).has_greeted
+
+    def onward(
+        self, wanted: Wanted, sources: Sequence[str], only: Set[str], now: float
+    ) -> tuple[NeighbourMatches, list[Output]]:
+        """Return to whom of some neighbours events go that were matched, and what else is to be said because of them.
+
+        For drivers that keep events and know by themselves which of them were here before: `wanted` is what the
+        routing table says of a group, `sources` are the peers that they came from, of which only neighbours matter.
+        An event never goes back to where it came from.
+
+        >>> import tamis
+        >>> from tamis.routing import Broker, Entry, Subscribe
+        >>> broker = Broker("middle")
+        >>> _ = broker.connect("north", 0.0), broker.connect("south", 0.0)
+        >>> _ = broker.receive(Subscribe((Entry(0, tamis.parse("price < 20")),)), "north", 0.0)
+        >>> events = [{"price": 12}, {"price": 30}, {"price": 3}]
+        >>> matches, _ = broker.onward(broker.table.match_many(events), ["", "", "north"], {"north", "south"}, 0.0)
+        >>> [(int(event), matches.names[place]) for event, place in zip(matches.events, matches.neighbours)]
+        [(0, 'north')]
+        """
+        count, names = len(sources), tuple(name for name in self._links if name in only)
+        going = np.zeros((count, len(names)), np.bool_)
+        columns = {name: column for column, name in enumerate(names)}
+        by_neighbour = np.array([columns.get(name, -1) for name in wanted.neighbours.names], np.int64)
+        places = by_neighbour[wanted.neighbours.neighbours]
+        going[wanted.neighbours.events[places >= 0], places[places >= 0]] = True
+        came_from = np.array([columns.get(source, -1) for source in sources], np.int64)
+        for column, name in enumerate(names):
+            rates = self._links[name].rates
+            if rates is not None:
+                for event in np.flatnonzero(came_from != column).tolist():
+                    is_match = bool(going[event, column])
+                    going[event, column] = self._goes_to(name, self._links[name], is_match, now)
+            going[came_from == column, column] = False
+        outputs: list[Output] = []
+        if any(link.rates is not None for link in self._links.values()):
+            is_wanted = np.zeros(count, np.bool_)
+            is_wanted[going.nonzero()[0]] = True
+            is_wanted[wanted.clients.events] = True
+            flags: list[bool] = is_wanted.tolist()
+            for source, flag in zip(sources, flags, strict=True):
+                if self._note_received(source, is_wanted=flag):
+                    outputs.append(Send(source, Filter()))
+        events, neighbours = np.nonzero(going)
+        return NeighbourMatches(events, neighbours, names), outputs
+
     # -- Both
 
     def _admitted(
@@ -204,6 +261,8 @@ class Groups(Publishing, ABC):
                 if reason := self._objection(key, admitted, source):
                     yield number, Reject(source, key, reason)
                     continue
+            elif not self._may_enter(event, source):
+                continue
             self._seen.add(key)
             yield number, admitted
 

@@ -39,7 +39,18 @@ class MessageKind(NamedTuple):
 _BOTH, _CLIENTS, _NEIGHBOURS = frozenset({CLIENT, NEIGHBOUR}), frozenset({CLIENT}), frozenset({NEIGHBOUR})
 
 KINDS: Final[tuple[MessageKind, ...]] = (
-    MessageKind(Hello, _NEIGHBOURS, {"entries": ENTRIES, "advertisements": ENTRIES, "schema": PLAIN, "lease_s": PLAIN}),
+    MessageKind(
+        Hello,
+        _NEIGHBOURS,
+        {
+            "entries": ENTRIES,
+            "advertisements": ENTRIES,
+            "schema": PLAIN,
+            "lease_s": PLAIN,
+            "part": PLAIN,
+            "more": PLAIN,
+        },
+    ),
     MessageKind(Subscribe, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),
     MessageKind(Unsubscribe, _BOTH, {"keys": KEYS, "instead": ENTRIES}),
     MessageKind(Advertise, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = int | str
 """What one peer calls a filter, or a publisher an event."""
+PROVISIONAL, INCOMPLETE = -1, -2
+"""What a broker calls filters that it tells a neighbour for the time being. The others have numbers from 0 on.
+
+The first is TRUE, until it has worked out what to tell; the second is FALSE, until its own neighbours have told it all.
+They are for this neighbour alone, which does not tell them on."""
 
 
 def _freeze(message: Any, *names: str) -> None:
@@ -76,6 +81,10 @@ class Hello:
     """The digest of the sender's schema: brokers that conclude from different schemas would lose events."""
     lease_s: float | None = None
     """After so long a silence all that the sender said on this link is over; any message of it renews that."""
+    part: int = 0
+    """A long greeting comes in parts, numbered from 0. All of it counts when the last has come, and nothing before."""
+    more: bool = False
+    """Does another part follow?"""
 
     def __post_init__(self) -> None:
         _freeze(self, "entries", "advertisements")

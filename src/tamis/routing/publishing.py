@@ -42,6 +42,8 @@ class Publishing:
         self.advertising = advertising
         self.misfit_count = 0
         """How many events of clients were refused because they did not fit the schema."""
+        self.kept_out_count = 0
+        """How many events of neighbours were kept out, which they should not have sent."""
         self._schema = schema
         self._links: dict[str, Link] = {}
         self._clients: dict[str, dict[Key, Expression]] = {}
@@ -87,7 +89,16 @@ class Publishing:
                 return [Reject(source, message.key, str(error))]
             if reason := self._objection(message.key, message.event, source):
                 return [Reject(source, message.key, reason)]
+        elif not self._may_enter(message.event, source):
+            return []
         return self._route(message, source, now)
+
+    def _may_enter(self, event: Mapping[str, Any], neighbour: str) -> bool:
+        """May an event of a neighbour go further? Those that may not are counted."""
+        if self._links[neighbour].guard.admits(event, self._schema):
+            return True
+        self.kept_out_count += 1
+        return False
 
     def _fitting(self, message: Publish) -> Publish:
         """Return a publication that fits the schema; raise an error if it cannot be read so.

@@ -34,6 +34,8 @@ from tamis.selectivity.counters import Counters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from tamis.language.schema import Schema
     from tamis.pruning.table import PrunedTable
     from tamis.routing.messages import Key
@@ -137,6 +139,11 @@ class RoutingTable:
         peer, key = source
         return key in self._filters.get(peer, ())
 
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Who wants anything."""
+        return tuple(self._filters)
+
     def of(self, peer: str) -> Mapping[Key, Expression]:
         """Return what a peer wants."""
         return _Wanted(self._filters.get(peer, {}), self._pruned)
@@ -172,6 +179,11 @@ class RoutingTable:
         """Lay out the filters that came last, now, and not in the background; return whether there were any."""
         self._register()
         return self._matcher.compile()
+
+    def warm(self) -> None:
+        """Get everything ready that the first events would have to wait for; nobody else may match meanwhile."""
+        self._register()
+        self._matcher.warm()
 
     def settle(self) -> None:
         """Wait until nothing is laid out in the background any more."""
@@ -426,8 +438,11 @@ class RoutingTable:
         self.match_count += len(neighbours)
         return found
 
-    def match_many(self, events: Sequence[Mapping[str, Any]]) -> Wanted:
+    def match_many(self, events: Sequence[Mapping[str, Any]], asked: npt.NDArray[np.bool_] | None = None) -> Wanted:
         """Return what `match` does for each event of a group, in turn: by handles, as arrays.
+
+        With `asked` only of some clients: it says so of each handle, and beyond its end nobody is asked about. That
+        saves sorting the matches of all others, which are mostly of clients that are away.
 
         >>> import tamis
         >>> table = RoutingTable()
@@ -453,11 +468,14 @@ class RoutingTable:
             counts, entries = self._holders.of(found.subscriptions)
             owners = self._handles.clients_of(entries)
             numbers = np.repeat(found.events, counts)
+            self.match_count += len(entries) + len(found.reaching)
+            if asked is not None:
+                rows = np.flatnonzero(asked[np.minimum(owners, len(asked) - 1)] & (owners < len(asked)))
+                numbers, owners, entries = numbers[rows], owners[rows], entries[rows]
             clients.append((first, by_event_and_client(numbers, owners, entries, self._handles.client_count)))
             reaching.append(first + found.reaching)
             by_number = np.array([places.get(name, 0) for name in found.names], np.int64)
             reached.append(by_number[found.destinations])
-            self.match_count += len(entries) + len(found.reaching)
             first += count
         return Wanted(joined(clients), NeighbourMatches(np.concatenate(reaching), np.concatenate(reached), names))
 

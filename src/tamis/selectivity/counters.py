@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-ENOUGH = 20.0
+BELIEVED_FROM = 20.0
 """After so many events a predicate's own count is believed alone."""
 _GREATEST_WEIGHT = 1e12
 _FORGOTTEN = 1e-4
@@ -241,7 +241,7 @@ class Counters:
         if predicate not in self._fulfilled:
             return self._concluded(predicate)
         seen = self._seen(predicate)
-        doubt = max(0.0, min(ENOUGH, self.event_count) - seen)
+        doubt = max(0.0, min(BELIEVED_FROM, self.event_count) - seen)
         if not seen + doubt:
             return self._concluded(predicate)
         prior = self._concluded(predicate) if doubt else 0.0
@@ -255,7 +255,11 @@ class Counters:
         if predicate not in self._fulfilled:
             return None
         seen = self._seen(predicate)
-        return self._fulfilled[predicate] / self._weight / seen if seen >= min(ENOUGH, self.event_count) > 0 else None
+        return (
+            self._fulfilled[predicate] / self._weight / seen
+            if seen >= min(BELIEVED_FROM, self.event_count) > 0
+            else None
+        )
 
     def _concluded(self, predicate: Expression) -> float:
         """Return the share of a predicate as far as others tell it."""
@@ -327,7 +331,7 @@ class Counters:
                 case "<>":
                     points.setdefault(place, max(0.0, present - share))
         if column is not None:
-            enough = min(ENOUGH * self._weight, float(column.weights[:, 2].max(initial=0.0)))
+            enough = min(BELIEVED_FROM * self._weight, float(column.weights[:, 2].max(initial=0.0)))
             for place, number in column.numbers.items():
                 before, until, seen = column.weights[number].tolist()
                 if seen and seen >= enough:

@@ -36,14 +36,14 @@ Place: TypeAlias = float | str
 """Where a value stands on the line of its kind."""
 
 
-class Standing(NamedTuple):
+class LinePosition(NamedTuple):
     """A line, and a place on it."""
 
     kind: str
     place: Place
 
 
-def standing(value: Any) -> Standing | None:
+def standing(value: Any) -> LinePosition | None:
     """Return where a value stands; None for what stands on no line: NULL, NaN, arrays.
 
     >>> standing(20), standing(True), standing("a"), standing(float("nan"))
@@ -51,17 +51,17 @@ def standing(value: Any) -> Standing | None:
     """
     match value_of(value):
         case bool():
-            return Standing(BOOLEAN, float(value))
+            return LinePosition(BOOLEAN, float(value))
         case int() | float() | Decimal() as number:
             try:
                 place = float(number)
             except OverflowError:
                 place = inf if number > 0 else -inf
-            return Standing(NUMBER, place + 0.0) if place == place else None
+            return LinePosition(NUMBER, place + 0.0) if place == place else None
         case str() as text:
-            return Standing(TEXT, text)
+            return LinePosition(TEXT, text)
         case dt.date() as day:
-            return Standing(TIME, (instant(day) - dt.datetime(1970, 1, 1)).total_seconds())
+            return LinePosition(TIME, (instant(day) - dt.datetime(1970, 1, 1)).total_seconds())
     return None
 
 

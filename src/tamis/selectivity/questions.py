@@ -55,7 +55,7 @@ def _comparison(asked: SimplePredicate) -> Comparison | None:
 
 
 def line_question(predicate: Expression) -> LineQuestion | None:
-    """Return what a predicate asks of a line; None if it is no question about one."""
+    """Return what a predicate asks of a line; None if it is not a question about one."""
     asked = simple(predicate)
     if asked is None:
         return None

@@ -88,8 +88,8 @@ class AttributeStatistics:
 
     def comparable(self, operand: Any) -> float:
         """Return how many events have a value that compares with this one."""
-        found = sum(count for value, count in self.frequent.items() if _comparable(value, operand))
-        return found + (sum(self.counts) if self.counts and _comparable(self.bounds[0], operand) else 0)
+        frequent_count = sum(count for value, count in self.frequent.items() if _comparable(value, operand))
+        return frequent_count + (sum(self.counts) if self.counts and _comparable(self.bounds[0], operand) else 0)
 
 
 class Statistics:
@@ -133,8 +133,8 @@ class Statistics:
         """Return the estimated share of the events that make a predicate true."""
         known = self._shares.get(predicate)
         if known is None:
-            found = self._count(predicate) / self.event_count if self.event_count else 0.0
-            known = self._shares[predicate] = min(1.0, max(0.0, found))
+            estimate = self._count(predicate) / self.event_count if self.event_count else 0.0
+            known = self._shares[predicate] = min(1.0, max(0.0, estimate))
         return known
 
     def _count(self, predicate: Expression) -> float:
@@ -172,8 +172,8 @@ class Statistics:
         return true / tried * about.present + absent
 
     def _about(self, path: tuple[str, ...]) -> AttributeStatistics:
-        found = self.attributes.get(".".join(path))
-        return found if found is not None else AttributeStatistics(self.event_count, {})
+        statistics = self.attributes.get(".".join(path))
+        return statistics if statistics is not None else AttributeStatistics(self.event_count, {})
 
     # -- Files
 
@@ -186,8 +186,8 @@ class Statistics:
         document = {
             name: {
                 "absent": about.absent,
-                "frequent": [[_told(value), count] for value, count in about.frequent.items()],
-                "bounds": [_told(value) for value in about.bounds],
+                "frequent": [[_as_json(value), count] for value, count in about.frequent.items()],
+                "bounds": [_as_json(value) for value in about.bounds],
                 "counts": list(about.counts),
                 "distinct": about.distinct,
             }
@@ -334,11 +334,11 @@ def _event(path: tuple[str, ...], value: Any) -> Mapping[str, Any]:
     event: Any = value
     for name in reversed(path):
         event = {name: event}
-    found: Mapping[str, Any] = event
-    return found
+    typed: Mapping[str, Any] = event
+    return typed
 
 
-def _told(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Return a value as JSON can say it."""
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
@@ -349,8 +349,8 @@ def _told(value: Any) -> Any:
     return {"other": value[1]} if isinstance(value, tuple) else value
 
 
-def _read(told: Any) -> Any:
-    match told:
+def _read(written: Any) -> Any:
+    match written:
         case {"decimal": text}:
             return Decimal(text)
         case {"timestamp": text}:
@@ -359,4 +359,4 @@ def _read(told: Any) -> Any:
             return dt.date.fromisoformat(text)
         case {"other": text}:
             return ("array", text)
-    return told
+    return written

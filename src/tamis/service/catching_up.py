@@ -1,8 +1,9 @@
 """Who wants what of the past? One pass over the log for everybody who is behind (a shared scan).
 
 A pass looks at some hundred events at a time, from the lowest position that anybody who is behind needs, and matches
-them with all subscriptions at once: for all subscribers that costs hardly more than for one. Each takes what concerns
-it from where its own cursor is, until its queue is full; then it sits out until its consumers have taken enough.
+them with all subscriptions at once, or with those of the few that are behind. Each takes what concerns it from where
+its own cursor is, until its queue is full; then it sits out until its consumers have taken enough. While nothing else
+comes and little is found, it looks at more at a time, which costs less for each (`Stride`).
 
 What retention or a repair has taken from the log is told as a gap, once, when the cursor comes there.
 """
@@ -19,12 +20,42 @@ from tamis.service.subscribers import Loss
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-    from tamis.service.interest import Hits, Interest, PastVersions
+    from tamis.routing.wanted import Wanted
+    from tamis.service.interest import CloseInterest, Hits, Interest, PastVersions
     from tamis.service.log.base import Block
     from tamis.service.subscribers import Replay, Subscriber
 
 WINDOW = 256
-"""So many events, or a block more, are looked at in one step."""
+"""So many events, or a block more, are looked at in one step while others come in,"""
+WIDEST = 2_048
+"""and so many while none do."""
+_MUCH, _LITTLE = 2_048, 512
+"""Deliveries of a step that make the next one shorter, or let it be longer."""
+
+
+class Stride:
+    """How many events a step of the pass looks at.
+
+    >>> stride = Stride()
+    >>> for taken, found in ((0, 3), (0, 3), (5, 3), (5, 3), (5, 9_999)):
+    ...     stride.adapt(taken, found)
+    ...     print(stride.events, end=" ")
+    512 1024 256 512 256
+    """
+
+    def __init__(self) -> None:
+        self.events = WINDOW
+        self._taken = 0
+
+    def adapt(self, taken: int, delivery_count: int) -> None:
+        """Take note of how many events have come in so far, and of how many deliveries the last step has found."""
+        if taken != self._taken:
+            self.events = WINDOW
+        elif delivery_count > _MUCH:
+            self.events = max(WINDOW, self.events // 2)
+        elif delivery_count < _LITTLE:
+            self.events = min(WIDEST, self.events * 2)
+        self._taken = taken
 
 
 def lowest_event(behind: Iterable[Subscriber]) -> int | None:
@@ -59,9 +90,11 @@ class Window:
         first: int,
         read_record: Callable[[bytes, int], Mapping[str, Any] | None],
         interest: Interest,
+        close: CloseInterest,
         past: PastVersions,
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
+        onward: Callable[[Wanted, bytes, Set[str], Sequence[Mapping[str, Any]]], Hits] | None = None,
     ) -> None:
         self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
@@ -72,8 +105,18 @@ class Window:
         misfits = {position for position, record in zip(self._positions, fitting, strict=True) if record is None}
         names = {subscriber.name for subscriber in subscribers}
         self._left_out = repetitions | misfits if misfits else repetitions
-        self._hits: Hits = interest.hits(records, names)[0]
+        if onward is not None:
+            self._hits: Hits = interest.hits(records, names)
+            self._hits |= onward(interest.wanted, flags, names, records)
+        else:
+            is_close = close.suits(subscribers, interest.subscription_count)
+            self._hits = close.hits(records, subscribers) if is_close else interest.hits(records, names)
         self._past_hits: Hits = past.hits(records, self._positions, names)
+
+    @property
+    def delivery_count(self) -> int:
+        """How many deliveries it has, at most."""
+        return sum(map(len, self._hits.values()))
 
     def look(self, subscriber: Subscriber, through: int, head: int, is_full: Callable[[Subscriber], bool]) -> None:
         """Give a subscriber what it wants of the window, up to a position, as far as it can take it."""
@@ -97,6 +140,9 @@ class Window:
         self, subscriber: Subscriber, replay: Replay | None, first: int, until: int
     ) -> Iterable[tuple[int, tuple[str, ...]]]:
         """Yield what a subscriber wants of the events from `first` to `until`: index, and keys."""
+        if subscriber.is_neighbour:
+            hits = self._hits.get(subscriber.name, ())
+            return [(index, ()) for index, _ in hits if first <= self._positions[index] <= until]
         by_index: dict[int, list[str]] = {}
         current = subscriber.subscriptions
         for index, keys in self._hits.get(subscriber.name, ()):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from tamis.service.links.terms import LinkTerms
 from tamis.service.positions import Position
 
 
@@ -107,10 +108,26 @@ class Exhumed(msgspec.Struct, frozen=True):
     position: Position
 
 
+class LinkKept(msgspec.Struct, frozen=True):
+    """A neighbour that is remembered; how far it has come is a floor, under the name of its subscriber."""
+
+    name: str
+    number: int
+    """By which its events are marked in the log."""
+    url: str
+    terms: LinkTerms
+
+
+class LinkGone(msgspec.Struct, frozen=True):
+    """A neighbour is gone for good."""
+
+    name: str
+
+
 Change: TypeAlias = (
     SubscriberKept | SubscriberGone | FloorKept | SubscriptionKept | SubscriptionGone | ReplayKept | ReplayGone |
     Buried
-    | Exhumed
+    | Exhumed | LinkKept | LinkGone
 )  # fmt: skip
 
 
@@ -122,3 +139,4 @@ class Stored(msgspec.Struct, frozen=True):
     subscriptions: tuple[SubscriptionKept, ...] = ()
     replays: tuple[ReplayKept, ...] = ()
     dead_counts: tuple[tuple[str, int], ...] = ()
+    links: tuple[LinkKept, ...] = ()

@@ -102,7 +102,7 @@ def read_json(body: bytes, place: str = "") -> Any:
     try:
         return msgspec.json.decode(body)
     except UnicodeDecodeError as error:
-        raise BadRequestError(f"{place}byte {error.start} of a text is no UTF-8", "JSON in UTF-8") from None
+        raise BadRequestError(f"{place}byte {error.start} of a text is not UTF-8", "JSON in UTF-8") from None
     except RecursionError:
         raise TooLargeError(
             f"{place}the JSON is nested too deeply to be read", "less, as the limit depth says"
@@ -118,7 +118,7 @@ def cloud_event(members: Any, limits: EventLimits, flags: int = FROM_CLIENT, pla
     """
     if type(members) is not dict:
         raise BadRequestError(
-            f"{place}{_kind(members)} is no event", "a JSON object with id, source, type, specversion"
+            f"{place}{_kind(members)} is not an event", "a JSON object with id, source, type, specversion"
         )
     if "data" in members and "data_base64" in members:
         raise BadRequestError(f"{place}an event has both data and data_base64", "one of them")
@@ -166,9 +166,9 @@ def record_of(body: bytes, flags: int = FROM_CLIENT) -> dict[str, Any]:
 def _record(members: dict[str, Any], time: datetime | None) -> dict[str, Any]:
     data = members.get("data")
     record = dict(data) if type(data) is dict else {}
-    for name, value in members.items():
-        if name != "data_base64":
-            record[name] = value
+    if "data_base64" in members:  # which comes without `data`
+        members = {name: value for name, value in members.items() if name != "data_base64"}
+    record.update(members)
     if time is not None:
         record["time"] = time
     return record
@@ -177,7 +177,7 @@ def _record(members: dict[str, Any], time: datetime | None) -> dict[str, Any]:
 def _check_extension(name: str, value: Any, place: str) -> None:
     if not _EXTENSION.fullmatch(name):
         raise BadRequestError(
-            f"{place}{name!r:.60} is no name of an attribute",
+            f"{place}{name!r:.60} is not the name of an attribute",
             "lower-case letters a to z and digits; the rest is for data",
         )
     if not (type(value) in (str, bool) or (type(value) is int and value in _SMALL)):

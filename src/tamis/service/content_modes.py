@@ -69,11 +69,11 @@ def events_of(request: Request, limits: EventLimits) -> tuple[Incoming, ...]:
     if media_type == "application/cloudevents-batch+json":
         batch = read_json(request.body)
         if type(batch) is not list:
-            raise BadRequestError("the batch is no array", "an array of CloudEvents")
+            raise BadRequestError("the batch is not an array", "an array of CloudEvents")
         _check_count(len(batch), limits)
         return tuple(cloud_event(event, limits, place=f"event {index}: ") for index, event in enumerate(batch))
     if media_type.startswith("application/cloudevents"):
-        raise MediaTypeError(f"the event format {media_type:.80} is not spoken here", "application/cloudevents+json")
+        raise MediaTypeError(f"the event format {media_type:.80} is not supported", "application/cloudevents+json")
     if any(name.lower().startswith("ce-") for name in request.headers):
         return (cloud_event(_from_headers(request, media_type), limits),)
     if media_type == "application/x-ndjson":
@@ -137,7 +137,7 @@ def _from_headers(request: Request, media_type: str) -> dict[str, Any]:
             continue
         name = name[3:]
         if name in members:
-            raise BadRequestError(f"the header ce-{name:.60} stands there twice", "each attribute once")
+            raise BadRequestError(f"the header ce-{name:.60} is there twice", "each attribute once")
         if name in ("data", "data_base64", "datacontenttype"):
             raise BadRequestError(
                 f"the header ce-{name} does not exist", "the data as the body, its type as Content-Type"

@@ -22,11 +22,12 @@ from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from tamis.service.catching_up import WINDOW
 from tamis.service.errors import LogError, OverloadedError, ServiceError, StorageFullError
+from tamis.service.log.ranges import RangeReader
 from tamis.service.messages import (
     Answer,
     Append,
+    Attach,
     Close,
     Deliveries,
     Ended,
@@ -38,6 +39,8 @@ from tamis.service.messages import (
     Request,
     Say,
     Session,
+    Subscribe,
+    Take,
 )
 
 if TYPE_CHECKING:
@@ -83,6 +86,8 @@ class Core:
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._listeners: dict[int, Callable[[list[Answer]], None]] = {}
+        self._holding: set[int] = set()
+        """Sessions that have asked for something which ends with them; of the others the node need not hear the end."""
         self._asked: set[asyncio.Future[Answer]] = set()
         """What `ask` waits for; when the core fails, nobody else will answer."""
         self._awake = threading.Condition()
@@ -112,8 +117,14 @@ class Core:
     # -- For the loop
 
     def start(self) -> None:
-        """Start the threads."""
-        self._post(lambda now: self._node.start())
+        """Keep what the node has changed because settings are others than they were, then start the threads.
+
+        Whoever is answered afterwards can rely on it: a crash does not bring the old permissions back.
+        """
+        for output in self._node.start():
+            assert isinstance(output, Keep)
+            self._state.write(output.changes, is_urgent=output.is_urgent)
+            self._node.kept(output.number)
         for thread in self._threads:
             thread.start()
 
@@ -156,6 +167,8 @@ class Core:
         if not isinstance(request, Publish):
             if len(self._control) >= MOST_CONTROL:
                 raise OverloadedError("too many requests wait", "another try later", 1.0)
+            if isinstance(request, Attach | Take) or (isinstance(request, Subscribe) and not request.is_durable):
+                self._holding.add(session.number)
             self._post(self._node.hear, request, session)
             return
         size = sum(len(event.body) for event in request.events)
@@ -174,7 +187,8 @@ class Core:
 
     def close(self, session: Session) -> None:
         """End a session; its listener is not called again."""
-        if self._listeners.pop(session.number, None) is not None:
+        if self._listeners.pop(session.number, None) is not None and session.number in self._holding:
+            self._holding.discard(session.number)
             self._post(self._node.hear, Close(), session)
 
     async def ask(self, principal: Principal, request: Request) -> Answer:
@@ -200,6 +214,12 @@ class Core:
             raise answer.error
         return answer
 
+    def refresh(self) -> None:
+        """Learn what others have dropped of a shared log; this asks the log, and blocks."""
+        if self._log.is_shared:
+            log: Any = self._log
+            log.refresh()
+
     def position_at(self, time_us: int) -> int:
         """Return the first position at or after a time; this reads the disk."""
         return self._log.position_at(time_us)
@@ -215,7 +235,8 @@ class Core:
     def permit(self, permissions: Permissions, limits: LimitSettings) -> None:
         """Take other permissions and limits."""
         self.limits = limits
-        self._node.roster.subscriptions_each = limits.subscriptions
+        roster = self._node.roster
+        roster.subscriptions_each, roster.subscribers_each = limits.subscriptions, limits.subscribers
         self._post(self._node.permit, permissions)
 
     def needed(self) -> int:
@@ -316,7 +337,9 @@ class Core:
 
     def _take(self, group: Sequence[tuple[Session, Publish, int]], said: list[Say]) -> None:
         begun = time.perf_counter()
-        self._carry(self._node.take([(session, request) for session, request, _ in group], time.time()), said)
+        now = time.time()
+        self._carry(self._node.accept([(session, request) for session, request, _ in group], now), said)
+        self._carry(self._node.match_taken(now), said)  # while the disk works
         took_s = time.perf_counter() - begun
         self.figures.match_seconds.observe(took_s)
         self.figures.group_events.observe(sum(len(request.events) for _, request, _ in group))
@@ -372,6 +395,7 @@ class Core:
         figures.events_refused["all"] = node.counts["refused"]
         for state in ("again", "done", "dead", "lost"):
             figures.deliveries[state] = node.dispatcher.counts[state]
+        node.neighbours.measure(figures)
         figures.log_first, figures.log_head, figures.ready = self.first, self.head, int(self.is_ready)
 
     # -- The disks' threads
@@ -450,15 +474,9 @@ class Core:
         return self._node.kept(number)
 
     def _read_log(self) -> None:
+        reader = RangeReader(self._log)
         while (read := self._reads.get()) is not None:
-            blocks: list[Block] = []
-            count, through = 0, read.last
-            for block in self._log.read(read.first, read.last):
-                blocks.append(block)
-                count += len(block.events)
-                if count >= WINDOW:
-                    through = block.last
-                    break
+            blocks, through = reader.read(read.first, read.last, read.count)
             self._post(self._node.was_read, blocks, through, self._log.first)
 
     def _follow(self) -> None:
@@ -468,9 +486,18 @@ class Core:
         try:
             while not self._is_stopping:
                 if blocks := follower.next_blocks(timeout_s=0.2):
-                    self._post(self._node.follow, blocks)
+                    overtaken = 0
+                    if follower.is_overtaken:
+                        log.refresh()
+                        overtaken = min(log.first, blocks[0].first)
+                    self._post(self._followed, blocks, overtaken)
         finally:
             follower.close()
+
+    def _followed(self, blocks: Sequence[Block], overtaken: int, now: float) -> list[Output]:
+        """Take blocks of a shared log, which may have dropped what came before them (`overtaken`, or 0)."""
+        outputs = self._node.overtaken(overtaken) if overtaken else []
+        return outputs + self._node.follow(blocks, now)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a thread's work; what goes wrong there is the end of this process, and is said."""

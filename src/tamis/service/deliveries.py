@@ -76,6 +76,11 @@ class Deliveries:
         return self._queue_bytes
 
     @property
+    def first_waiting(self) -> Position | None:
+        """The first position that was found and not yet sent."""
+        return self._queue[0].position if self._queue else None
+
+    @property
     def unacknowledged_count(self) -> int:
         """How many were sent and are not done."""
         return len(self._sent) + len(self._again)

@@ -53,7 +53,7 @@ def from_dialect(
     if type(document) is list:
         document = {"all": document}
     if type(document) is not dict or len(document) != 1:
-        raise BadRequestError("this JSON is no filter", _FORMS)
+        raise BadRequestError("this JSON is not a filter", _FORMS)
     [(dialect, content)] = document.items()
     if dialect in ("exact", "prefix", "suffix"):
         return all_of(*_comparisons(dialect, content))
@@ -66,7 +66,7 @@ def from_dialect(
         return Not(Compare("<=>", from_dialect(content, schema, limits, depth + 1), Literal(True)))
     if dialect in ("sql", "cesql"):
         if type(content) is not str:
-            raise BadRequestError(f"{dialect} is no text", "a condition as a text")
+            raise BadRequestError(f"{dialect} is not a text", "a condition as a text")
         return parse(content, schema, limits=limits)
     raise BadRequestError(f"there is no filter dialect {dialect!r:.60}", _FORMS)
 
@@ -78,7 +78,7 @@ def _comparisons(dialect: str, content: Any) -> list[Expression]:
     for name, text in content.items():
         if not name or type(text) is not str or not text:
             raise BadRequestError(
-                f"{dialect} of {name!r:.60} is no text", "an attribute's name and a text that is not empty"
+                f"{dialect} of {name!r:.60} is not a text", "an attribute's name and a text that is not empty"
             )
         attribute = attr(name)
         if dialect == "exact":
@@ -114,4 +114,4 @@ def _moment(text: str) -> datetime:
     try:
         return msgspec.convert(text, datetime).astimezone(UTC).replace(tzinfo=None)
     except (msgspec.ValidationError, OverflowError, ValueError):
-        raise BadRequestError(f"{text!r:.60} is no time", "one such as 2026-01-31T12:00:00Z") from None
+        raise BadRequestError(f"{text!r:.60} is not a time", "one such as 2026-01-31T12:00:00Z") from None

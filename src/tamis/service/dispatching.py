@@ -76,7 +76,7 @@ class Dispatcher:
                 f"the subscriber {subscriber.name!r} has a consumer that does not acknowledge", "another subscriber"
             )
         if request.done_through is not None and not subscriber.is_attended:  # of what others have it does not speak
-            self._done_through(subscriber, request.done_through)
+            self.done_through(subscriber, request.done_through)
         consumer = subscriber.consumers.setdefault(session.number, Consumer(session.number, request.acknowledges, 1, 1))
         consumer.credit, consumer.credit_bytes = max(1, request.credit), max(1, request.credit_bytes)
         consumer.principal = session.principal
@@ -185,7 +185,7 @@ class Dispatcher:
         changes: list[Change] = []
         if request.done_through is not None:
             if not subscriber.acknowledges:  # then there is one consumer, which speaks of all
-                self._done_through(subscriber, request.done_through)
+                self.done_through(subscriber, request.done_through)
             else:  # of what went to others, or in another answer to a long poll, it does not speak
                 deliveries = subscriber.deliveries
                 owner = session if session in subscriber.consumers else deliveries.session_of(request.done_through)
@@ -219,7 +219,8 @@ class Dispatcher:
         subscriber.dead_count = max(0, subscriber.dead_count - 1)
         return [Exhumed(subscriber.name, position)]
 
-    def _done_through(self, subscriber: Subscriber, position: Position) -> None:
+    def done_through(self, subscriber: Subscriber, position: Position) -> None:
+        """Take everything up to a position as done, of whomever it was sent to."""
         ended = subscriber.deliveries.done_through(position)
         self.counts["done"] += len(ended)
         for sent in ended:

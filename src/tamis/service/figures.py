@@ -94,6 +94,17 @@ FIGURES = (
     Figure("subscriptions", "gauge", "", "Subscriptions in force."),
     Figure("open_subscriptions", "gauge", "", "Subscriptions that are not compiled yet."),
     Figure("connections", "gauge", "", "Open connections."),
+    Figure("link_up", "gauge", "link", "1 if a neighbour is connected and both have met."),
+    Figure("link_sent", "counter", "link", "Events that were sent to a neighbour, repetitions included."),
+    Figure("link_received", "counter", "link", "Events that came from a neighbour."),
+    Figure("link_known", "counter", "link", "Events of a neighbour that had been here before."),
+    Figure("link_unacknowledged", "gauge", "link", "Events that a neighbour has not on its disk yet."),
+    Figure("link_waiting_control", "gauge", "link", "Control messages that a neighbour has not heard yet."),
+    Figure("link_begun", "counter", "link", "Sessions in which everything was told anew."),
+    Figure("link_resumed", "counter", "link", "Connections that went on where the last one broke."),
+    Figure("link_lost", "counter", "link", "Gaps of the log for which a neighbour was too far behind."),
+    Figure("link_bytes_in", "counter", "link", "Bytes that came from a neighbour."),
+    Figure("link_bytes_out", "counter", "link", "Bytes that were written to a neighbour."),
     Figure("log_first", "gauge", "", "The position of the oldest event of the log."),
     Figure("log_head", "gauge", "", "The position of the newest event that is on disk."),
     Figure("ready", "gauge", "", "1 if the broker takes events."),
@@ -120,6 +131,17 @@ class Figures:
         self.subscriptions = 0
         self.open_subscriptions = 0
         self.connections = 0
+        self.link_up: Counter[str] = Counter()
+        self.link_sent: Counter[str] = Counter()
+        self.link_received: Counter[str] = Counter()
+        self.link_known: Counter[str] = Counter()
+        self.link_unacknowledged: Counter[str] = Counter()
+        self.link_waiting_control: Counter[str] = Counter()
+        self.link_begun: Counter[str] = Counter()
+        self.link_resumed: Counter[str] = Counter()
+        self.link_lost: Counter[str] = Counter()
+        self.link_bytes_in: Counter[str] = Counter()
+        self.link_bytes_out: Counter[str] = Counter()
         self.log_first = 0
         self.log_head = 0
         self.ready = 0

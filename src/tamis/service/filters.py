@@ -46,7 +46,7 @@ def wanted_of(given: Any, schema: Schema | None = None, limits: Limits = DEFAULT
     elif type(given) in (dict, list):
         expression = from_dialect(given, schema, limits)
     else:
-        raise BadRequestError("this is no filter", 'a text such as "price < 20", or its JSON form')
+        raise BadRequestError("this is not a filter", 'a text such as "price < 20", or its JSON form')
     check(expression, schema)
     return Wanted(str(expression), expression)
 

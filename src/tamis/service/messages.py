@@ -25,6 +25,14 @@ class Message(msgspec.Struct, frozen=True):
     """The base of everything that is said."""
 
 
+class LinkAsked(Message, frozen=True):
+    """The base of what the connection of a neighbour asks (`links.requests`)."""
+
+
+class LinkSaid(Message, frozen=True):
+    """The base of what the connection of a neighbour is told (`links.requests`)."""
+
+
 # -- Who
 
 
@@ -89,6 +97,8 @@ class Subscribe(Message, frozen=True):
     replay_from: int = 0
     removes_others: bool = False
     """Whether all subscriptions of the subscriber that are not named end."""
+    settle_s: float = 0.0
+    """For how long the answer may wait until every broker that has to know of them does."""
 
 
 class Unsubscribe(Message, frozen=True):
@@ -215,7 +225,7 @@ class Close(Message, frozen=True):
 
 Request: TypeAlias = (
     Publish | Subscribe | Unsubscribe | Configure | Forget | Describe | Attach | Take | Acknowledge | Wrote | Revive
-    | Match | Close
+    | Match | Close | LinkAsked
 )  # fmt: skip
 
 
@@ -245,6 +255,12 @@ class Subscribed(Message, frozen=True):
     """Whether any of them was not there in this form before."""
     effective: Mapping[str, str]
     """What is matched, by key: the text, restricted to what the principal may receive."""
+    is_settled: bool = True
+    """Whether every broker that has to know of them does."""
+
+    def as_settled(self, is_settled: bool) -> Subscribed:
+        """Return the same answer with what is known now of neighbours."""
+        return msgspec.structs.replace(self, is_settled=is_settled)
 
 
 class Accepted(Message, frozen=True):
@@ -363,7 +379,7 @@ class Matched(Message, frozen=True):
 
 Answer: TypeAlias = (
     Published | Subscribed | Accepted | Refused | Described | Attached | Deliveries | Taken | Lost | CaughtUp | Ended
-    | Matched
+    | Matched | LinkSaid
 )  # fmt: skip
 
 
@@ -395,13 +411,14 @@ class Keep(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """Read events from the log, from `first` on, some hundred of them at most; answer with `was_read`.
+    """Read events from the log, from `first` on, `count` of them or a block more; answer with `was_read`.
 
     There is at most one at a time.
     """
 
     first: int
     last: int
+    count: int = 256
 
 
 Output: TypeAlias = Say | Append | Keep | Read

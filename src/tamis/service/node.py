@@ -13,19 +13,33 @@ by the log, and everything is matched when it comes back from there (`follow`).
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tamis.errors import EventError
 from tamis.service import event_keys
-from tamis.service.catching_up import WINDOW, Window, lowest_event, skipped
+from tamis.service.catching_up import Stride, Window, lowest_event, skipped
 from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import ForbiddenError, MisfitError, OverloadedError, ServiceError, StorageFullError
 from tamis.service.event_keys import EventKeys, event_key
 from tamis.service.gate import Gate
-from tamis.service.interest import Interest
-from tamis.service.log.base import Block, Gap
+from tamis.service.interest import CloseInterest, Interest
+from tamis.service.links.neighbours import Neighbours, mark_of
+from tamis.service.links.requests import (
+    LinkAcked,
+    LinkBehind,
+    LinkChange,
+    LinkControl,
+    LinkForget,
+    LinkJoined,
+    LinkOpen,
+    LinksDescribe,
+    Relay,
+)
+from tamis.service.log.base import PLAIN, Block, Gap
 from tamis.service.messages import (
     Accepted,
     Acknowledge,
@@ -62,19 +76,23 @@ from tamis.service.messages import (
 from tamis.service.positions import Position
 from tamis.service.recent import Recent
 from tamis.service.roster import Roster, highest_position
+from tamis.service.subscribers import PAIR_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.schema import Schema
     from tamis.routing import Broker
     from tamis.service.changes import Change, Stored
+    from tamis.service.links.neighbours import Neighbour
     from tamis.service.permissions import Permissions
     from tamis.service.subscribers import Replay, Subscriber
 
 FLOORS_EVERY_S = 0.2
 ALL_FLOORS_EVERY_S = 30.0
 """So often are the floors of those kept who came on without a delivery, so that a restart need not look again."""
+WARMED_WITH = 1_024
+"""So many of the latest events are matched once more before a node is ready."""
 FULL_PAUSE_S = 1.0
 """So long after the disk was full nothing is tried."""
 
@@ -84,9 +102,13 @@ class NodeLimits(msgspec.Struct, frozen=True):
 
     subscriptions: int = 10_000
     """Of one owner."""
+    subscribers: int = 1_000
+    """Of one owner, durable ones."""
     queue_events: int = 1_024
     """Found and not sent, of one subscriber; a passing one loses what is beyond."""
     queue_bytes: int = 1_000_000
+    waiting_bytes: int = 64_000_000
+    """Found and not sent, of all subscribers; of those who take nothing the furthest behind let go of what is over."""
     recent_bytes: int = 64_000_000
     """Of the latest events, kept in memory."""
     keys: int = event_keys.MOST
@@ -105,6 +127,8 @@ class LogFacts(msgspec.Struct, frozen=True):
     is_durable: bool = True
     """Whether what is acknowledged is on disk, and not only on its way there."""
     gaps: tuple[Gap, ...] = ()
+    block_positions: int = 1
+    """A block takes a multiple of so many positions, the last of which may be of no event."""
 
 
 class Node:
@@ -121,17 +145,21 @@ class Node:
         now: float,
         schema: Schema | None = None,
         limits: NodeLimits | None = None,
+        life: str = "",
     ) -> None:
         self.limits = limits or NodeLimits()
-        self.head = max(log.last, 0 if log.is_shared else highest_position(stored))
+        self._block_positions = log.block_positions
+        self.head = max(self._end_of(log.last), 0 if log.is_shared else highest_position(stored))
         """The highest position that was given to an event, or that the state speaks of."""
         self.first = log.first
-        self.gate = Gate(logged=log.last)
+        self.gate = Gate(logged=self._end_of(log.last))
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
-        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions)
+        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers)
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
+        self._close_interest = CloseInterest(schema)
+        self._stride = Stride()
         self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
         self._time_us = log.time_us
         self._recent = Recent(self.limits.recent_bytes, log.last)
@@ -145,16 +173,23 @@ class Node:
         """Replays that begin when they are kept, by the numbers of their changes."""
         self._asked_from: int | None = None
         """The first event that is being read for the pass, if any is."""
+        self._waiting_most = 0
+        """At most so much memory is taken by what waits; counted anew when that is too much."""
         self._full_at_s = float("-inf")
         self._last_replay = -1
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
         """Blocks that were handed to a shared log and have no positions yet."""
         self._repetitions: set[int] = set()
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
+        self._unmatched: tuple[Block, list[Mapping[str, Any]], list[_Publication], list[str]] | None = None
+        """What was accepted, and is to be matched next."""
         self.counts = {"taken": 0, "known": 0, "refused": 0}
         # A shared log cannot be made to go on behind the replays that were asked for at its head.
         sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
         self.roster.restore(stored, sent_through, now)
+        self.neighbours = Neighbours(self, broker, schema, life)
+        """`life` is a name that no other start of a broker has: sessions of links are called by it."""
+        self.neighbours.restore(stored.links, stored.floors, self.head, now)
         changes = self.roster.permit(permissions, self.head, now)
         self._start: list[Output] = self._keep(changes)
 
@@ -178,10 +213,14 @@ class Node:
                 new[key] = position
         self.keys.remember(new.items(), block.time_us)
 
-    def warm(self) -> None:
-        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled."""
-        for size in (1, 64, 512):
-            self._interest.hits([{"id": str(number)} for number in range(size)])
+    def warm(self, blocks: Iterable[Block] = ()) -> None:
+        """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled.
+
+        Those are the latest events of the log, if there are any: subscriptions are laid out by what comes.
+        """
+        pairs = [pair for block in blocks for pair in zip(block.events, block.flags, strict=True)]
+        records = [record for body, flag in pairs[-WARMED_WITH:] if (record := self._record(body, flag)) is not None]
+        self._interest.warm(records)
 
     def settle(self) -> None:
         """Lay out what was subscribed last, so that single events need not look for it; cheap if nothing was."""
@@ -191,7 +230,7 @@ class Node:
     def needed(self) -> int:
         """The lowest position that a durable subscriber still needs."""
         lowest = [self.head + 1]
-        for subscriber in self.roster:
+        for subscriber in self._everybody():
             if subscriber.is_durable:
                 floor = subscriber.floor(self.gate.logged)
                 lowest.append(floor.event + 1 if floor.head == floor.event else floor.head)
@@ -214,7 +253,8 @@ class Node:
         if isinstance(request, Publish):
             return self.take([(session, request)], now)
         try:
-            return self._heard(request, session, now)
+            outputs = self._heard(request, session, now)
+            return outputs + self._told(now) if self.neighbours else outputs
         except ServiceError as error:  # perhaps because of what was changed and is not kept yet
             refusal = Say(session.number, Refused(getattr(request, "request", 0), error))
             return self.gate.hold(refusal, kept=self._urgent_count)
@@ -226,10 +266,10 @@ class Node:
             case Unsubscribe(number, name, keys):
                 subscriber = self.roster.named(name, session.principal)
                 changes = self.roster.unsubscribe(subscriber, keys, now)
-                return self._keep_all(changes, session, Accepted(number)) + self._sent(subscriber, now)
+                return self.keep_all(changes, session, Accepted(number)) + self.sent(subscriber, now)
             case Configure(number, name, settings):
                 subscriber, changes = self.roster.made(name, session.principal, True, self.head, settings)
-                return self._keep_all(changes, session, Accepted(number))
+                return self.keep_all(changes, session, Accepted(number))
             case Forget(number, name):
                 return self._forget(self.roster.named(name, session.principal), session, Accepted(number), now)
             case Describe(number, name):
@@ -244,28 +284,43 @@ class Node:
                 self.roster.check_sight(subscriber, session.principal)
                 self.dispatcher.poll(subscriber, request, session, now)
                 subscriber.seen_us = int(now * 1e6)
-                return self._sent(subscriber, now)
+                return self.sent(subscriber, now)
             case Acknowledge(number, name):
                 subscriber = self.roster.named(name, session.principal)
                 changes = self.dispatcher.acknowledge(subscriber, request, session.number, self.head, now)
                 subscriber.seen_us = int(now * 1e6)
                 answer = Accepted(number) if number else None
-                return self._keep(changes, session, answer) + self._sent(subscriber, now)
+                return self._keep(changes, session, answer) + self.sent(subscriber, now)
             case Wrote(name):
                 if name not in self.roster.subscribers:
                     return []
                 subscriber = self.roster.subscribers[name]
                 self.dispatcher.wrote(subscriber, request, session.number)
-                return self._sent(subscriber, now)
+                return self.sent(subscriber, now)
             case Revive(number, name):
                 subscriber = self.roster.named(name, session.principal)
                 self.dispatcher.revive(subscriber, request)
-                return [Say(session.number, Accepted(number)), *self._sent(subscriber, now)]
+                return [Say(session.number, Accepted(number)), *self.sent(subscriber, now)]
             case Match(number, records):
                 return [Say(session.number, Matched(number, self._matches(records, session)))]
             case Close():
                 return self._close(session.number, now)
-        raise AssertionError(f"{type(request).__name__} is no request")
+            case LinkOpen() | LinkJoined() | LinkControl() | LinkAcked() | LinkBehind():
+                return self.neighbours.hear(request, session, now)
+            case LinkForget() | LinkChange() | LinksDescribe():
+                if not self.roster.permissions.is_admin(session.principal):
+                    raise ForbiddenError("only an admin may see and change links", "a token with the role admin")
+                return self.neighbours.hear(request, session, now)
+        raise AssertionError(f"{type(request).__name__} is not a request")
+
+    def _told(self, now: float) -> list[Output]:
+        """Return what neighbours are told of what has changed here."""
+        self.neighbours.tell(self.roster.take_told())
+        return self.neighbours.flushed(now)
+
+    def _everybody(self) -> Iterator[Subscriber]:
+        """Return all who take events: subscribers and neighbours."""
+        return chain(self.roster, self.neighbours.subscribers)
 
     def _keep(
         self, changes: Sequence[Change], session: Session | None = None, answer: Any = None, *, is_urgent: bool = True
@@ -280,7 +335,7 @@ class Node:
             outputs += self.gate.hold(Say(session.number, answer), kept=self._kept_count if changes else 0)
         return outputs
 
-    def _keep_all(self, changes: Sequence[Change], session: Session | None, answer: Any) -> list[Output]:
+    def keep_all(self, changes: Sequence[Change], session: Session | None, answer: Any) -> list[Output]:
         """Let changes be kept; the answer is said when they are, and whatever was to be kept before.
 
         So a request that changes nothing, because somebody who had no answer asks for the same once more, is not
@@ -328,8 +383,14 @@ class Node:
             any(key not in versions or versions[key] != subscriber.subscriptions[key].number for key in effective),
             {key: str(expression) for key, expression in effective.items()},
         )
-        outputs = self._keep_all(changes, session, answer) + self._part(subscriber, now)
-        return outputs + self._sent(subscriber, now)
+        if not self.neighbours:
+            outputs = self.keep_all(changes, session, answer)
+        else:
+            self.neighbours.tell(self.roster.take_told())
+            outputs = self._keep(changes)
+            outputs += self.neighbours.wait(session.number, answer, self._urgent_count, request.settle_s, now)
+        outputs += self._part(subscriber, now)
+        return outputs + self.sent(subscriber, now)
 
     def _forget(self, subscriber: Subscriber, session: Session | None, answer: Any, now: float) -> list[Output]:
         outputs = self.dispatcher.tell(subscriber, Ended(subscriber.name, "the subscriber was forgotten"))
@@ -340,7 +401,7 @@ class Node:
         for group in (self._behind, self.dispatcher.dirty):
             group.pop(subscriber.name, None)
         subscriber.consumers, subscriber.polls, subscriber.polled = {}, [], None
-        return outputs + self._keep_all(self.roster.forget(subscriber, now), session, answer)
+        return outputs + self.keep_all(self.roster.forget(subscriber, now), session, answer)
 
     def permit(self, permissions: Permissions, now: float) -> list[Output]:
         """Take other permissions; what subscribers may receive changes with the next event.
@@ -350,7 +411,7 @@ class Node:
         outputs = self._keep(self.roster.permit(permissions, self.head, now))
         for subscriber in list(self.roster):
             outputs += self._part(subscriber, now)
-        return outputs
+        return outputs + self._told(now)
 
     def _part(self, subscriber: Subscriber, now: float) -> list[Output]:
         """Part a subscriber from consumers that may not have what it gets."""
@@ -359,7 +420,7 @@ class Node:
             if consumer.principal is None or self.roster.may_consume(subscriber, consumer.principal):
                 continue
             outputs.append(Say(consumer.session, Ended(subscriber.name, "it may not be used any more")))
-            outputs += self._detach(subscriber, consumer.session, now)
+            outputs += self.detach(subscriber, consumer.session, now)
         return outputs
 
     # -- Consumers
@@ -374,21 +435,21 @@ class Node:
         answer = Attached(request.request, subscriber.name, self.gate.logged, floor)
         outputs += self._keep(changes, session, answer)
         outputs += [Say(session.number, loss.lost) for loss in subscriber.losses]
-        return outputs + self._sent(subscriber, now)
+        return outputs + self.sent(subscriber, now)
 
     def _close(self, session: int, now: float) -> list[Output]:
-        outputs: list[Output] = []
+        outputs = self.neighbours.closed(session, now)
         for subscriber in [each for each in self.roster if each.is_used_by(session)]:
-            outputs += self._detach(subscriber, session, now)
+            outputs += self.detach(subscriber, session, now)
         return outputs
 
-    def _detach(self, subscriber: Subscriber, session: int, now: float) -> list[Output]:
+    def detach(self, subscriber: Subscriber, session: int, now: float) -> list[Output]:
         self._settle(subscriber)
         self.dispatcher.detach(subscriber, session)
         subscriber.seen_us = int(now * 1e6)
         if not subscriber.is_durable and not subscriber.consumers:
             return self._forget(subscriber, None, None, now)
-        return self._sent(subscriber, now)
+        return self.sent(subscriber, now)
 
     def _settle(self, subscriber: Subscriber) -> None:
         """Write down how far a live subscriber has come, before it is no longer live."""
@@ -396,12 +457,19 @@ class Node:
             subscriber.looked = self.head
             subscriber.passed = max(subscriber.passed, Position.of(self.head))
 
-    def _sent(self, subscriber: Subscriber, now: float) -> list[Output]:
+    def sent(self, subscriber: Subscriber, now: float) -> list[Output]:
         """Return what goes out to a subscriber now, and see to whether it is live or behind."""
         name = subscriber.name
-        if self.roster.subscribers.get(name) is not subscriber:
+        is_known = (
+            self.neighbours.is_known(subscriber)
+            if subscriber.is_neighbour
+            else (self.roster.subscribers.get(name) is subscriber)
+        )
+        if not is_known:
             return []  # it was forgotten while its events were on their way to the disk
         outputs = self.dispatcher.pump(subscriber, now)
+        if subscriber.is_neighbour:
+            self.neighbours.count(outputs)
         outputs += self._keep(self.dispatcher.take_buried())
         if not subscriber.is_live:
             self._unfollow(name)
@@ -429,6 +497,12 @@ class Node:
             outputs += self.dispatcher.tell(subscriber, CaughtUp(name, self.gate.logged))
         return outputs
 
+    def leave(self, subscriber: Subscriber) -> None:
+        """Forget a neighbour that takes no more events."""
+        self._unfollow(subscriber.name)
+        for group in (self._behind, self.dispatcher.dirty):
+            group.pop(subscriber.name, None)
+
     def _unfollow(self, name: str) -> None:
         if self._live.pop(name, None) is not None:
             self._interest.leave(name)
@@ -451,13 +525,29 @@ class Node:
 
     def take(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
         """Take the events of several publications as one group; return what to write and, later, to answer."""
+        return self.accept(publications, now) + self.match_taken(now)
+
+    def accept(self, publications: Sequence[tuple[Session, Publish]], now: float) -> list[Output]:
+        """Do the first half of `take`: number events, and return what to write. `match_taken` is the other half.
+
+        Nothing else may come between them. Whoever drives the node hands the block to the disk first, which works while
+        the events are matched.
+        """
+        assert self._unmatched is None, "what was accepted before is matched"
         outputs: list[Output] = []
         group: list[Incoming] = []
+        sources: list[str] = []
         waiting: list[_Publication] = []
+        relayed: list[tuple[Neighbour, _Publication]] = []
         new: dict[str, int] = {}
         for session, request in publications:
+            neighbour: Neighbour | None = None
             try:
-                events = [self._checked(event, session, now) for event in request.events]
+                if isinstance(request, Relay):
+                    neighbour = self.neighbours.sender(session.number)
+                    events = self._passed(request.events, neighbour, now)
+                else:
+                    events = [self._checked(event, session, now) for event in request.events]
             except ServiceError as error:
                 self.counts["refused"] += len(request.events)
                 outputs.append(Say(session.number, Refused(request.request, error)))
@@ -468,13 +558,17 @@ class Node:
                 if position is None and event.key not in new:
                     new[event.key] = len(group)
                     group.append(event)
+                    sources.append("" if neighbour is None else neighbour.peer)
                     publication.places.append((True, new[event.key]))
                 else:
                     publication.known_count += 1
                     publication.places.append((True, new[event.key]) if position is None else (False, position))
             waiting.append(publication)
+            if neighbour is not None:
+                relayed.append((neighbour, publication))
         self.counts["known"] += sum(publication.known_count for publication in waiting)
         if not group:
+            self._note_relayed(relayed, ())
             return outputs + [each for one in waiting for each in self._held(self._answered(one, (), ()))]
         self._time_us = max(self._time_us, int(now * 1e6))
         block = Block(
@@ -488,10 +582,45 @@ class Node:
             self._expected.append((block, waiting))
             return outputs
         self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
-        wanted = self._found(block, [event.record for event in group], now, outputs)
+        self._unmatched = block, [event.record for event in group], waiting, sources
+        self._note_relayed(relayed, range(block.first, block.last + 1))
+        return outputs
+
+    def match_taken(self, now: float) -> list[Output]:
+        """Find out who wants the events that were accepted; return what to say of that."""
+        if self._unmatched is None:
+            return []
+        (block, records, waiting, sources), self._unmatched = self._unmatched, None
+        outputs: list[Output] = []
+        is_counted = any(each.asks_wanted for each in waiting)
+        wanted = self._found(block, records, now, outputs, sources, is_counted=is_counted)
         for publication in waiting:
             outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
         return outputs
+
+    def _passed(self, events: Sequence[Incoming], neighbour: Neighbour, now: float) -> list[Incoming]:
+        """Return the events of a neighbour that can be taken, marked as its own.
+
+        It has looked at them, and it has our schema; one that misfits nevertheless is not taken by anybody.
+        """
+        if 0 <= now - self._full_at_s < FULL_PAUSE_S:
+            raise StorageFullError("the disk is full", "room on the disk; reading goes on")
+        mark = mark_of(neighbour.number)
+        passed: list[Incoming] = []
+        for event in events:
+            record = self._fitting(event.record)
+            if record is None or not self.neighbours.may_come(neighbour, record):
+                self.counts["refused"] += 1
+            else:
+                passed.append(Incoming(event.key, event.body, record, event.flags & PLAIN | mark))
+        return passed
+
+    def _note_relayed(self, relayed: Sequence[tuple[Neighbour, _Publication]], given: Sequence[int]) -> None:
+        """Take note of where events of neighbours have come to lie: they may say so when those are on disk."""
+        for neighbour, publication in relayed:
+            places = [given[place] if is_new else place for is_new, place in publication.places]
+            last, count = max(places, default=0), len(publication.places)
+            self.neighbours.note_taken(neighbour, publication.request, last, count, publication.known_count)
 
     def _checked(self, event: Incoming, session: Session, now: float) -> Incoming:
         """Return an event that may be taken, as filters see it."""
@@ -507,11 +636,26 @@ class Node:
             raise MisfitError(objection, "an event that fits the schema of the broker") from None
 
     def _found(
-        self, block: Block, records: Sequence[Mapping[str, Any]], now: float, outputs: list[Output]
-    ) -> Sequence[int]:
-        """Find out who wants the events of a new block; return how many subscribers want each."""
-        hits, wanted = self._interest.hits(records)
-        self.head = block.last
+        self,
+        block: Block,
+        records: Sequence[Mapping[str, Any]],
+        now: float,
+        outputs: list[Output],
+        sources: Sequence[str] = (),
+        *,
+        is_counted: bool = False,
+    ) -> Sequence[int] | None:
+        """Find out who wants the events of a new block; return how many subscribers want each, if that is asked for.
+
+        To count them is to sort the matches of all, and not only of those who are connected. `sources`
+        are the neighbours that sent them, or nobody; a log that several nodes share has no neighbours.
+        """
+        wanted: Sequence[int] | None = None
+        if is_counted:
+            hits, wanted = self._interest.hits_and_counts(records)
+        else:
+            hits = self._interest.hits(records)
+        self.head = self._end_of(block.last)
         self._recent.add(block)
         self.counts["taken"] += len(records)
         touched = []
@@ -523,9 +667,41 @@ class Node:
                     subscriber.deliveries.offer(Delivery(Position.of(number), tuple(keys), block.events[index]))
             touched.append(subscriber)
             if self._is_full(subscriber):
-                outputs += self._sent(subscriber, now)
+                outputs += self.sent(subscriber, now)
+            self._waiting_most += sum(len(block.events[index]) + PAIR_BYTES for index, _ in of_name)
+        if self.neighbours and sources:
+            for subscriber in self.neighbours.offer(block, self._interest.wanted, sources, records, now):
+                touched.append(subscriber)
+                if self._is_full(subscriber):
+                    outputs += self.sent(subscriber, now)
         self._touched.append((block.last, touched))
+        self._relieve()
         return wanted
+
+    def _relieve(self) -> None:
+        """Let subscribers whose consumers take nothing go far, those furthest behind first, if memory is short.
+
+        Half of the limit is freed, so that not every event has to count again.
+        """
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        served = [*self._live.values(), *self._behind.values()]
+        self._waiting_most = sum(subscriber.waiting_bytes for subscriber in served)
+        if self._waiting_most <= self.limits.waiting_bytes:
+            return
+        stalled = [
+            (first, subscriber.name, subscriber)
+            for subscriber in served
+            if subscriber.is_durable and (first := subscriber.deliveries.first_waiting) and subscriber.is_stalled
+        ]
+        for first, _, subscriber in sorted(stalled):
+            if self._waiting_most <= self.limits.waiting_bytes // 2:
+                return
+            self._waiting_most -= subscriber.waiting_bytes
+            self._leave_live(subscriber)
+            subscriber.deliveries.drop_queue()
+            subscriber.settle(Position(first.head, first.event - 1))
+            subscriber.is_far = True
 
     def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
         """Return the answer to a publication whose group was given these positions."""
@@ -559,7 +735,7 @@ class Node:
         self._recent.let_go(self.gate.logged)
         while self._touched and self._touched[0][0] <= through:
             for subscriber in self._touched.popleft()[1]:
-                outputs += self._sent(subscriber, now)
+                outputs += self.sent(subscriber, now)
         return outputs
 
     def kept(self, through: int) -> list[Output]:
@@ -579,10 +755,10 @@ class Node:
             return [Say(each.session, Refused(each.request, error)) for each in waiting]
         self.keys.forget(map(event_key, block.events))
         self._recent.remove(block.first)
-        for subscriber in self.roster:
+        for subscriber in self._everybody():
             subscriber.deliveries.drop_between(block.first, block.last)
 
-        outputs: list[Output] = []
+        outputs = self.neighbours.not_written(block.first, block.last, now)
         for output in self.gate.withdraw(lambda output: _speaks_of(output, block)):
             assert isinstance(output, Say)
             assert isinstance(output.answer, Published)
@@ -613,12 +789,22 @@ class Node:
                     self._repetitions.add(position)
                 records.append(record or {})
             self._found(block, records, now, outputs)
-            outputs += self.on_disk(block.last, now)
+            outputs += self.on_disk(self.head, now)
         return outputs
+
+    def _end_of(self, last: int) -> int:
+        """Return up to where there are no more events, if the last one of a block is here.
+
+        So a cursor that has passed a block has passed all its positions, and a log that drops just this block has
+        dropped nothing that anybody misses.
+        """
+        return last + -(last + 1) % self._block_positions if last else 0
 
     def _record(self, body: bytes, flag: int) -> Mapping[str, Any] | None:
         """Return what filters see of an event that was stored; None if it is older than the schema, and misfits."""
-        record = self._read_record(body, flag)
+        return self._fitting(self._read_record(body, flag))
+
+    def _fitting(self, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if self._schema is None or self._schema.objection(record) is None:
             return record
         try:
@@ -629,23 +815,34 @@ class Node:
     def dropped(self, first: int) -> None:
         """The log begins at a position now; those who needed more are told when they come there.
 
-        A shared log may have dropped what this node had not followed yet: then nobody is live any more.
+        Of what a shared log has given to events that this node has not followed, only `overtaken` speaks.
         """
-        self.first = max(self.first, first)
-        if self._is_shared and self.first > self.head + 1:
-            for subscriber in list(self._live.values()):
-                self._leave_live(subscriber)
-            self.head = self.first - 1
-            self.gate.on_disk(self.head)
-            self._recent = Recent(self.limits.recent_bytes, self.head)
+        self.first = max(self.first, min(first, self.head + 1))
         if self._repetitions:
             self._repetitions = {position for position in self._repetitions if position >= self.first}
+
+    def overtaken(self, first: int) -> list[Output]:
+        """A shared log has dropped events that this node has not followed; the next that it has is at `first`.
+
+        Nobody is live any more: everybody is told what is lost when its cursor comes there.
+        """
+        outputs: list[Output] = []
+        if first > self.head + 1:
+            for subscriber in list(self._live.values()):
+                self._leave_live(subscriber)
+            self.head = first - 1
+            outputs += self.gate.on_disk(self.head)
+            self._recent = Recent(self.limits.recent_bytes, self.head)
+        self.dropped(first)
+        return outputs
 
     # -- Catching up
 
     @property
     def has_work(self) -> bool:
         """Is anybody behind who can take more?"""
+        if self.neighbours.has_work:
+            return True
         return self._asked_from is None and any(map(self._takes_more, self._behind.values()))
 
     def _takes_more(self, subscriber: Subscriber) -> bool:
@@ -654,24 +851,26 @@ class Node:
         return (
             subscriber.is_served
             and not subscriber.is_held
+            and not (subscriber.is_far and subscriber.is_stalled)
             and deliveries.queue_count <= self.limits.queue_events // 2
             and deliveries.queue_bytes <= self.limits.queue_bytes // 2
         )
 
     def work(self, now: float) -> list[Output]:
         """Do a slice of catching up; return what to read for it, or what it found."""
+        outputs = self.neighbours.work(now) if self.neighbours.has_work else []
         if self._asked_from is not None:
-            return []
-        outputs: list[Output] = []
+            return outputs
         ready = self._ready(outputs)
         first = lowest_event(ready)
         if first is None:
             return outputs
         if first < self._recent.first:
             self._asked_from = first
-            return [*outputs, Read(first, self._recent.first - 1)]
-        blocks = _some(self._recent.read(first, self.head))
-        self._look(ready, blocks, first, blocks[-1].last if blocks else self.head, now, outputs)
+            return [*outputs, Read(first, self._recent.first - 1, self._stride.events)]
+        blocks = _some(self._recent.read(first, self.head), self._stride.events)
+        through = self._end_of(blocks[-1].last) if blocks else self.head
+        self._look(ready, blocks, first, through, now, outputs)
         return outputs
 
     def was_read(self, blocks: Sequence[Block], through: int, log_first: int, now: float) -> list[Output]:
@@ -683,15 +882,19 @@ class Node:
         assert first is not None
         self.dropped(log_first)
         outputs: list[Output] = []
-        self._look(self._ready(outputs), blocks, first, through, now, outputs)
+        self._look(self._ready(outputs), blocks, first, self._end_of(through), now, outputs)
         return outputs
 
     def _ready(self, outputs: list[Output]) -> list[Subscriber]:
         """Return who can take more of the past, moved over what the log no longer has."""
         ready = [subscriber for subscriber in self._behind.values() if self._takes_more(subscriber)]
         for subscriber in ready:
+            subscriber.is_far = False
             for loss in skipped(subscriber, self.first, self._gaps):
-                outputs += self.dispatcher.tell(subscriber, loss)
+                told = self.dispatcher.tell(subscriber, loss)
+                if subscriber.is_neighbour:
+                    self.neighbours.count(told)
+                outputs += told
                 self.dispatcher.counts["lost"] += 1
         return [subscriber for subscriber in ready if self._takes_more(subscriber)]
 
@@ -710,14 +913,30 @@ class Node:
         """
         through = min([through, *(gap.first - 1 for gap in self._gaps if gap.first > first)])
         here = [subscriber for subscriber in ready if first <= subscriber.next_event <= through]
-        window = Window(blocks, first, self._record, self._interest, self.roster.past, here, self._repetitions)
+        onward = None
+        if any(subscriber.is_neighbour for subscriber in here):
+            onward = partial(self.neighbours.hits, now=now)
+        window = Window(
+            blocks,
+            first,
+            self._record,
+            self._interest,
+            self._close_interest,
+            self.roster.past,
+            here,
+            self._repetitions,
+            onward,
+        )
+        self._stride.adapt(self.counts["taken"], window.delivery_count)
         for subscriber in here:
             window.look(subscriber, through, self.head, self._is_full)
             self.dispatcher.dirty[subscriber.name] = subscriber
-            outputs += self._sent(subscriber, now)
+            outputs += self.sent(subscriber, now)
+            self._waiting_most += subscriber.waiting_bytes
+        self._relieve()
         for subscriber in ready:
             if subscriber not in here and subscriber.next_event > self._recent.last:
-                outputs += self._sent(subscriber, now)
+                outputs += self.sent(subscriber, now)
         if self.head > self.gate.logged:
             self._touched.append((self.head, here))
 
@@ -727,11 +946,12 @@ class Node:
         """Do what is due: what comes again, polls that end, floors to keep, subscribers to forget."""
         outputs: list[Output] = []
         changes: list[Change] = []
-        for subscriber in [each for each in self.roster if each.is_attended]:
+        for subscriber in [each for each in self._everybody() if each.is_attended]:
             said, kept = self.dispatcher.tick(subscriber, now)
             changes += kept
-            outputs += said + self._sent(subscriber, now)
+            outputs += said + self.sent(subscriber, now)
         outputs += self._keep(changes)
+        self._relieve()
         if not 0 <= now - self._floors_at_s < FLOORS_EVERY_S:  # a clock may also be set back
             self._floors_at_s = now
             if not 0 <= now - self._all_floors_at_s < ALL_FLOORS_EVERY_S:
@@ -739,6 +959,8 @@ class Node:
                 self.dispatcher.dirty.update(self._live)
             outputs += self._floors()
             outputs += self._forgotten(now)
+        if self.neighbours:
+            outputs += self._told(now) + self.neighbours.tick(now)
         return outputs
 
     def _floors(self) -> list[Output]:
@@ -762,7 +984,7 @@ class Node:
 
     def stop(self) -> list[Output]:
         """Return what is to be kept before the process ends: how far everybody has come."""
-        for subscriber in self.roster:
+        for subscriber in self._everybody():
             self.dispatcher.dirty[subscriber.name] = subscriber
         return self._floors()
 
@@ -785,12 +1007,12 @@ class _Publication(msgspec.Struct):
     known_count: int
 
 
-def _some(blocks: Sequence[Block]) -> list[Block]:
-    """Return the first blocks that have as many events as a pass looks at in one step, or a few more."""
+def _some(blocks: Sequence[Block], least: int) -> list[Block]:
+    """Return the first blocks that have so many events, or a few more."""
     count, some = 0, []
     for block in blocks:
         some.append(block)
         count += len(block.events)
-        if count >= WINDOW:
+        if count >= least:
             break
     return some

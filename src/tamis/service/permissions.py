@@ -25,7 +25,7 @@ from tamis.service.errors import ForbiddenError
 from tamis.service.settings import ADMIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Set
 
     from tamis.language.schema import Schema
     from tamis.service.messages import Principal, Wanted
@@ -58,6 +58,11 @@ class Permissions:
         self._doors = {name: _Door(role.publish, schema) for name, role in roles.items() if role.publish is not None}
         self._received = {name: parse(role.receive, schema) for name, role in roles.items() if role.receive is not None}
         self._union = lru_cache(maxsize=1_000)(self._union_of)
+
+    @property
+    def roles(self) -> Set[str]:
+        """The names of all roles there are, with the one that every broker with roles has."""
+        return {*self._roles, ADMIN} if self._roles else set()
 
     def is_admin(self, principal: Principal) -> bool:
         """Whether it may do everything: by a role; where there are no roles at all, as the principal says.

@@ -58,7 +58,7 @@ def read_position(text: str, epoch: str) -> Position:
     """
     form = _FORM.fullmatch(text)
     if form is None:
-        raise BadRequestError(f"{text!r:.60} is no position", f"one such as {epoch}-812")
+        raise BadRequestError(f"{text!r:.60} is not a position", f"one such as {epoch}-812")
     if form[1] != epoch:
         raise GoneError(f"the position {text} is of another log", f"one that begins with {epoch}-")
     head = int(form[2])

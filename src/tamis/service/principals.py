@@ -54,7 +54,7 @@ class Authenticator:
         self._is_insecure = settings.insecure
         self._tokens = tokens
         self._now = now
-        self._tickets: dict[str, _Ticket] = {}
+        self._tickets: dict[str, Ticket] = {}
 
     def reload(self, settings: Settings) -> None:
         """Go on with other roles. Whether everybody is let in is decided at the start, with the addresses."""
@@ -78,7 +78,7 @@ class Authenticator:
             return self.of_token(header[1])
         if peer_certificate:
             return self._of_certificate(peer_certificate)
-        raise UnauthenticatedError("nobody knows who you are", _EXPECTED)
+        raise UnauthenticatedError("the client is not authenticated", _EXPECTED)
 
     def of_token(self, secret: str) -> Principal:
         """Return whom a token stands for, or raise an `UnauthenticatedError`."""
@@ -86,13 +86,13 @@ class Authenticator:
         if token is None:
             raise UnauthenticatedError("there is no such token", "one that 'tamis token create' has shown")
         if token.ends is not None and token.ends <= self._now():
-            raise UnauthenticatedError("the token has ended", "a new one, made with 'tamis token create'")
+            raise UnauthenticatedError("the token has expired", "a new one, made with 'tamis token create'")
         return self._named(token.principal, token.roles)
 
     def _of_certificate(self, certificate: Mapping[str, Any]) -> Principal:
         names = [name for name in _names(certificate) if name.isprintable() and 0 < len(name) <= 200]
         if not names:
-            raise UnauthenticatedError("the certificate names nobody", "one with a subject alternative name")
+            raise UnauthenticatedError("the certificate has no name", "one with a subject alternative name")
         # With several names, the one that the operator knows. Nobody knows it: somebody, without any role.
         name = next((name for name in names if name in self._settings.principals), names[0])
         return self._named(name, self._settings.principals.get(name, ()))
@@ -102,8 +102,16 @@ class Authenticator:
         is_admin = any(role == ADMIN or (role in known and known[role].admin) for role in roles)
         return Principal(name, roles, is_admin)
 
-    def ticket(self, principal: Principal) -> str:
-        """Return a ticket that stands for a principal, for one connection within a minute."""
+    @property
+    def edition(self) -> tuple[object, ...]:
+        """What is another one when somebody may be let in no longer, or as somebody else."""
+        return self._tokens.edition, self._tokens.ended_count(self._now()), id(self._settings)
+
+    def ticket(self, principal: Principal, renew: Callable[[], Principal] | None = None) -> str:
+        """Return a ticket that stands for a principal, for one connection within a minute.
+
+        `renew` says whether that principal is still what it was, for as long as the connection lasts.
+        """
         now = self._now()
         self._tickets = {digest: ticket for digest, ticket in self._tickets.items() if ticket.ends > now}
         own = sum(ticket.principal.name == principal.name for ticket in self._tickets.values())
@@ -112,20 +120,28 @@ class Authenticator:
                 f"{principal.name} has {own} tickets that are not used", f"at most {TICKETS_EACH}", retry_s=TICKET_S
             )
         secret = secrets.token_urlsafe(24)
-        self._tickets[digest_of(secret)] = _Ticket(principal, now + TICKET_S)
+        self._tickets[digest_of(secret)] = Ticket(principal, now + TICKET_S, renew or (lambda: principal))
         return secret
 
     def of_ticket(self, secret: str) -> Principal:
         """Return whom a ticket stands for, and take it; raise an `UnauthenticatedError` if it is none any more."""
+        return self.redeemed(secret).principal
+
+    def redeemed(self, secret: str) -> Ticket:
+        """Take a ticket; raise an `UnauthenticatedError` if it is none any more."""
         ticket = self._tickets.pop(digest_of(secret[:100]), None)
         if ticket is None or ticket.ends <= self._now():
             raise UnauthenticatedError("there is no such ticket", "one from POST /tickets, used once, within a minute")
-        return ticket.principal
+        return ticket
 
 
-class _Ticket(NamedTuple):
+class Ticket(NamedTuple):
+    """What a ticket stands for."""
+
     principal: Principal
     ends: float
+    renew: Callable[[], Principal]
+    """Says who the one is now who asked for it."""
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ its end is done.
 
 from __future__ import annotations
 
+from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing import Broker
+    from tamis.routing.messages import Output as RoutingOutput
     from tamis.service.changes import Stored
     from tamis.service.messages import Subscribe
     from tamis.service.permissions import Permissions
@@ -49,18 +51,30 @@ class Roster:
     """All subscribers of a node."""
 
     def __init__(
-        self, broker: Broker, schema: Schema | None, permissions: Permissions, subscriptions_each: int
+        self,
+        broker: Broker,
+        schema: Schema | None,
+        permissions: Permissions,
+        subscriptions_each: int,
+        subscribers_each: int,
     ) -> None:
         self.broker = broker
         self.permissions = permissions
         self.subscribers: dict[str, Subscriber] = {}
         self.past = PastVersions(schema)
-        self.subscriptions_each = subscriptions_each
+        self.subscriptions_each, self.subscribers_each = subscriptions_each, subscribers_each
         self._counts: dict[str, int] = {}  # of subscriptions, by owner
+        self._durable_counts: Counter[str] = Counter()  # of subscribers, by owner
         self._principals: dict[tuple[str, str], Principal] = {}
+        self._told: list[RoutingOutput] = []
 
     def __iter__(self) -> Iterator[Subscriber]:
         return iter(self.subscribers.values())
+
+    def take_told(self) -> list[RoutingOutput]:
+        """Return what the broker wants told to neighbours since this was asked last."""
+        told, self._told = self._told, []
+        return told
 
     # -- Finding
 
@@ -75,7 +89,7 @@ class Roster:
     def _check_use(self, name: str, subscriber: Subscriber | None, principal: Principal) -> None:
         if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
             raise BadRequestError(
-                f"{name!r:.80} is no name of a subscriber", f"1 to {LONGEST_NAME} printable characters"
+                f"{name!r:.80} is not the name of a subscriber", f"1 to {LONGEST_NAME} printable characters"
             )
         if not self.permissions.may_use(principal, name, None if subscriber is None else subscriber.owner):
             raise ForbiddenError(f"{principal.name!r} may not use the subscriber {name!r}", "one of its own")
@@ -121,6 +135,8 @@ class Roster:
                 return subscriber, []
             subscriber.settings = settings
         else:
+            if is_durable:
+                self._check_count(principal.name)
             floor = Position.of(head)
             subscriber = Subscriber(
                 name, principal.name, is_durable, settings or SubscriberSettings(), head,
@@ -128,10 +144,18 @@ class Roster:
             )  # fmt: skip
             self.broker.attach(name)
             self.subscribers[name] = subscriber
+            self._durable_counts[subscriber.owner] += is_durable
         if not is_durable:
             return subscriber, []
         floors = [FloorKept(name, subscriber.floor(head), (), subscriber.seen_us)] if is_new else []
         return subscriber, [_kept(subscriber), *floors]
+
+    def _check_count(self, owner: str) -> None:
+        if self._durable_counts[owner] >= self.subscribers_each:
+            raise TooLargeError(
+                f"{owner!r} would have more than {self.subscribers_each:,} durable subscribers",
+                "fewer, or a higher limit (limits.subscribers)",
+            )
 
     def forget(self, subscriber: Subscriber, now: float) -> list[Change]:
         """Forget a subscriber with all that belongs to it; return what is to be kept of that."""
@@ -141,7 +165,9 @@ class Roster:
         for key in subscriber.subscriptions:
             self._principals.pop((subscriber.name, key), None)
         del self.subscribers[subscriber.name]
-        self.broker.disconnect(subscriber.name, now)
+        self._durable_counts[subscriber.owner] -= subscriber.is_durable
+        self._durable_counts += Counter()  # which leaves out those who have none any more
+        self._told += self.broker.disconnect(subscriber.name, now)
         return [SubscriberGone(subscriber.name)] if subscriber.is_durable else []
 
     # -- Subscriptions
@@ -161,7 +187,7 @@ class Roster:
         effective = {}
         for key, each in wanted.items():
             if not key or len(key) > LONGEST_NAME or not key.isprintable():
-                raise BadRequestError(f"{key!r:.80} is no key", f"1 to {LONGEST_NAME} printable characters")
+                raise BadRequestError(f"{key!r:.80} is not a key", f"1 to {LONGEST_NAME} printable characters")
             effective[key] = self.permissions.effective(principal, each)
             if reason := self.broker.table.objection(effective[key]):
                 raise BadRequestError(f"the subscription {key!r}: {reason}", "a filter that fits the schema")
@@ -201,7 +227,7 @@ class Roster:
             if subscriber.is_durable:
                 changes += [self._version_kept(subscriber, version), *renewed]
         if entries:
-            self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
+            self._told += self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
         return changes
 
     def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
@@ -236,7 +262,7 @@ class Roster:
                     changes.append(self._drop_past(subscriber, past_key, number, past))
             for sent in subscriber.deliveries.drop_key(key):
                 subscriber.free(sent)
-        self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
+        self._told += self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
         return changes if subscriber.is_durable else []
 
     def _drop_past(self, subscriber: Subscriber, key: str, number: int, version: Version) -> Change:
@@ -359,6 +385,7 @@ class Roster:
             subscriber.dead_count = dead.get(kept.name, 0)
             self.broker.attach(kept.name)
             self.subscribers[kept.name] = subscriber
+            self._durable_counts[kept.owner] += 1
         entries: dict[str, list[Entry]] = {}
         for row in stored.subscriptions:
             subscriber = self.subscribers[row.subscriber]
@@ -375,7 +402,7 @@ class Roster:
                 self._count(subscriber.owner, 1)
                 entries.setdefault(row.subscriber, []).append(Entry(row.key, effective))
         for name, of_name in entries.items():
-            self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
+            self._told += self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
         replays: dict[tuple[str, int], Replay] = {}
         for each in stored.replays:
             replay = replays.get((each.subscriber, each.since))

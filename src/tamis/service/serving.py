@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import secrets
 import signal
 import sqlite3
 import time
@@ -23,10 +24,11 @@ from tamis.service.core_thread import Core
 from tamis.service.errors import LogError, ServiceError
 from tamis.service.figures import Figures
 from tamis.service.http.server import HttpServer
+from tamis.service.links.server import LinkServer
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.retention import Retention
 from tamis.service.log.sqlite import SqliteLog
-from tamis.service.node import LogFacts, Node, NodeLimits
+from tamis.service.node import WARMED_WITH, LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
 from tamis.service.principals import Authenticator
 from tamis.service.quotas import Quotas
@@ -47,6 +49,7 @@ FAILED = 70
 """The exit code of a broker whose disk has failed (EX_SOFTWARE)."""
 RETENTION_EVERY_S = 60.0
 LAG_EVERY_S = 0.5
+RECHECK_EVERY_S = 1.0
 _LOGGER = logging.getLogger("tamis.service")
 
 
@@ -89,6 +92,10 @@ class Service:
             if settings.roles:
                 self.first_token = self.tokens.create_first()
             self.permissions = Permissions(settings.roles, settings.event_schema())
+            # Everything that is made now stays, and to look through it for garbage takes half as long as to make it.
+            gc.collect()
+            gc.disable()
+            undo.callback(gc.enable)
             node = await asyncio.to_thread(self._made_node)
             self.core = Core(
                 node, self.log, self.state, self.figures, settings.limits,
@@ -99,24 +106,29 @@ class Service:
             self._doors = [None if each.tls is None else TlsDoor(each.tls) for each in settings.listeners]
             self.http = HttpServer(self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload)
             self.core.start()
+            self.links = LinkServer(self.core, settings)
+            self.http.front.links = self.links
+            await self.links.start()
             await self.http.start([None if door is None else door.context for door in self._doors])
             undo.pop_all()
-        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag())]
-        gc.collect()
+        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag(), self._recheck())]
         gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
         gc.set_threshold(50_000, 20, 1_000)
+        gc.enable()
 
     def _made_node(self) -> Node:
         settings, log = self.settings, self.log
         schema = settings.event_schema()
         broker = Broker(settings.name, settings.strategy, schema=schema)
-        facts = LogFacts(log.first, log.last, log.last_time_us, log.is_shared, not settings.log.sync, log.gaps())
+        facts = LogFacts(
+            log.first, log.last, log.last_time_us, log.is_shared, not settings.log.sync, log.gaps(), log.block_positions
+        )
         node = Node(
             broker, self.permissions, record_of, self.state.load(), facts,
-            now=time.time(), schema=schema, limits=_node_limits(settings.limits),
+            now=time.time(), schema=schema, limits=_node_limits(settings.limits), life=secrets.token_hex(8),
         )  # fmt: skip
         node.remember(log.read(max(log.first, self._oldest_key()), log.last))
-        node.warm()
+        node.warm(log.read(max(log.first, log.last - WARMED_WITH + 1), log.last))
         return node
 
     def _oldest_key(self) -> int:
@@ -141,6 +153,8 @@ class Service:
         self.http.front.renew(settings, permissions)
         self.core.catch_up_share = settings.catch_up.share
         self.core.permit(permissions, settings.limits)
+        await self.http.front.recheck()
+        await self.links.reload(settings)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
             _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))
@@ -158,6 +172,15 @@ class Service:
         before = retention.drop_before(self.log.extents(), time.time_ns() // 1_000, self.core.needed())
         if before > self.log.first:
             self.core.drop(before)
+
+    async def _recheck(self) -> None:
+        """End the connections of revoked tokens, soon."""
+        while True:
+            await asyncio.sleep(RECHECK_EVERY_S)
+            try:
+                await self.http.front.recheck()
+            except sqlite3.Error as error:  # tokens cannot be read now; nobody new is let in either
+                _LOGGER.error("tokens cannot be read: %s", error)
 
     async def _measure_lag(self) -> None:
         while True:
@@ -177,6 +200,7 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.http.stop()
+        await self.links.stop()
         await self.core.stop()
         await asyncio.to_thread(self.log.close)
         self.state.close()
@@ -211,7 +235,8 @@ def _opened_log(settings: Settings) -> EventLog:
 
 def _node_limits(limits: LimitSettings) -> NodeLimits:
     return NodeLimits(
-        subscriptions=limits.subscriptions, queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
+        subscriptions=limits.subscriptions, subscribers=limits.subscribers, waiting_bytes=limits.waiting_bytes,
+        queue_events=limits.passing_events, queue_bytes=limits.passing_bytes,
         recent_bytes=limits.ring_bytes, keys=limits.keys, keys_s=float(limits.keys_age),
     )  # fmt: skip
 

@@ -60,4 +60,4 @@ def starting_point(text: str, epoch: str, now_us: int) -> Moment | Place:
             raise ValueError(text)
         return Moment(max(0, (moment - _START) // timedelta(microseconds=1)))
     except (msgspec.ValidationError, ValueError, OverflowError):
-        raise BadRequestError(f"{text!r:.60} is no place to begin", FORMS) from None
+        raise BadRequestError(f"{text!r:.60} is not a place to begin", FORMS) from None

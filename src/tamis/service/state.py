@@ -11,6 +11,7 @@ connection, and the write-ahead log keeps their order: an urgent transaction for
     subscriptions   versions of subscriptions
     replays         who wants the past
     dead            dead letters
+    links           neighbours that are remembered
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tamis.service.changes import (
     Buried,
     Exhumed,
     FloorKept,
+    LinkGone,
+    LinkKept,
     ReplayGone,
     ReplayKept,
     Stored,
@@ -35,6 +38,7 @@ from tamis.service.changes import (
     SubscriptionKept,
 )  # fmt: skip
 from tamis.service.errors import LogError, StorageFullError
+from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms
 from tamis.service.log.segments import is_full
 from tamis.service.positions import Position
 
@@ -43,8 +47,12 @@ if TYPE_CHECKING:
 
     from tamis.service.changes import Change
 
-FORMAT = 1
-_TABLES = """
+FORMAT = 2
+_LINKS = """
+CREATE TABLE links (name TEXT PRIMARY KEY, number INTEGER NOT NULL, url TEXT NOT NULL, terms BLOB NOT NULL)
+    WITHOUT ROWID"""
+_TABLES = (
+    """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE subscribers (name TEXT PRIMARY KEY, owner TEXT NOT NULL, wait_s REAL NOT NULL, attempts INTEGER NOT NULL,
     is_ordered INTEGER NOT NULL, forget_after_s REAL NOT NULL) WITHOUT ROWID;
@@ -58,7 +66,9 @@ CREATE TABLE replays (subscriber TEXT, key TEXT, number INTEGER, first INTEGER N
 CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT NULL, body BLOB NOT NULL,
     reason TEXT NOT NULL, attempts INTEGER NOT NULL, at_us INTEGER NOT NULL, PRIMARY KEY (subscriber, head, event));
 """
-MIGRATIONS: dict[int, str] = {}
+    + _LINKS
+)
+MIGRATIONS: dict[int, str] = {1: _LINKS}
 """By the format before: the statements that make the next one of it."""
 
 
@@ -86,7 +96,7 @@ class State:
         except sqlite3.DatabaseError as error:
             self._connection.close()
             if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-                raise StorageFullError(f"there is no room for {path}", "free space on its disk") from None
+                raise StorageFullError(f"there is no room for {path}", "free space on that disk") from None
             raise LogError(
                 f"{path} cannot be read: {error}", "the state of a broker; restore it from a backup"
             ) from None
@@ -154,6 +164,10 @@ class State:
                     ReplayKept(*row) for row in ask("SELECT * FROM replays ORDER BY subscriber, key, number")
                 ),
                 dead_counts=tuple(ask("SELECT subscriber, count(*) FROM dead GROUP BY subscriber ORDER BY subscriber")),
+                links=tuple(
+                    LinkKept(name, number, url, msgspec.msgpack.decode(terms, type=LinkTerms))
+                    for name, number, url, terms in ask("SELECT * FROM links ORDER BY number, name")
+                ),
             )
 
     def write(self, changes: Iterable[Change], is_urgent: bool) -> None:
@@ -187,7 +201,7 @@ class State:
                 apply()
         except (sqlite3.Error, OSError) as error:
             if is_full(error):
-                raise StorageFullError(f"there is no room for {self._path}", "free space on its disk") from None
+                raise StorageFullError(f"there is no room for {self._path}", "free space on that disk") from None
             raise LogError(f"{self._path} cannot be written to: {error}", "a disk that works") from error
 
 
@@ -259,6 +273,16 @@ def _exhume(connection: sqlite3.Connection, change: Exhumed) -> None:
     )
 
 
+def _keep_link(connection: sqlite3.Connection, change: LinkKept) -> None:
+    row = (change.name, change.number, change.url, msgspec.msgpack.encode(change.terms))
+    connection.execute("REPLACE INTO links VALUES (?, ?, ?, ?)", row)
+
+
+def _forget_link(connection: sqlite3.Connection, change: LinkGone) -> None:
+    connection.execute("DELETE FROM links WHERE name = ?", (change.name,))
+    connection.execute("DELETE FROM floors WHERE name = ?", (LINK_SUBSCRIBER + change.name,))
+
+
 _OF_SUBSCRIBERS = (
     ("subscribers", "name"), ("floors", "name"), ("subscriptions", "subscriber"), ("replays", "subscriber"),
     ("dead", "subscriber"),
@@ -273,6 +297,8 @@ _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     ReplayGone: _forget_replay,
     Buried: _bury,
     Exhumed: _exhume,
+    LinkKept: _keep_link,
+    LinkGone: _forget_link,
 }
 
 

@@ -5,7 +5,7 @@ events have been looked at for it. There are three states:
 
     live     it has a consumer and has come to the head of the log: new events are added as they are matched
     behind   it has a consumer and has not: the pass over the log (`catching_up`) looks for it
-    far      it has no consumer: only its floor is known, and it takes no memory
+    far      it has no consumer, or memory is short and its consumers take nothing: only its cursor is known
 
 A replay of the past that was asked for at position `since` comes between the events up to `since` and those behind it:
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.service.deliveries import Sent
     from tamis.service.messages import Lost, Principal, SubscriberSettings, Take
+
+PAIR_BYTES = 200
+"""What a delivery that waits takes besides the bytes of its event, about."""
 
 
 @dataclass(slots=True)
@@ -143,6 +146,8 @@ class Subscriber:
     is_live: bool = False
     is_catching_up: bool = False
     """Whether it is to be told when it has come to the head of the log."""
+    is_far: bool = False
+    """Whether what waited for it was given up to save memory; it is found again when a consumer can take it."""
     made_by: int = 0
     """The session that a passing subscriber ends with, if nobody consumes it."""
     last_replay: int = -1
@@ -153,6 +158,8 @@ class Subscriber:
     saved: tuple[Position, int, int] = (START, 0, 0)
     """The floor that was kept last, how many islands above it, and when the subscriber had been seen."""
     dead_count: int = 0
+    is_neighbour: bool = False
+    """Whether it is a broker: what it wants is what it has told, and not kept here."""
     losses: list[Loss] = field(default_factory=list)
     """What it is told to be lost, once more to everybody who comes, until something behind that is acknowledged."""
     passed: Position = START
@@ -242,9 +249,21 @@ class Subscriber:
         return bool(self.consumers or self.polls)
 
     @property
+    def is_stalled(self) -> bool:
+        """Can nobody take a delivery now, because all have used their credit?"""
+        if self.polls and self.polled is not None and self.polled.has_credit:
+            return False
+        return self.consumer_with_credit() is None
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The memory for what was found and waits to be sent, about."""
+        return self.deliveries.queue_bytes + PAIR_BYTES * self.deliveries.queue_count
+
+    @property
     def state(self) -> str:
         """Where it is: `live`, `behind` or `far`."""
-        return "live" if self.is_live else "behind" if self.is_attended else "far"
+        return "live" if self.is_live else "behind" if self.is_attended and not self.is_far else "far"
 
     def is_used_by(self, session: int) -> bool:
         """Does anything here end with a session?"""

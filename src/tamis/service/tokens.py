@@ -71,6 +71,7 @@ class Tokens:
             " (digest TEXT PRIMARY KEY, principal TEXT NOT NULL, roles TEXT NOT NULL, ends REAL)"
         )
         self._version = -1
+        self._edition = 0
         self._tokens: dict[str, Token] = {}
 
     @classmethod
@@ -82,7 +83,7 @@ class Tokens:
     def create(self, principal: str, roles: tuple[str, ...] = (), ends: float | None = None) -> str:
         """Make a token and return it: this is the only time that anybody sees it."""
         if not _PRINCIPAL.fullmatch(principal):
-            raise BadRequestError(f"{principal!r:.80} is no name of a principal", "letters, digits, _ . @ -")
+            raise BadRequestError(f"{principal!r:.80} is not the name of a principal", "letters, digits, _ . @ -")
         with self._lock:
             return self._insert(principal, roles, ends)
 
@@ -119,6 +120,16 @@ class Tokens:
             self._version = -1
         return candidates[0]
 
+    @property
+    def edition(self) -> int:
+        """A number that is another one when a token was made or revoked, here or by another process."""
+        self._all()
+        return self._edition
+
+    def ended_count(self, now: float) -> int:
+        """Return how many tokens have ended at a time."""
+        return sum(token.ends is not None and token.ends <= now for token in self._all().values())
+
     def __iter__(self) -> Iterator[Token]:
         """All tokens, by principal."""
         return iter(sorted(self._all().values(), key=lambda token: (token.principal, token.digest)))
@@ -133,6 +144,7 @@ class Tokens:
                         for row in rows
                     }
                 self._version = version
+                self._edition += 1
             return self._tokens
 
     def close(self) -> None:

@@ -41,6 +41,8 @@ class FromClient(msgspec.Struct, frozen=True, omit_defaults=True):
     """Texts of the language, or their JSON form, by key."""
     since: str = field(default="", name="from")
     """From where on events of the past are wanted too: `-1h`, a time, a position, `first`."""
+    settle_s: float = 0.0
+    """How long the answer to `subscribe` may wait until every broker of the network knows."""
     unsubscribe: list[str] | UnsetType = UNSET
     """Keys of subscriptions that end."""
     publish: list[Raw] | UnsetType = UNSET

@@ -13,9 +13,9 @@ was sent, kept and waited for. Whatever happens is one of the `occurrences`.
 """
 
 from tamis.simulation.checking import Checker
-from tamis.simulation.counting import Counters, measured
+from tamis.simulation.counting import TrafficCounters, measured
 from tamis.simulation.network import Network
 from tamis.simulation.scenarios import Run, Scenario, simulate
 from tamis.simulation.topologies import TOPOLOGIES
 
-__all__ = ["TOPOLOGIES", "Checker", "Counters", "Network", "Run", "Scenario", "measured", "simulate"]
+__all__ = ["TOPOLOGIES", "Checker", "Network", "Run", "Scenario", "TrafficCounters", "measured", "simulate"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the scenarios of some seeds; return 1 if one of them had problems, 2 if a word is no seed.
+    """Run the scenarios of some seeds; return 1 if one of them had problems, 2 if a word is not a seed.
 
     >>> main(["42"])
     Scenario(seed=42, ...)
@@ -27,7 +27,8 @@ def main(words: Sequence[str]) -> int:
             seeds.append(int(word))
         except ValueError:
             print(
-                f"{word!r} is no seed; a seed is a whole number, as in: python -m tamis.simulation 42", file=sys.stderr
+                f"{word!r} is not a seed; a seed is a whole number, as in: python -m tamis.simulation 42",
+                file=sys.stderr,
             )
             return 2
     failed = 0

@@ -54,6 +54,7 @@ class Actor:
             (scenario.prunes_tables, 6, self._prune),
             (scenario.prunes_heeded, 6, self._prune_heeded),
             (scenario.has_faults, 10, self._break),
+            (scenario.renews, 8, self._renew),
         ):
             if is_done:
                 self._actions.append(action)
@@ -85,8 +86,8 @@ class Actor:
         client, event = chance.choice(list(self._network.clients)), self._event()
         advertising = [each for each in self._network.clients.values() if each.advertisements]
         if self._scenario.advertisements is not None and advertising and chance.random() < 0.9:
-            found = chance.choice(advertising)
-            client, filter_ = found.name, chance.choice(list(found.advertisements.values()))
+            publisher = chance.choice(advertising)
+            client, filter_ = publisher.name, chance.choice(list(publisher.advertisements.values()))
             event = next((each for each in (self._event() for _ in range(30)) if self._holds(filter_, each)), event)
         if self._schema is not None and chance.random() < 0.15:
             event = broken(event, self._schema, chance)
@@ -193,6 +194,13 @@ class Actor:
             broker = self._chance.choice(list(self._network.brokers))
             self._network.prune_advertisements(broker, Goal(share=self._chance.choice((0.0, 0.3, 0.6, 1.0))))
 
+    def _renew(self) -> None:
+        chance, network = self._chance, self._network
+        if chance.random() < 0.5 and network.brokers:
+            network.renew(chance.choice(list(network.brokers)))
+        elif network.links:
+            network.renew_link(chance.choice(network.links))
+
     def _break(self) -> None:
         chance, network = self._chance, self._network
         drawn = chance.random()
@@ -212,6 +220,12 @@ def _event(chance: Random, schema: str | None) -> dict[str, Any]:
     if chance.random() < 0.7:
         event["s"] = chance.choice(_TEXTS)
     return event if schema is None else fitting(event, schema, chance)
+
+
+def guards_of(links: list[tuple[str, str]], chance: Random) -> dict[tuple[str, str], Expression]:
+    """Return what may cross some of the links, in one direction or in both."""
+    texts = ("x < 6", "x IS NOT NULL", "y > 1 OR z > 1", "x >= 2", "NOT (y = 3)", "x < 3 AND y < 6")
+    return {way: parse(chance.choice(texts)) for link in links for way in (link, link[::-1]) if chance.random() < 0.4}
 
 
 @lru_cache

@@ -8,9 +8,11 @@ how brokers decide. It finds:
     unasked     an event for a client that did not want it, or for other subscriptions than those that match; or one
                 that nobody had published, or was not allowed to
     detour      an event on a link behind which nobody wants it (of perfect strategies), or missing where somebody does
-    tables      a broker knows too much or too little of a neighbour (`tables`), or something is left at the end
+    tables      a broker knows too much or too little of a neighbour (`tables`), or something is left at the end; or
+                TRUE is taken back too soon
 
-A subscription *has spread* when the network was quiet after it was made, and so has an advertisement. A lease is over
+A subscription *has spread* when the network was quiet after it was made, or its client was told that it is settled, and
+so has an advertisement. A lease is over
 when its client says so, and not a moment earlier or later: what is published at that time, or after it, is unasked.
 
 What is promised without faults, and what with them:
@@ -21,6 +23,9 @@ What is promised without faults, and what with them:
   much failed before. If something does, it may have to: the tree has changed around it.
 - An event that is published when the network was quiet after the last fault, and during which nothing fails, is not
   lost between brokers that reach each other, and takes the ways that it needs. Any other may be lost.
+- When the ends of a link begin again, what is under way may be lost. What is published after that is not: what brokers
+  said stays in force. When a broker is started anew, only what has to pass through it is lost, until it is quiet: it
+  does not know yet where that has to go.
 - Whenever the network is quiet, tables are right, faults or not.
 
 An announcement is an event of the broker that makes it, published when it is first seen: a broker that announces
@@ -38,15 +43,17 @@ from tamis.language.meaning import holds
 from tamis.routing import Publish
 from tamis.routing.announcements import is_announcement, is_reminder
 from tamis.simulation.occurrences import (
-    Carried,
-    Delivered,
+    ClientSubscribed,
+    ClientUnsubscribed,
+    EventDelivered,
+    EventPublished,
     Expired,
     Failed,
+    MessageCarried,
     Occurrence,
-    Published,
     Quiet,
-    Subscribed,
-    Unsubscribed,
+    Renewed,
+    Settled,
 )
 from tamis.simulation.tables import Filters, Tables, World
 
@@ -60,7 +67,7 @@ if TYPE_CHECKING:
 class _EventUnderWay:
     """An event that may still be under way."""
 
-    def __init__(self, occurrence: Published, due: set[tuple[str, Key]], is_calm: bool, is_accepted: bool) -> None:
+    def __init__(self, occurrence: EventPublished, due: set[tuple[str, Key]], is_calm: bool, is_accepted: bool) -> None:
         self.broker = occurrence.broker
         self.publication = occurrence.publication
         self.due = due
@@ -102,40 +109,48 @@ class Checker:
         self._settled: set[tuple[str, Key]] = set()
         self._settled_advertisements: set[tuple[str, Key]] = set()
         self._is_calm = False
+        self._anew: set[str] = set()
+        """The brokers that were started anew since it was quiet, while their neighbours kept what they said."""
         self._pending: dict[Key, _EventUnderWay] = {}
         self._published_keys: set[Key] = set()
         self._delivered: set[tuple[str, Key]] = set()
         self.expected_count = 0
         """How many deliveries were due."""
+        self.settled_count = 0
+        """How often a client was told that something is in force everywhere, which still was."""
         self.calm_count = 0
         """How many events' ways were compared with the ways that were needed."""
         network.observers.append(self.notice)
 
-    def knows(self, client: str, key: Key, filter_: Expression) -> None:
+    def assume_spread(self, client: str, key: Key, filter_: Expression) -> None:
         """Take note of a subscription that was there before the checker, and has spread once the network is quiet."""
         self._active[client, key] = filter_
 
     def notice(self, occurrence: Occurrence) -> None:
         """Take note of what happened."""
         match occurrence:
-            case Subscribed(client, key, filter_, is_advertisement):
+            case ClientSubscribed(client, key, filter_, is_advertisement):
                 filters = self._advertised if is_advertisement else self._active
                 if filters.get((client, key)) != filter_:  # otherwise a lease is renewed, and nothing changes
                     self._gone(client, key, is_advertisement)
                     filters[client, key] = filter_
-            case Unsubscribed(client, key, is_advertisement) | Expired(client, key, is_advertisement):
+            case ClientUnsubscribed(client, key, is_advertisement) | Expired(client, key, is_advertisement):
                 self._gone(client, key, is_advertisement)
-            case Published():
+            case EventPublished():
                 self._published(occurrence)
-            case Carried(source, target, message):
+            case MessageCarried(source, target, message):
                 if isinstance(message, Publish):
                     self._carried(source, target, message)
                 else:
                     self._tables.carried(source, target, message)
-            case Delivered(client, publication, keys):
+            case EventDelivered(client, publication, keys):
                 self._arrived(client, publication, keys)
             case Failed(_, restarted):
                 self._failed(restarted)
+            case Settled(client, key, filter_, is_advertisement):
+                self._is_told(client, key, filter_, is_advertisement)
+            case Renewed(broker):
+                self._renewed(broker)
             case Quiet():
                 self._quiet()
 
@@ -146,12 +161,31 @@ class Checker:
 
     def _failed(self, restarted: str | None) -> None:
         self._disturb()
-        here = {client.name for client in self._network.clients.values() if client.home == restarted}
-        self._delivered = {each for each in self._delivered if each[0] not in here}
+        self._forget_deliveries(restarted)
         self._settled, self._settled_advertisements = set(), set()
         for pending in self._pending.values():
             pending.due = set()
             pending.is_whole = False
+
+    def _renewed(self, broker: str | None) -> None:
+        self._disturb()
+        if broker is not None:
+            self._anew.add(broker)
+            self._forget_deliveries(broker)
+        for pending in self._pending.values():
+            pending.due = set()
+            pending.is_whole = False
+
+    def _is_told(self, client: str, key: Key, filter_: Expression, is_advertisement: bool) -> None:
+        filters = self._advertised if is_advertisement else self._active
+        if filters.get((client, key)) == filter_:  # otherwise it has changed since
+            self.settled_count += 1
+            (self._settled_advertisements if is_advertisement else self._settled).add((client, key))
+
+    def _forget_deliveries(self, broker: str | None) -> None:
+        """A broker that was started anew does not know which events its clients had."""
+        here = {client.name for client in self._network.clients.values() if client.home == broker}
+        self._delivered = {each for each in self._delivered if each[0] not in here}
 
     def _gone(self, client: str, key: Key, is_advertisement: bool) -> None:
         self._disturb()
@@ -169,7 +203,7 @@ class Checker:
 
     # -- Events
 
-    def _published(self, occurrence: Published) -> None:
+    def _published(self, occurrence: EventPublished) -> None:
         publication = occurrence.publication
         before = self._pending.get(publication.key)
         if before is not None and before.is_accepted:
@@ -190,10 +224,37 @@ class Checker:
             self._published_keys.add(publication.key)
         due: set[tuple[str, Key]] = set()
         if has_spread and is_first:
-            within_reach = self._before(occurrence.broker)
+            ways = self._before(occurrence.broker)
             wanting = self._wanting(publication) & self._settled
-            due = {source for source in wanting if self._network.clients[source[0]].home in within_reach}
+            due = {
+                source
+                for source in wanting
+                if self._is_known_way(ways, home := self._network.clients[source[0]].home)
+                and self._is_open_way(ways, home, publication)
+            }
         self._pending[publication.key] = _EventUnderWay(occurrence, due, self._is_calm and is_first, is_accepted)
+
+    def _is_known_way(self, before: dict[str, str], home: str) -> bool:
+        """Is a broker within reach, by others who all know the way? Whoever was started anew knows its clients only."""
+        if home not in before:
+            return False
+        while before[home] != home:
+            home = before[home]
+            if home in self._anew:
+                return False
+        return True
+
+    def _may_cross(self, source: str, target: str, publication: Publish) -> bool:
+        guard = self._network.guards.get((source, target))
+        return guard is None or holds(guard, publication.event, self._schema)
+
+    def _is_open_way(self, before: dict[str, str], home: str, publication: Publish) -> bool:
+        """May an event go all the way to a broker, whatever guards say on it?"""
+        while before[home] != home:
+            if not self._may_cross(before[home], home, publication):
+                return False
+            home = before[home]
+        return True
 
     def _fits(self, publication: Publish) -> bool:
         """Can an event be read in the types of the schema, and has it all that is mandatory?"""
@@ -209,7 +270,7 @@ class Checker:
         """Return what is known of an event that goes somewhere; an announcement is published when it first does so."""
         event = publication.event
         if publication.key not in self._published_keys and is_announcement(event) and event["broker"] == broker:
-            self._published(Published(event["client"], broker, publication))
+            self._published(EventPublished(event["client"], broker, publication))
         pending = self._pending.get(publication.key)
         if pending is None:
             self.problems.append(f"unasked: {publication.key} goes on from {broker}, though it was at rest")
@@ -221,6 +282,8 @@ class Checker:
         pending = self._seen(publication, source)
         if pending is not None:
             link = frozenset((source, target))
+            if not self._may_cross(source, target, publication):
+                self.problems.append(f"unasked: {publication.key} left {source} for {target}, where it may not go")
             if link in pending.crossed and pending.is_whole:
                 self.problems.append(f"twice: {publication.key} crossed {source}-{target} again")
             pending.crossed.add(link)
@@ -266,6 +329,9 @@ class Checker:
         self._pending = {}
         self._settled, self._settled_advertisements = set(self._active), set(self._advertised)
         self._is_calm = True
+        self._anew = set()
+        self.problems += self._tables.narrow
+        self._tables.narrow = []
         self.problems += self._tables.problems(self._active, self._advertised)
 
     # -- Ways
@@ -273,6 +339,8 @@ class Checker:
     def _check_way(self, pending: _EventUnderWay) -> None:
         self.calm_count += 1
         homes = {self._network.clients[client].home for client, _ in self._wanting(pending.publication)}
+        ways = self._before(pending.broker)
+        homes = {home for home in homes if home in ways and self._is_open_way(ways, home, pending.publication)}
         needed = self._ways(pending.broker, homes) if pending.is_accepted else set()
         key = pending.publication.key
         for link in sorted(map(sorted, needed - pending.crossed)):
@@ -284,12 +352,12 @@ class Checker:
     def _ways(self, start: str, homes: set[str]) -> set[frozenset[str]]:
         """Return the links between a broker and some others."""
         before = self._before(start)
-        found: set[frozenset[str]] = set()
+        edges: set[frozenset[str]] = set()
         for home in homes & before.keys():
             while home != start:
-                found.add(frozenset((home, before[home])))
+                edges.add(frozenset((home, before[home])))
                 home = before[home]
-        return found
+        return edges
 
     def _before(self, start: str) -> dict[str, str]:
         """Return the brokers within reach of one, and for each the one before it on the way there."""

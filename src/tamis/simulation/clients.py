@@ -20,11 +20,11 @@ Wish: TypeAlias = tuple[bool, "Key"]
 """Whether it is an advertisement, and what the client calls it."""
 
 
-class Client:
+class SimulatedClient:
     """Somebody at a broker, and what it wants and may publish.
 
     >>> from tamis.language.expressions import TRUE
-    >>> client = Client("ann", "b0")
+    >>> client = SimulatedClient("ann", "b0")
     >>> client.say(True, "all", TRUE)
     >>> client.advertisements, client.subscriptions
     ({'all': ...}, {})
@@ -60,7 +60,7 @@ class Client:
 class Ends:
     """The ends of all that clients have leased, in the order of time.
 
-    >>> client, ends = Client("ann", "b0"), Ends()
+    >>> client, ends = SimulatedClient("ann", "b0"), Ends()
     >>> from tamis.language.expressions import TRUE
     >>> for key, end in (("s", 5.0), ("t", 7.0), ("s", 9.0)):
     ...     client.say(False, key, TRUE, end)
@@ -70,10 +70,10 @@ class Ends:
     """
 
     def __init__(self) -> None:
-        self._queue: list[tuple[float, int, Client, Wish]] = []
+        self._queue: list[tuple[float, int, SimulatedClient, Wish]] = []
         self._count = 0
 
-    def add(self, client: Client, wish: Wish) -> None:
+    def add(self, client: SimulatedClient, wish: Wish) -> None:
         """Take note of a lease; an earlier one of the same wish holds no longer."""
         self._count += 1
         heappush(self._queue, (client.ends[wish], self._count, client, wish))
@@ -85,7 +85,7 @@ class Ends:
             heappop(self._queue)
         return self._queue[0][0] if self._queue else inf
 
-    def until(self, now: float) -> Iterator[tuple[Client, Wish]]:
+    def until(self, now: float) -> Iterator[tuple[SimulatedClient, Wish]]:
         """Yield whose leases end by now, and let the client forget what it leased."""
         while self.next_s <= now:
             _, _, client, wish = heappop(self._queue)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.routing import Advertise, Hello, Publish, Subscribe, Unadvertise, Unsubscribe, encode
 from tamis.routing.table import text_bytes
-from tamis.simulation.occurrences import Carried, Delivered, Occurrence
+from tamis.simulation.occurrences import EventDelivered, MessageCarried, Occurrence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Counters:
+class TrafficCounters:
     """What was sent and delivered; an observer of a network.
 
     `items` are the filters and keys in messages: what one message carries for several.
@@ -38,13 +38,13 @@ class Counters:
 
     def __call__(self, occurrence: Occurrence) -> None:
         match occurrence:
-            case Carried(_, _, message):
+            case MessageCarried(_, _, message):
                 kind = type(message).__name__
                 self.messages[kind] += 1
                 self.items[kind] += _item_count(message)
                 if self.counts_bytes:
                     self.message_bytes[kind] += len(encode(message))
-            case Delivered():
+            case EventDelivered():
                 self.delivered_count += 1
                 self.hop_count += occurrence.hop_count
                 self.delay_s += occurrence.delay_s

@@ -6,7 +6,12 @@ depends on the order of a set: the same seed gives the same run.
 Clients speak with their broker without delay. They remember what they want, and say it again to a broker that was
 restarted, or when they come back; what is leased, for the rest of the lease. Links and brokers fail and come back;
 the brokers at the ends of a failing link are told. Of a graph, the links of a spanning tree are used, chosen anew after
-every fault.
+every fault. A broker may also be started anew so soon that its neighbours keep what it said, and both ends of a link
+may begin again.
+
+If brokers settle, control messages have numbers, and clients are told when what they said is in force everywhere.
+
+Brokers that connect gradually work now and then, between messages, and before it is quiet until there is nothing to do.
 """
 
 from __future__ import annotations
@@ -21,12 +26,15 @@ from tamis.routing import (
     Broker,
     Deliver,
     Entry,
+    Filter,
     Lost,
     Message,
     Output,
     Publish,
     Reject,
+    Renew,
     Send,
+    Settling,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -34,20 +42,22 @@ from tamis.routing import (
     encode,
     spanning_links,
 )
-from tamis.simulation.clients import Client, Ends
+from tamis.simulation.clients import Ends, SimulatedClient
 from tamis.simulation.errors import KnownNameError, RestlessError, UnknownNameError, WrongStateError
 from tamis.simulation.occurrences import (
-    Carried,
-    Delivered,
+    ClientSubscribed,
+    ClientUnsubscribed,
+    EventDelivered,
+    EventPublished,
     Expired,
     Failed,
+    MessageCarried,
     Occurrence,
-    Published,
     Quiet,
-    Subscribed,
-    Unsubscribed,
+    Renewed,
+    Settled,
 )
-from tamis.simulation.travel import Travel
+from tamis.simulation.travel import Numbered, SettledThrough, Travel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -56,6 +66,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.pruning.goals import Goal
     from tamis.routing.messages import Key
+    from tamis.simulation.travel import Frame
 
 _START_S = 0.001
 """So long a broker takes to start; what it says in one life and in the next is never of the same time."""
@@ -76,7 +87,8 @@ class Network:
     >>> network.delivered_count
     1
 
-    With `encodes`, every message is written as bytes and read again on its way.
+    With `encodes`, every message is written as bytes and read again on its way. `gradual_share` of the links are
+    connected gradually, at either end. `guards` say what may cross links, by source and target.
     """
 
     def __init__(
@@ -88,19 +100,26 @@ class Network:
         *,
         delays_s: tuple[float, float] = (0.001, 0.1),
         encodes: bool = False,
+        gradual_share: float = 0.0,
+        settles: bool = False,
+        guards: Mapping[tuple[str, str], Expression] | None = None,
         observers: Iterable[Callable[[Occurrence], None]] = (),
     ) -> None:
         self.now = 0.0
         self.brokers: dict[str, Broker] = {}
         self.links = list(links)
         self.used: list[tuple[str, str]] = []
-        self.clients: dict[str, Client] = {}
+        self.clients: dict[str, SimulatedClient] = {}
         self.observers = list(observers)
         self.delivered_count = 0
         self.rejected: list[Reject] = []
         self.travel = Travel(chance, delays_s)
         self._make = make
         self._encodes = encodes
+        self._chance = chance
+        self._gradual_share = gradual_share
+        self.guards = dict(guards or {})
+        self._settling: dict[str, Settling] | None = {} if settles else None
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
@@ -114,6 +133,8 @@ class Network:
                 raise UnknownNameError("broker", name, self._names)
         for name in self._names:
             self.brokers[name] = make(name)
+            if self._settling is not None:
+                self._settling[name] = Settling()
         self._rewire()
         self._has_leases = any(broker.next_expiry is not None for broker in self.brokers.values())
 
@@ -121,11 +142,15 @@ class Network:
 
     @property
     def is_quiet(self) -> bool:
-        """Is nothing under way, and no broker gone unnoticed?"""
-        return not self.travel and not self._unnoticed
+        """Is nothing under way, no broker gone unnoticed, and none at work?"""
+        return not self.travel and not self._unnoticed and not self._working
 
     def step(self) -> None:
-        """Let the next message arrive; or a lease end, if one ends before. Without either, nothing happens."""
+        """Let the next message arrive; or a lease end, if one ends before; or a broker work. Without any, nothing."""
+        working = self._working
+        if working and (not self.travel or self._chance.random() < 0.5):
+            self.work(self._chance.choice(working), self._chance.randint(1, 3))
+            return
         end, arrival = self._next_end(), self.travel.next_s
         if arrival < end:
             self.now = max(self.now, arrival)
@@ -133,9 +158,39 @@ class Network:
                 source, target, message = arrived
                 if target not in self.brokers:
                     return  # it is gone, and its neighbour does not know yet
-                self._carry_out(target, self.brokers[target].receive(message, source, self.now))
+                self._arrive(source, target, message)
         elif end < inf:
             self._end(end)
+
+    def _arrive(self, source: str, target: str, frame: Frame) -> None:
+        broker = self.brokers[target]
+        if isinstance(frame, SettledThrough):
+            self._settling_of(target).acknowledged(source, frame.number)
+        elif isinstance(frame, Numbered):
+            self._carry_out(target, broker.receive(frame.message, source, self.now))
+            if source in broker.neighbours:
+                self._settling_of(target).received(source, frame.number, is_worked_out=broker.is_worked_out)
+        else:
+            self._carry_out(target, broker.receive(frame, source, self.now))
+        self._settle(target)
+
+    def _settling_of(self, broker: str) -> Settling:
+        assert self._settling is not None
+        return self._settling[broker]
+
+    def _settle(self, broker: str) -> None:
+        """Let others know what is settled at a broker."""
+        if self._settling is None or broker not in self.brokers:
+            return
+        settling = self._settling[broker]
+        if self.brokers[broker].is_worked_out:
+            settling.worked_out()
+        through, said = settling.settled()
+        for neighbour, number in through:
+            if self.travel.is_open(broker, neighbour):
+                self.travel.send(broker, neighbour, SettledThrough(number), self.now)
+        for each in said:
+            self._notice(Settled(*each))
 
     def run(self, most_steps: int = 10_000_000) -> None:
         """Let everything arrive that is under way; leases end as far as time passes meanwhile.
@@ -152,6 +207,18 @@ class Network:
         self._hops.clear()
         self._published_s.clear()
         self._notice(Quiet())
+
+    @property
+    def _working(self) -> list[str]:
+        """The brokers that have something left to work out."""
+        if not self._gradual_share:
+            return []
+        return [name for name, broker in self.brokers.items() if broker.work_count]
+
+    def work(self, broker: str, budget: int) -> None:
+        """Let a broker work out what its neighbours must know, so many units of it."""
+        self._carry_out(broker, self._running(broker).work(budget, self.now))
+        self._settle(broker)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and with it messages and leases."""
@@ -201,7 +268,7 @@ class Network:
                     self.delivered_count += 1
                     hops = self._hops.get(publication.key, {}).get(broker, 0)
                     delay_s = self.now - self._published_s.get(publication.key, self.now)
-                    self._notice(Delivered(client, publication, keys, hops, delay_s))
+                    self._notice(EventDelivered(client, publication, keys, hops, delay_s))
                 case Reject():
                     self.rejected.append(output)
                 case Lost(peer):
@@ -211,11 +278,14 @@ class Network:
         if not self.travel.is_open(source, target):
             return  # the link failed in this moment, and the broker is about to hear of it
         message = self._travelled(message)
-        self._notice(Carried(source, target, message))
+        self._notice(MessageCarried(source, target, message))
         if isinstance(message, Publish):
             hops = self._hops.setdefault(message.key, {})
             hops.setdefault(target, hops.get(source, 0) + 1)
-        self.travel.send(source, target, message, self.now)
+        frame: Frame = message
+        if self._settling is not None and not isinstance(message, Publish | Filter | Renew):
+            frame = Numbered(self._settling[source].sent(target), message)
+        self.travel.send(source, target, frame, self.now)
 
     def _travelled(self, message: Message) -> Message:
         return decode(encode(message)) if self._encodes else message
@@ -229,32 +299,32 @@ class Network:
         if client in self._names and client != broker:
             raise KnownNameError(client, "another broker")
         self._running(broker).attach(client)
-        self.clients[client] = Client(client, broker)
+        self.clients[client] = SimulatedClient(client, broker)
 
     def disconnect(self, client: str) -> None:
         """Let a client be gone; its broker forgets what it wanted, and the client does not."""
-        found = self._client(client)
-        if not found.is_connected:
+        state = self._client(client)
+        if not state.is_connected:
             raise WrongStateError(f"client {client!r}", "gone", "let it come back first")
-        found.is_connected = False
-        if found.home in self.brokers:
-            self._notice_forgotten(found)
-            self._carry_out(found.home, self.brokers[found.home].disconnect(client, self.now))
+        state.is_connected = False
+        if state.home in self.brokers:
+            self._notice_forgotten(state)
+            self._carry_out(state.home, self.brokers[state.home].disconnect(client, self.now))
 
     def reconnect(self, client: str) -> None:
         """Let a client come back, and say again what it wants, if its broker is there."""
-        found = self._client(client)
-        if found.is_connected:
+        state = self._client(client)
+        if state.is_connected:
             raise WrongStateError(f"client {client!r}", "connected", "disconnect it first")
-        found.is_connected = True
-        if found.home in self.brokers:
-            self.brokers[found.home].attach(client)
-            self._say_again(found)
+        state.is_connected = True
+        if state.home in self.brokers:
+            self.brokers[state.home].attach(client)
+            self._say_again(state)
 
     def is_online(self, client: str) -> bool:
         """Are the client and its broker there?"""
-        found = self._client(client)
-        return found.is_connected and found.home in self.brokers
+        state = self._client(client)
+        return state.is_connected and state.home in self.brokers
 
     def subscribe(self, client: str, key: Key, filter_: Expression, lease_s: float | None = None) -> None:
         """A client subscribes; it does not remember what its broker refuses."""
@@ -283,7 +353,7 @@ class Network:
             publication = Publish(key, event)
             outputs = self._answers(client, publication)
             self._published_s.setdefault(key, self.now)
-            self._notice(Published(client, self.clients[client].home, publication))
+            self._notice(EventPublished(client, self.clients[client].home, publication))
             self._carry_out(self.clients[client].home, outputs)
 
     def ask(self, client: str, filter_: Expression) -> bool | None:
@@ -300,7 +370,7 @@ class Network:
         self._catch_up()
         self._carry_out(broker, self._running(broker).prune_advertisements(goal, now=self.now))
 
-    def _client(self, name: str) -> Client:
+    def _client(self, name: str) -> SimulatedClient:
         if name not in self.clients:
             raise UnknownNameError("client", name, self.clients)
         return self.clients[name]
@@ -324,8 +394,13 @@ class Network:
                 self._has_leases = True
                 self._ends.add(client, (is_advertisement, key))
             if is_online:
-                self._notice(Subscribed(name, key, filter_, is_advertisement))
+                self._notice(ClientSubscribed(name, key, filter_, is_advertisement))
         self._carry_out(client.home, outputs)
+        if self._settling is not None and is_online:
+            for key, filter_ in filters.items():
+                if key not in refused:
+                    self._settling[client.home].said((name, key, filter_, is_advertisement), is_worked_out=False)
+            self._settle(client.home)
 
     def _take_back(self, name: str, key: Key, *, is_advertisement: bool) -> None:
         client = self._client(name)
@@ -337,14 +412,14 @@ class Network:
             return
         outputs = self._answers(name, Unadvertise((key,)) if is_advertisement else Unsubscribe((key,)))
         client.forget(is_advertisement, key)
-        self._notice(Unsubscribed(name, key, is_advertisement))
+        self._notice(ClientUnsubscribed(name, key, is_advertisement))
         self._carry_out(client.home, outputs)
 
     def _answers(self, client: str, message: Message) -> list[Output]:
         home = self.brokers[self.clients[client].home]
         return home.receive(self._travelled(message), client, self.now)
 
-    def _say_again(self, client: Client) -> None:
+    def _say_again(self, client: SimulatedClient) -> None:
         """Let a client tell a broker that knows nothing of it what it wants, for as long as it still does."""
         for is_advertisement in (True, False):
             for key, filter_ in list(client.said(is_advertisement).items()):
@@ -354,10 +429,10 @@ class Network:
                 if lease_s is None or lease_s > 0:
                     self._wish(client.name, {key: filter_}, lease_s, is_advertisement=is_advertisement)
 
-    def _notice_forgotten(self, client: Client) -> None:
+    def _notice_forgotten(self, client: SimulatedClient) -> None:
         for is_advertisement in (False, True):
             for key in client.said(is_advertisement):
-                self._notice(Unsubscribed(client.name, key, is_advertisement))
+                self._notice(ClientUnsubscribed(client.name, key, is_advertisement))
 
     # -- Faults
 
@@ -394,6 +469,14 @@ class Network:
             self._rewire()
         else:
             self._unnoticed.add(broker)
+            self._forget_links_between_the_dead()
+
+    def _forget_links_between_the_dead(self) -> None:
+        """Wait for no one to find out what only the dead could: a link has two ends, and both may be gone unnoticed."""
+        for link in [link for link in self.used if not any(end in self.brokers for end in link)]:
+            self.used.remove(link)
+            self.travel.close(*link)
+        self._unnoticed &= {end for link in self.used for end in link}
 
     def _lose(self, broker: str, peer: str) -> None:
         """Close a link of which one end says that nothing comes out of it any more."""
@@ -402,8 +485,9 @@ class Network:
             self._notice(Failed(f"{broker} lost {peer}"))
             self.used.remove(link)
             self.travel.close(*link)
+            self._settle_without(broker, peer)
             if peer in self.brokers and broker in self.brokers[peer].neighbours:
-                self._carry_out(peer, self.brokers[peer].disconnect(broker, self.now))
+                self._disconnect(peer, broker)
             self._rewire()
 
     def restart(self, broker: str) -> None:
@@ -417,13 +501,90 @@ class Network:
         if broker in self._unnoticed:
             self._rewire()  # who starts anew answers on no old link
         self._notice(Failed(f"restarted {broker}", restarted=broker))
-        self.brokers[broker] = made
-        self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
+        self._take(broker, made)
         for client in self._clients_at(broker):
             made.attach(client.name)
         self._rewire()
         for client in self._clients_at(broker):
             self._say_again(client)
+
+    def renew(self, broker: str) -> None:
+        """Start a broker anew, so soon that its neighbours keep what it said; it knows its clients as it did before.
+
+        What is under way on its links is lost.
+        """
+        self._running(broker)
+        if self._unnoticed:
+            self._rewire()
+        self._notice(Renewed(broker))
+        del self.brokers[broker]
+        made = self._make(broker)
+        self.wait(_START_S)
+        self._notice(Renewed(broker))
+        self._take(broker, made)
+        for client in self._clients_at(broker):
+            made.attach(client.name)
+            self._say_as_before(client, made)
+        links = [link for link in self.used if broker in link]
+        made.expect(end for link in links for end in link if end != broker)
+        for one, two in links:
+            other = two if one == broker else one
+            self.travel.open(one, two)
+            self._carry_out(broker, self._connected(broker, other))
+            self._renew_at(other, broker, is_new=True)
+
+    def _renew_at(self, here: str, there: str, *, is_new: bool) -> None:
+        if self._settling is not None:
+            self._settling[here].renew(there, is_new=is_new)
+        self._carry_out(here, self.brokers[here].renew(there, self.now))
+
+    def _take(self, name: str, made: Broker) -> None:
+        """Let a broker be there, in its place."""
+        self.brokers[name] = made
+        self.brokers = {name: self.brokers[name] for name in self._names if name in self.brokers}
+        if self._settling is not None:
+            self._settling[name] = Settling()
+
+    def _say_as_before(self, client: SimulatedClient, broker: Broker) -> None:
+        """Let a broker know again what a client said to it before; nobody is told, as nothing is new."""
+        for is_advertisement in (True, False):
+            for key, filter_ in client.said(is_advertisement).items():
+                end = client.ends.get((is_advertisement, key))
+                lease_s = None if end is None else end - self.now
+                if lease_s is None or lease_s > 0:
+                    kind = Advertise if is_advertisement else Subscribe
+                    broker.receive(kind((Entry(key, filter_),), lease_s=lease_s), client.name, self.now)
+
+    def renew_link(self, link: tuple[str, str]) -> None:
+        """Let both ends of a link begin again, if it is used; what is under way on it is lost."""
+        link = self._link(link)
+        if self._unnoticed:
+            self._rewire()
+        if link in self.used:
+            self._notice(Renewed())
+            self.travel.open(*link)
+            for here, there in (link, link[::-1]):
+                self._renew_at(here, there, is_new=False)
+
+    def _disconnect(self, here: str, there: str) -> None:
+        self._carry_out(here, self.brokers[here].disconnect(there, self.now))
+        self._settle_without(here, there)
+
+    def _settle_without(self, here: str, there: str) -> None:
+        if self._settling is not None and here in self.brokers:
+            self._settling[here].disconnect(there)
+            self._settle(here)
+
+    def _connected(self, here: str, there: str) -> list[Output]:
+        broker = self.brokers[here]
+        if self._settling is not None:
+            self._settling[here].connect(there)
+        options: dict[str, Any] = {}
+        if self._gradual_share and self._chance.random() < self._gradual_share:
+            options["gradually"] = True
+        if self.guards:
+            options |= {"may_leave": self.guards.get((here, there)), "may_enter": self.guards.get((there, here))}
+        return broker.connect(there, self.now, **options)
 
     def mend(self) -> None:
         """Mend all links and restart all brokers."""
@@ -451,7 +612,7 @@ class Network:
                 return self.links[self.links.index(each)]
         raise UnknownNameError("link", "-".join(map(str, link)), ["-".join(each) for each in self.links])
 
-    def _clients_at(self, broker: str) -> list[Client]:
+    def _clients_at(self, broker: str) -> list[SimulatedClient]:
         return [client for client in self.clients.values() if client.home == broker and client.is_connected]
 
     def _rewire(self) -> None:
@@ -466,9 +627,9 @@ class Network:
         for one, two in lost:
             for here, there in ((one, two), (two, one)):
                 if here in self.brokers and there in self.brokers[here].neighbours:
-                    self._carry_out(here, self.brokers[here].disconnect(there, self.now))
+                    self._disconnect(here, there)
         for one, two in wanted:
             if (one, two) not in before:
                 self.travel.open(one, two)
                 for here, there in ((one, two), (two, one)):
-                    self._carry_out(here, self.brokers[here].connect(there, self.now))
+                    self._carry_out(here, self._connected(here, there))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
+class ClientSubscribed:
     """A client's broker has a new subscription of the client; or a new advertisement."""
 
     client: str
@@ -22,7 +22,7 @@ class Subscribed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsubscribed:
+class ClientUnsubscribed:
     """A client's broker has it no longer."""
 
     client: str
@@ -40,7 +40,7 @@ class Expired:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class EventPublished:
     """A client's broker took an event."""
 
     client: str
@@ -49,7 +49,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class MessageCarried:
     """A message left for a neighbour."""
 
     source: str
@@ -58,7 +58,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class EventDelivered:
     """An event reached a client, for these of its subscriptions."""
 
     client: str
@@ -78,8 +78,37 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Renewed:
+    """What was under way on some links is lost, and their ends begin again; what they said before stays in force."""
+
+    broker: str | None = None
+    """The broker that was started anew meanwhile, if one was: it knows its clients, and of its neighbours nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A client was told that its subscription or advertisement is in force everywhere."""
+
+    client: str
+    key: Key
+    filter: Expression
+    is_advertisement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Quiet:
     """Nothing is under way any more."""
 
 
-Occurrence: TypeAlias = Subscribed | Unsubscribed | Expired | Published | Carried | Delivered | Failed | Quiet
+Occurrence: TypeAlias = (
+    ClientSubscribed
+    | ClientUnsubscribed
+    | Expired
+    | EventPublished
+    | MessageCarried
+    | EventDelivered
+    | Failed
+    | Renewed
+    | Settled
+    | Quiet
+)

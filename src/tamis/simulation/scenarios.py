@@ -15,10 +15,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tamis.pruning import Goal
-from tamis.routing import STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
-from tamis.simulation.actors import Actor, world
+from tamis.routing import MOST_ENTRIES, STRATEGIES, Adaptation, Broker, ImperfectMerging, Pruned, strategy_of
+from tamis.simulation.actors import Actor, guards_of, world
 from tamis.simulation.checking import Checker
-from tamis.simulation.counting import Counters
+from tamis.simulation.counting import TrafficCounters
 from tamis.simulation.network import Network
 from tamis.simulation.schemas import SCHEMAS
 from tamis.simulation.topologies import TOPOLOGIES, names
@@ -34,6 +34,8 @@ _BUDGET = 0.5
 """Of imperfect merging: among so few filters there is nearly nothing to merge for less."""
 _LINK_LEASE_S = 1.0
 """Ten times as long as a message takes at most."""
+_MOST_STEPS = 200_000
+"""A scenario that needs more to come to rest never does; those of a few hundred seeds need 600 at most."""
 _ADAPTATION = Adaptation(stop_above=0.6, ask_above=0.5, event_count=4, wait_s=0.01)
 
 
@@ -81,6 +83,16 @@ class Scenario:
     """Do messages travel as bytes?"""
     algorithm: str = "naive"
     has_faults: bool = False
+    gradual: bool = False
+    """Do brokers work out in steps what half of their neighbours must know?"""
+    renews: bool = False
+    """Are brokers started anew so soon that their neighbours keep what they said, and do links begin again?"""
+    short_messages: bool = False
+    """Do brokers tell two filters in a message at most, and so greet in parts?"""
+    settles: bool = False
+    """Are clients told when what they said is in force everywhere?"""
+    guards: bool = False
+    """Do some links let only some events pass, in one direction or in both?"""
     round_count: int = 2
     action_count: int = 25
     """What clients do in a round before it comes to rest."""
@@ -125,6 +137,10 @@ class Scenario:
         # Drawn last, so that what was drawn before stays what it is for a seed.
         drawn = replace(drawn, heeds_less=chance.random() < 0.2, prunes_as_they_come=chance.random() < 0.2)
         drawn = replace(drawn, prunes_heeded=chance.random() < 0.2)
+        drawn = replace(drawn, gradual=chance.random() < 0.3, renews=chance.random() < 0.3)
+        drawn = replace(drawn, short_messages=chance.random() < 0.3)
+        drawn = replace(drawn, settles=chance.random() < 0.3)
+        drawn = replace(drawn, guards=chance.random() < 0.15)
         return replace(drawn, **fixed)
 
 
@@ -135,7 +151,7 @@ class Run:
     scenario: Scenario
     network: Network
     checker: Checker
-    counters: Counters
+    counters: TrafficCounters
 
     @property
     def problems(self) -> list[str]:
@@ -150,7 +166,14 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
     links = TOPOLOGIES[scenario.topology](scenario.broker_count, chance)
     maker = make or broker_maker()
     network = Network(
-        brokers, links, lambda name: maker(scenario, int(name[1:]), name), chance, encodes=scenario.encodes
+        brokers,
+        links,
+        lambda name: maker(scenario, int(name[1:]), name),
+        chance,
+        encodes=scenario.encodes,
+        gradual_share=0.5 if scenario.gradual else 0.0,
+        settles=scenario.settles,
+        guards=guards_of(links, Random(scenario.seed)) if scenario.guards else None,
     )
     filters_exactly = not (scenario.adapts or scenario.prunes_tables or scenario.prunes_as_they_come)
     checker = Checker(
@@ -160,32 +183,32 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
         world=world(scenario.kept_schema),
         schema=_schema(scenario),
     )
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     for number in range(chance.randint(1, 2 * scenario.broker_count)):
         network.attach(f"c{number}", chance.choice(brokers))
     actor = Actor(network, chance, scenario)
     actor.begin()
-    network.run()
+    network.run(_MOST_STEPS)
     for _ in range(scenario.round_count):
         for _ in range(scenario.action_count):
             actor.act()
             for _ in range(chance.choice((0, 0, 1, 2, 5))):
                 if not network.is_quiet:
                     network.step()
-        network.run()
-        for _ in range(3):
+        network.run(_MOST_STEPS)
+        for _ in range(0 if scenario.guards else 3):  # what others want may not be allowed to reach them
             checker.check_answer(*actor.ask())
         for _ in range(5):
             actor.publish()
-        network.run()
+        network.run(_MOST_STEPS)
     network.mend()
-    network.run()
+    network.run(_MOST_STEPS)
     for _ in range(5):
         actor.publish()
-    network.run()
+    network.run(_MOST_STEPS)
     actor.leave()
-    network.run()
+    network.run(_MOST_STEPS)
     checker.check_empty()
     return Run(scenario, network, checker, counters)
 
@@ -218,6 +241,7 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
             adaptation=_ADAPTATION if scenario.adapts else None,
             pruning=Goal(threshold=0.5) if scenario.prunes_as_they_come else None,
             advertisement_pruning=Goal(share=0.5) if scenario.heeds_less else None,
+            most_entries=2 if scenario.short_messages else MOST_ENTRIES,
         )
 
     return make

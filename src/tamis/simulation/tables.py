@@ -11,8 +11,13 @@ Whenever a network is quiet, on every link and in both directions:
     left      when nobody wants anything any more, nothing is told; but for brokers that flood, which always want
               everything, and for what brokers advertise themselves, because they announce
 
+And at any moment, quiet or not:
+
+    never     when TRUE is taken back that a neighbour was told for the time being, what it was told instead covers all
+    narrow    that is known to be wanted there and then
+
 Advertisements are held to the same, the other way round. What filters match is compared on a *world* of some events; it
-is no proof, and needs none, as all of it is asked again in every run.
+is not a proof, and needs none, as all of it is asked again in every run.
 
 Source: valid and perfect routing are Mühl et al. 2002, section 2.2; where subscriptions go with advertisements is
 section 2.7 (docs/bibliography.md).
@@ -38,6 +43,7 @@ from tamis.routing import (
     Unsubscribe,
 )
 from tamis.routing.announcements import announced_by
+from tamis.routing.messages import PROVISIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,21 +78,25 @@ class World:
 
     def anywhere(self, filters: Iterable[Expression]) -> int:
         """Return the same for events that any of some filters matches."""
-        found = 0
+        events = 0
         for each in filters:
-            found |= self.where(each)
-        return found
+            events |= self.where(each)
+        return events
 
 
-class _Said:
+class _Announced:
     """What one broker said to another since they greeted."""
 
-    def __init__(self, hello: Hello) -> None:
-        self.filters = {entry.key: entry.filter for entry in hello.entries}
-        self.advertisements = {entry.key: entry.filter for entry in hello.advertisements}
+    def __init__(self) -> None:
+        self.filters: dict[Key, Expression] = {}
+        self.advertisements: dict[Key, Expression] = {}
 
     def take(self, message: Message) -> None:
         match message:
+            case Hello(entries, advertisements):
+                self.filters.update({entry.key: entry.filter for entry in entries})
+                self.advertisements.update({entry.key: entry.filter for entry in advertisements})
+                return
             case Subscribe(entries, keys) | Unsubscribe(keys, entries):
                 known = self.filters
             case Advertise(entries, keys) | Unadvertise(keys, entries):
@@ -113,16 +123,20 @@ class Tables:
         self._announces = announces
         self.world = world
         self._schema = schema
-        self._said: dict[tuple[str, str], _Said] = {}
+        self._said: dict[tuple[str, str], _Announced] = {}
+        self.narrow: list[str] = []
+        """What was wrong when TRUE was taken back."""
         for source, target, message in network.travel:
             self.carried(source, target, message)
 
     def carried(self, source: str, target: str, message: Message) -> None:
         """Take note of what a broker says to another."""
-        if isinstance(message, Hello):
-            self._said[source, target] = _Said(message)
-        elif (source, target) in self._said:
+        if isinstance(message, Hello) and not message.part:
+            self._said[source, target] = _Announced()
+        if (source, target) in self._said:
             self._said[source, target].take(message)
+            if _ends_provisional(message):
+                self.narrow += self._too_narrow(source, target)
 
     def problems(self, wanted: Filters, advertised: Filters) -> Iterator[str]:
         """Say what is wrong with tables, as clients want and advertise this, and all is quiet."""
@@ -132,13 +146,36 @@ class Tables:
             for neighbour in broker.neighbours:
                 yield from self._unknown(name, neighbour)
                 yield from self._misplaced(name, neighbour)
-                if self.world is not None:
+                if self.world is not None and not self._network.guards:  # which of them count depends on the way
                     yield from self._incomplete(name, neighbour, wanted, advertised, self.world)
+
+    # -- Never narrow
+
+    def _too_narrow(self, source: str, target: str) -> Iterator[str]:
+        broker = self._network.brokers.get(source)
+        if broker is None or self.world is None:
+            return
+        wanted = [filter_ for peer in broker.table.peers if peer != target for filter_ in self._final(broker, peer)]
+        if broker.advertising is not None:
+            may_come = list(broker.heeded_of(target).values())
+            wanted = [each for each in wanted if any(_overlap(each, other, self._schema) for other in may_come)]
+        told = self.world.anywhere(self._said[source, target].filters.values())
+        may_cross = self.world.where(self._network.guards.get((target, source), TRUE))
+        if missing := self.world.anywhere(wanted) & may_cross & ~told:
+            yield f"tables: {source} took TRUE back from {target} too soon{_such(missing, self.world)}"
+
+    def _final(self, broker: Broker, peer: str) -> list[Expression]:
+        """Return what a peer wants of a broker, and not just for the time being."""
+        if peer not in broker.neighbours:
+            return list(broker.table.of(peer).values())
+        return [
+            filter_ for number, filter_ in broker.wanted_by(peer).items() if isinstance(number, int) and number >= 0
+        ]
 
     # -- Known
 
     def _unknown(self, source: str, target: str) -> Iterator[str]:
-        known = self._network.brokers[target].table.of(source)
+        known = self._network.brokers[target].wanted_by(source)
         if {entry.key: entry.filter for entry in self._network.brokers[source].told(target)} != known:
             yield f"tables: {target} does not know what {source} told it"
         said = self._said.get((source, target))
@@ -173,13 +210,13 @@ class Tables:
     ) -> Iterator[str]:
         here, there = self._side(source, target), self._side(target, source)
         wishes = self._behind(here, wanted)
-        told = world.anywhere(entry.filter for entry in self._network.brokers[source].told(target))
-        if self._is_perfect and (vain := told & ~world.anywhere(wishes)):
+        announced = world.anywhere(entry.filter for entry in self._network.brokers[source].told(target))
+        if self._is_perfect and (vain := announced & ~world.anywhere(wishes)):
             yield f"tables: {source} told {target} what nobody wants{_such(vain, world)}"
         if self._network.brokers[source].advertising is not None:
             may_come = self._offered(there, advertised, world)
             wishes = [each for each in wishes if world.where(each) & may_come]
-        if missing := world.anywhere(wishes) & ~told:
+        if missing := world.anywhere(wishes) & ~announced:
             yield f"tables: {source} did not tell {target} all that is wanted{_such(missing, world)}"
         yield from self._wrong_advertisements(source, target, advertised, world)
 
@@ -187,12 +224,12 @@ class Tables:
         if (source, target) not in self._said:
             return
         here = self._side(source, target)
-        told = world.anywhere(self._said[source, target].advertisements.values())
+        announced = world.anywhere(self._said[source, target].advertisements.values())
         needed = self._offered(here, advertised, world)
-        if missing := needed & ~told:
+        if missing := needed & ~announced:
             yield f"tables: {source} did not tell {target} all that is advertised{_such(missing, world)}"
         strategies = [self._network.brokers[name].advertising for name in here]
-        if all(each is not None and each.is_perfect for each in strategies) and (vain := told & ~needed):
+        if all(each is not None and each.is_perfect for each in strategies) and (vain := announced & ~needed):
             yield f"tables: {source} told {target} what nobody advertised{_such(vain, world)}"
 
     def _offered(self, brokers: set[str], advertised: Filters, world: World) -> int:
@@ -207,14 +244,14 @@ class Tables:
 
     def _side(self, start: str, other: str) -> set[str]:
         """Return the brokers that one reaches without another."""
-        found = {start}
+        reached = {start}
         order = [start]
         for broker in order:
             for neighbour in self._network.brokers[broker].neighbours:
-                if neighbour not in found and (broker, neighbour) != (start, other):
-                    found.add(neighbour)
+                if neighbour not in reached and (broker, neighbour) != (start, other):
+                    reached.add(neighbour)
                     order.append(neighbour)
-        return found
+        return reached
 
     # -- Left
 
@@ -225,7 +262,8 @@ class Tables:
             if broker.lease_count:
                 yield f"tables: {name} still waits for a lease to end"
             for peer, key, filter_ in broker.table.entries():
-                if not self._is_everything(filter_) or not self._is_flooded(peer, name):
+                is_everything = self._is_everything(filter_) or bool(self._network.guards)  # all that may pass
+                if not is_everything or not self._is_flooded(peer, name):
                     yield f"tables: {name} still knows {key}, {filter_} of {peer}"
             for neighbour in broker.neighbours:
                 for filter_ in broker.advertised_by(neighbour).values():
@@ -249,6 +287,13 @@ class Tables:
         if self._is_everything(filter_) and any(each is None or floods(each) for each in strategies):
             return True
         return self._announces and any(_overlap(filter_, announced_by(name), self._schema) for name in side)
+
+
+def _ends_provisional(message: Message) -> bool:
+    match message:
+        case Subscribe(_, keys) | Unsubscribe(keys):
+            return PROVISIONAL in keys
+    return False
 
 
 def floods(strategy: Strategy) -> bool:
@@ -287,14 +332,14 @@ def _wrong_peers(
 
 
 def _by_client(filters: Filters) -> dict[str, dict[Key, Expression]]:
-    found: dict[str, dict[Key, Expression]] = {}
+    grouped: dict[str, dict[Key, Expression]] = {}
     for (client, key), filter_ in filters.items():
-        found.setdefault(client, {})[key] = filter_
-    return found
+        grouped.setdefault(client, {})[key] = filter_
+    return grouped
 
 
-def _such(found: int, world: World) -> str:
-    return f", such as {dict(world.events[(found & -found).bit_length() - 1])}"
+def _such(events: int, world: World) -> str:
+    return f", such as {dict(world.events[(events & -events).bit_length() - 1])}"
 
 
 @lru_cache(1 << 16)

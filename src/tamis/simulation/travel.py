@@ -9,13 +9,29 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
     from tamis.routing import Message
+
+
+class Numbered(NamedTuple):
+    """A control message of which the sender wants to know when it is settled."""
+
+    number: int
+    message: Message
+
+
+class SettledThrough(NamedTuple):
+    """All up to this number is settled at the sender."""
+
+    number: int
+
+
+Frame: TypeAlias = "Message | Numbered | SettledThrough"
 
 
 class Travel:
@@ -37,7 +53,7 @@ class Travel:
         """The share of messages that links deliver twice."""
         self._chance = chance
         self._delays_s = delays_s
-        self._arrivals: list[tuple[float, int, str, str, int, Message]] = []
+        self._arrivals: list[tuple[float, int, str, str, int, Frame]] = []
         self._count = 0
         self._latest: dict[tuple[str, str], float] = {}
         self._links: dict[frozenset[str], int] = {}
@@ -55,7 +71,7 @@ class Travel:
         """Does a link work?"""
         return frozenset((one, two)) in self._links
 
-    def send(self, source: str, target: str, message: Message, now: float) -> None:
+    def send(self, source: str, target: str, message: Frame, now: float) -> None:
         """Let a message leave on a link that works."""
         arrives = max(now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
         self._latest[source, target] = arrives
@@ -72,7 +88,7 @@ class Travel:
         """When the next message arrives; infinity if there is none."""
         return self._arrivals[0][0] if self._arrivals else inf
 
-    def arrive(self) -> tuple[str, str, Message] | None:
+    def arrive(self) -> tuple[str, str, Frame] | None:
         """Return from where to where the next message went, and the message; None if its link has failed since."""
         _, _, source, target, link, message = heappop(self._arrivals)
         return (source, target, message) if self._links.get(frozenset((source, target))) == link else None
@@ -82,5 +98,8 @@ class Travel:
 
     def __iter__(self) -> Iterator[tuple[str, str, Message]]:
         """Yield what is under way, in the order in which it will arrive."""
-        for _, _, source, target, _, message in sorted(self._arrivals):
-            yield source, target, message
+        for _, _, source, target, _, frame in sorted(self._arrivals):
+            if isinstance(frame, Numbered):
+                yield source, target, frame.message
+            elif not isinstance(frame, SettledThrough):
+                yield source, target, frame

@@ -36,7 +36,7 @@ class ArrivedBatch(NamedTuple):
 
 
 class BadLines:
-    """Lines that are no events: how many, and the first of them.
+    """Lines that are not events: how many, and the first of them.
 
     >>> bad = BadLines()
     >>> [bad.event(line) for line in (b'{"price": 12}', b"", b"[1]")], bad.count, bad.first

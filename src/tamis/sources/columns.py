@@ -36,7 +36,7 @@ def columns_of(text: str) -> pa.Schema:
     tamis.sources.errors.OptionError: the columns 'price duoble' name no type that there is: 'duoble'. Did you mean \
 double?
     """
-    reading = _Reading(text)
+    reading = _ColumnsText(text)
     fields = reading.fields(end="", depth=0)
     names = [field.name.lower() for field in fields]
     for field in fields:
@@ -45,7 +45,7 @@ double?
     return pa.schema(fields)
 
 
-class _Reading:
+class _ColumnsText:
     """A text, from left to right."""
 
     def __init__(self, text: str) -> None:
@@ -58,8 +58,8 @@ class _Reading:
             place = token.end()
         self._tokens.reverse()
 
-    def _wrong(self, told: str) -> OptionError:
-        return OptionError(f"the columns {self._text!r} are not written as 'price double, title string': {told}")
+    def _wrong(self, reason: str) -> OptionError:
+        return OptionError(f"the columns {self._text!r} are not written as 'price double, title string': {reason}")
 
     def _next(self) -> str:
         return self._tokens.pop() if self._tokens else ""
@@ -85,7 +85,7 @@ class _Reading:
             if self._peek() == "not":  # rows of files are never trusted to keep it, neither here nor in Spark
                 self._next()
                 if self._next().lower() != "null":
-                    raise self._wrong("NULL stands behind NOT")
+                    raise self._wrong("expected NULL after NOT")
             if self._peek() == "comment":
                 self._next()
                 self._next()
@@ -125,8 +125,8 @@ class _Reading:
             return pa.struct(self.fields(">", depth + 1))
         known = [*_SIMPLE, "decimal", "array", "struct", "map"]
         hint = did_you_mean(name, known)
-        told = f"the columns {self._text!r} name no type that there is: {written!r}"
-        raise OptionError(told + (f". {hint}" if hint else f", only {', '.join(known)}"))
+        message = f"the columns {self._text!r} name no type that there is: {written!r}"
+        raise OptionError(message + (f". {hint}" if hint else f", only {', '.join(known)}"))
 
     def _sizes(self) -> list[int]:
         self._expect("(")

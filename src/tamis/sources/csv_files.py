@@ -47,7 +47,7 @@ class CsvReading:
         try:
             "".encode(self._encoding)
         except LookupError:
-            raise OptionError(f"encoding of a csv table is a name such as UTF-8, not {self._encoding!r}") from None
+            raise OptionError(f"encoding of a csv table must be a name such as UTF-8, not {self._encoding!r}") from None
 
     def table(self, path: str, files: list[Path], columns: pa.Schema | None) -> pa.Table:
         """Return the rows of files; with columns that were said, or with those that the first file has."""
@@ -155,12 +155,14 @@ def _letter(options: Options, name: str, default: str = "") -> str:
     written = options.text(name, default) or ""
     letter = "\t" if written == "\\t" else written
     if len(letter) > 1:
-        raise OptionError(f"{name} of a csv table is one letter here, not {written!r}; --engine spark takes more")
+        raise OptionError(
+            f"{name} of a csv table must be one character here, not {written!r}; --engine spark takes more"
+        )
     return letter
 
 
 def _flag(options: Options, name: str, default: bool) -> bool:
     written = (options.text(name) or str(default)).lower()
     if written not in ("true", "false"):
-        raise OptionError(f"{name} of a csv table is true or false, not {written!r}")
+        raise OptionError(f"{name} of a csv table must be true or false, not {written!r}")
     return written == "true"

@@ -41,7 +41,7 @@ def file_path(address: str) -> Path:
     rest = address.partition(":")[2]
     if rest.startswith("//") and not rest.startswith("///"):
         host, _, _ = rest[2:].partition("/")
-        raise OptionError(f"a file: address names no host, as {address} does ({host!r}): file:///folder")
+        raise OptionError(f"a file: address cannot name a host, as {address} does ({host!r}): file:///folder")
     if not rest.startswith("/"):
-        raise OptionError(f"a file: address has a whole path, which {address} has not: file:///folder")
+        raise OptionError(f"a file: address needs an absolute path, which {address} does not have: file:///folder")
     return Path("/" + rest.lstrip("/"))

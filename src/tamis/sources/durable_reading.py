@@ -12,14 +12,14 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.sources.errors import NatsError, OptionError
-from tamis.sources.jetstream import told_by, translated
+from tamis.sources.jetstream import reply_numbers, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nats.aio.client import Client
 
-    from tamis.sources.jetstream import JetStream
+    from tamis.sources.jetstream import JetStreamClient
     from tamis.sources.nats_reading import NatsReading
 
 _IN_FLIGHT = 100_000
@@ -27,7 +27,7 @@ _IN_FLIGHT = 100_000
 _WAIT_NS = 10**9
 
 
-class Delivered(NamedTuple):
+class PulledMessage(NamedTuple):
     """A message that waits for its acknowledgement."""
 
     sequence: int
@@ -38,15 +38,15 @@ class Delivered(NamedTuple):
 class DurableReading:
     """The messages of a stream that no program of a name has acknowledged."""
 
-    def __init__(self, connection: JetStream, reading: NatsReading, name: str, ack_wait_s: float) -> None:
+    def __init__(self, connection: JetStreamClient, reading: NatsReading, name: str, ack_wait_s: float) -> None:
         if not name or any(letter in ".*>/\\ \t\r\n" for letter in name):
-            raise OptionError(f"the name of a consumer is letters, digits, - and _, not {name!r}")
+            raise OptionError(f"the name of a consumer may have letters, digits, - and _ only, not {name!r}")
         self._connection, self._name, self._stream = connection, name, reading.address.stream
         self._most = reading.max_messages
         state = connection.state()
         self._end = reading.behind(state)
         try:
-            self._told()
+            self._consumer_state()
         except NatsError as error:
             if "consumer not found" not in str(error):
                 raise
@@ -69,32 +69,32 @@ class DurableReading:
         request = {"stream_name": self._stream, "config": config}
         self._connection.ask(f"CONSUMER.DURABLE.CREATE.{self._stream}.{self._name}", request)
 
-    def _told(self) -> dict[str, Any]:
+    def _consumer_state(self) -> dict[str, Any]:
         return self._connection.ask(f"CONSUMER.INFO.{self._stream}.{self._name}", {})
 
-    def batches(self, most: int) -> Iterator[list[Delivered]]:
+    def batches(self, most: int) -> Iterator[list[PulledMessage]]:
         """Yield messages until all that the stream had at the beginning are acknowledged, by whomever."""
         while True:
             messages = self._pulled(min(most, self._most), {"no_wait": True})
             if not messages:
-                told = self._told()
-                if self._is_done(told):
+                state = self._consumer_state()
+                if self._is_done(state):
                     return
                 # Somebody else has them, or had them when it died: they come when the server has waited for it.
                 messages = self._pulled(min(most, self._most), {"expires": _WAIT_NS})
             if messages:
                 yield messages
 
-    def _is_done(self, told: dict[str, Any]) -> bool:
-        is_empty = not told["num_pending"] and not told["num_ack_pending"]
-        return is_empty or bool(told["ack_floor"]["stream_seq"] >= self._end - 1)
+    def _is_done(self, state: dict[str, Any]) -> bool:
+        is_empty = not state["num_pending"] and not state["num_ack_pending"]
+        return is_empty or bool(state["ack_floor"]["stream_seq"] >= self._end - 1)
 
-    def _pulled(self, most: int, waiting: dict[str, Any]) -> list[Delivered]:
-        async def pulling(client: Client) -> list[Delivered]:
+    def _pulled(self, most: int, waiting: dict[str, Any]) -> list[PulledMessage]:
+        async def pulling(client: Client) -> list[PulledMessage]:
             inbox = client.new_inbox()
             arriving = await client.subscribe(inbox, pending_msgs_limit=-1, pending_bytes_limit=-1)
             asked = {"batch": most, **waiting}
-            messages: list[Delivered] = []
+            messages: list[PulledMessage] = []
             with translated(self._connection.address):
                 subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
                 await client.publish(subject, json.dumps(asked).encode(), reply=inbox)
@@ -105,13 +105,13 @@ class DurableReading:
                         continue
                     if status is not None:
                         break
-                    messages.append(Delivered(told_by(message.reply)[0], message.data, message.reply))
+                    messages.append(PulledMessage(reply_numbers(message.reply)[0], message.data, message.reply))
                 await arriving.unsubscribe()
             return messages
 
         return self._connection.persistently(pulling)
 
-    def acknowledge(self, messages: list[Delivered]) -> None:
+    def acknowledge(self, messages: list[PulledMessage]) -> None:
         """Say that what came of messages has arrived. An acknowledgement that gets lost makes them come again."""
 
         async def acknowledging(client: Client) -> None:

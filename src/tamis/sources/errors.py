@@ -64,5 +64,5 @@ class WebhookError(ConnectorError):
         500
         """
         url, _, answer = text.partition(" ")  # an address has no space in it
-        said, _, told = answer.partition(": ")
-        return cls(url, int(said.removeprefix(_ANSWERED)) if said != _SILENT else None, told)
+        said, _, explanation = answer.partition(": ")
+        return cls(url, int(said.removeprefix(_ANSWERED)) if said != _SILENT else None, explanation)

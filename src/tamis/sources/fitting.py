@@ -25,7 +25,7 @@ _EXACT = Context(prec=76)
 
 
 def texts_as(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return a column of texts as a type; what is no value of it is NULL.
+    """Return a column of texts as a type; what is not a value of it is NULL.
 
     >>> texts_as(pa.array(["1", "2.5", "x", None]), pa.int32()).to_pylist()
     [1, None, None, None]
@@ -53,8 +53,8 @@ def _single(text: str | None, kind: pa.DataType) -> pa.Array:
 def _column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
         # A column without zones drops those that are written, as Spark does.
-        found = instants(texts)
-        return found if kind.tz else found.cast(pa.timestamp("us"))
+        column = instants(texts)
+        return column if kind.tz else column.cast(pa.timestamp("us"))
     if pa.types.is_decimal(kind):
         return pa.array([_decimal(text, kind) for text in texts.to_pylist()], kind)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -80,7 +80,7 @@ def _decimal(written: Any, kind: Any) -> Decimal | None:
 
 
 def json_as(rows: Sequence[dict[str, Any] | None], columns: pa.Schema) -> pa.Table:
-    """Return JSON objects as a table of columns that were said; what is no object (None) is a row of NULL.
+    """Return JSON objects as a table of columns that were said; what is not an object (None) is a row of NULL.
 
     >>> json_as([{"a": 1, "b": 5}, {"a": "x"}, None], pa.schema({"b": pa.string(), "a": pa.int64()})).to_pylist()
     [{'b': '5', 'a': 1}, {'b': None, 'a': None}, {'b': None, 'a': None}]
@@ -93,7 +93,7 @@ def json_as(rows: Sequence[dict[str, Any] | None], columns: pa.Schema) -> pa.Tab
 
 
 _NONE = object()
-"""What is no value of its type; within a list it spoils the whole list."""
+"""What is not a value of its type; within a list it spoils the whole list."""
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:
@@ -152,8 +152,8 @@ def _double(value: Any, _: pa.DataType) -> Any:
 def _exact(value: Any, kind: pa.DataType) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _NONE
-    found = _decimal(repr(value) if isinstance(value, float) else value, kind)
-    return _NONE if found is None else found
+    decimal = _decimal(repr(value) if isinstance(value, float) else value, kind)
+    return _NONE if decimal is None else decimal
 
 
 def _time(value: Any, kind: pa.DataType) -> Any:

@@ -1,9 +1,9 @@
 """How does a plain program talk to JetStream?
 
-NATS's client is asynchronous; Spark's workers are not. A `JetStream` is a connection with a loop of its own that runs
-only while it is asked something. It reads a range of a stream by sequence, through a consumer that lives only for
-that and acknowledges nothing: where a query is, Spark's checkpoint knows. It publishes many messages at once and
-returns when the server has acknowledged all of them.
+NATS's client is asynchronous; Spark's workers are not. A `JetStreamClient` is a connection with a loop of its own
+that runs only while it is asked something. It reads a range of a stream by sequence, through a consumer that lives
+only for that and acknowledges nothing: where a query is, Spark's checkpoint knows. It publishes many messages at once
+and returns when the server has acknowledged all of them.
 
 A connection that breaks is made again for some seconds. Nothing is lost or doubled by that: reading goes on behind
 the last sequence that came, and a message that is published again has the same id.
@@ -43,7 +43,7 @@ _IN_FLIGHT = 512
 """How many messages are published before the first acknowledgement is waited for."""
 
 
-class Message(NamedTuple):
+class StreamMessage(NamedTuple):
     """A message of a stream."""
 
     subject: str
@@ -54,7 +54,7 @@ class Message(NamedTuple):
     body: bytes
 
 
-class Publication(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """A message to publish."""
 
     subject: str
@@ -75,7 +75,7 @@ class StreamState:
     retention: str
 
 
-class JetStream:
+class JetStreamClient:
     """A connection to the stream of an address; `with` closes it."""
 
     def __init__(self, address: NatsAddress, timeout_s: float = 10.0) -> None:
@@ -111,7 +111,7 @@ class JetStream:
             retention=config["retention"],
         )
 
-    def messages(self, start: int, end: int) -> Iterator[list[Message]]:
+    def messages(self, start: int, end: int) -> Iterator[list[StreamMessage]]:
         """Yield the messages of a range of sequences, `end` not among them, in order, as lists of moderate size.
 
         Those that were deleted or have expired are not there, and are not waited for.
@@ -119,13 +119,13 @@ class JetStream:
         position, in_vain = start, 0
         while position < end:
             # A new reading where the last one broke off.
-            reading = self.persistently(partial(_Reading.started, owner=self, start=position))
+            reading = self.persistently(partial(_RangeConsumer.started, owner=self, start=position))
             try:
                 while position < end and not reading.is_done:
-                    found = self._run(self._while_connected(reading.pulled(end - position)))
-                    if found:
-                        position, in_vain = found[-1].sequence + 1, 0
-                        yield [message for message in found if message.sequence < end]
+                    pulled = self._run(self._while_connected(reading.pulled(end - position)))
+                    if pulled:
+                        position, in_vain = pulled[-1].sequence + 1, 0
+                        yield [message for message in pulled if message.sequence < end]
                 if reading.is_done:
                     return
             except _BrokenError as broken:
@@ -137,7 +137,7 @@ class JetStream:
                 with suppress(Exception):
                     self._run(reading.ended())
 
-    def publish(self, messages: Sequence[Publication]) -> int:
+    def publish(self, messages: Sequence[OutgoingMessage]) -> int:
         """Publish messages; return, when all of them are acknowledged, how many the stream had already."""
         known = 0
         for first in range(0, len(messages), _IN_FLIGHT):
@@ -218,14 +218,14 @@ class JetStream:
     async def _asked(self, client: Client, what: str, request: dict[str, Any]) -> dict[str, Any]:
         """Ask the API of JetStream."""
         answer = await client.request(f"$JS.API.{what}", json.dumps(request).encode(), timeout=self.timeout_s)
-        found: dict[str, Any] = json.loads(answer.data)
-        if "error" in found:
-            told = found["error"].get("description", "an error without a description")
-            hint = "; make it first, or name another" if found["error"].get("err_code") == 10059 else ""
-            raise NatsError(f"{self.address}: {told}{hint}")
-        return found
+        answered: dict[str, Any] = json.loads(answer.data)
+        if "error" in answered:
+            description = answered["error"].get("description", "an error without a description")
+            hint = "; make it first, or name another" if answered["error"].get("err_code") == 10059 else ""
+            raise NatsError(f"{self.address}: {description}{hint}")
+        return answered
 
-    async def _published(self, client: Client, messages: Sequence[Publication]) -> int:
+    async def _published(self, client: Client, messages: Sequence[OutgoingMessage]) -> int:
         answers = await asyncio.gather(
             *(
                 client.request(
@@ -242,23 +242,23 @@ class JetStream:
             ),
             return_exceptions=True,  # no request stays behind when another one fails
         )
-        known = 0
+        duplicates = 0
         for message, answer in zip(messages, answers, strict=True):
             if isinstance(answer, BaseException):
                 if type(answer).__name__ == "NoRespondersError":
-                    raise NatsError(f"{self.address}: no stream takes the subject {message.subject!r}") from None
+                    raise NatsError(f"{self.address}: no stream accepts the subject {message.subject!r}") from None
                 if type(answer).__name__ == "MaxPayloadError":
                     size = len(message.body)
                     raise NatsError(
-                        f"{self.address}: a message of {size:,} bytes is more than the server takes "
+                        f"{self.address}: a message of {size:,} bytes is more than the server accepts "
                         f"({client.max_payload:,}); keep fewer columns, or raise its max_payload"
                     ) from None
                 raise answer
-            told = json.loads(answer.data)
-            if "error" in told:
-                raise NatsError(f"{self.address}: {told['error'].get('description')} ({message.subject})")
-            known += bool(told.get("duplicate"))
-        return known
+            acknowledgement = json.loads(answer.data)
+            if "error" in acknowledgement:
+                raise NatsError(f"{self.address}: {acknowledgement['error'].get('description')} ({message.subject})")
+            duplicates += bool(acknowledgement.get("duplicate"))
+        return duplicates
 
     def _run(self, doing: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(doing)
@@ -270,16 +270,18 @@ class JetStream:
             self._client = None
 
 
-class _Reading:
+class _RangeConsumer:
     """A consumer of the stream that lives for one range."""
 
-    def __init__(self, client: Client, owner: JetStream, name: str, inbox: str, arrived: Any, pending: int) -> None:
+    def __init__(
+        self, client: Client, owner: JetStreamClient, name: str, inbox: str, arrived: Any, pending: int
+    ) -> None:
         self._client, self._owner, self._name, self._inbox, self._arrived = client, owner, name, inbox, arrived
         self._count = 0
         self.is_done = pending == 0
 
     @classmethod
-    async def started(cls, client: Client, owner: JetStream, start: int) -> _Reading:
+    async def started(cls, client: Client, owner: JetStreamClient, start: int) -> _RangeConsumer:
         address = owner.address
         config: dict[str, Any] = {
             "deliver_policy": "by_start_sequence",
@@ -300,7 +302,7 @@ class _Reading:
         arrived = await client.subscribe(inbox, pending_msgs_limit=-1, pending_bytes_limit=-1)
         return cls(client, owner, made["name"], inbox, arrived, made.get("num_pending", 0))
 
-    async def pulled(self, most: int) -> list[Message]:
+    async def pulled(self, most: int) -> list[StreamMessage]:
         """Return the next messages; none, and `is_done`, when nothing is left."""
         address, timeout_s = self._owner.address, self._owner.timeout_s
         asked = {
@@ -308,48 +310,48 @@ class _Reading:
             "max_bytes": max(_PULLED_BYTES, self._client.max_payload + (1 << 16)),
             "no_wait": True,
         }
-        found: list[Message] = []
+        messages: list[StreamMessage] = []
         with translated(address):
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{address.stream}.{self._name}"
             await self._client.publish(subject, json.dumps(asked).encode(), reply=self._inbox)
-            while len(found) < asked["batch"]:
+            while len(messages) < asked["batch"]:
                 message = await self._arrived.next_msg(timeout=timeout_s)
                 status = (message.headers or {}).get("Status") if not message.reply else None
                 if status == "100":
                     continue
                 if status is not None:
-                    self._ended_by(status, message, bool(found))
+                    self._ended_by(status, message, bool(messages))
                     break
-                sequence, count, published_ns, left = told_by(message.reply)
+                sequence, count, published_ns, left = reply_numbers(message.reply)
                 self._count += 1
                 if count != self._count:  # one got lost on its way: read from there again
-                    raise _BrokenError(f"{address}: messages got lost on their way")
+                    raise _BrokenError(f"{address}: messages were lost on the way")
                 headers = dict(message.headers or {})
-                found.append(Message(message.subject, sequence, published_ns // 1000, headers, message.data))
+                messages.append(StreamMessage(message.subject, sequence, published_ns // 1000, headers, message.data))
                 if left == 0:
                     self.is_done = True
                     break
-        return found
+        return messages
 
     def _ended_by(self, status: str, message: Msg, is_any: bool) -> None:
         """Take note of why the server ends a pull."""
-        told = (message.headers or {}).get("Description", "")
+        description = (message.headers or {}).get("Description", "")
         if status == "404":
             self.is_done = not is_any
-        elif status == "409" and "Deleted" in told:
+        elif status == "409" and "Deleted" in description:
             raise _BrokenError(f"{self._owner.address}: the consumer was deleted")
         elif status not in ("408", "409"):
-            raise NatsError(f"{self._owner.address}: {status} {told}")
+            raise NatsError(f"{self._owner.address}: {status} {description}")
 
     async def ended(self) -> None:
         await self._arrived.unsubscribe()
         await self._owner._asked(self._client, f"CONSUMER.DELETE.{self._owner.address.stream}.{self._name}", {})
 
 
-def told_by(reply: str) -> tuple[int, int, int, int]:
+def reply_numbers(reply: str) -> tuple[int, int, int, int]:
     """Return what JetStream writes into the reply subject: sequence, its number at the consumer, time, how many follow.
 
-    >>> told_by("$JS.ACK.EVENTS.abc.1.17.3.1700000000000000000.5")
+    >>> reply_numbers("$JS.ACK.EVENTS.abc.1.17.3.1700000000000000000.5")
     (17, 3, 1700000000000000000, 5)
     """
     tokens = reply.split(".")
@@ -377,12 +379,14 @@ class translated:  # noqa: N801 - reads as a verb
             return
         refused = next((each for each in (error, *self._troubles) if isinstance(each, AuthorizationError)), None)
         if refused or "Authorization" in str(error):
-            raise NatsError(f"{self._address}: the server refuses to let us in; give a name and a password") from None
+            raise NatsError(
+                f"{self._address}: the server rejected the login; give a user name and a password"
+            ) from None
         if isinstance(error, InvalidUserCredentialsError | FileNotFoundError):
             raise NatsError(f"{self._address}: the credentials cannot be read: {error}") from None
         if isinstance(error, NoRespondersError):
             raise NatsError(f"{self._address}: this server has no JetStream; start it with -js") from None
         if isinstance(error, Error | OSError | TimeoutError | EOFError):
             cause = self._troubles[-1] if self._troubles else error
-            told = without_secrets(str(cause).strip() or type(cause).__name__)
-            raise _BrokenError(f"no NATS server answers at {self._address}: {told}") from None
+            reason = without_secrets(str(cause).strip() or type(cause).__name__)
+            raise _BrokenError(f"no NATS server answers at {self._address}: {reason}") from None

@@ -38,7 +38,7 @@ def kafka_address(url: str) -> KafkaAddress:
     kafka://north:9092,south:9093/auctions,bids {'maxOffsetsPerTrigger': '100'}
     """
     if scheme_of(url) not in KAFKA.prefixes:
-        raise OptionError(f"{url} is no address of Kafka: {KAFKA.form}")
+        raise OptionError(f"{url} is not a Kafka address: {KAFKA.form}")
     place, _, query = url.partition("://")[2].partition("?")
     hosts, _, topics = place.partition("/")
     topics = unquote(topics.strip("/"))
@@ -50,11 +50,11 @@ def kafka_address(url: str) -> KafkaAddress:
 
 def _broker(host: str) -> str:
     if not host or any(each.isspace() for each in host):
-        raise OptionError(f"an address of Kafka names its brokers: {KAFKA.form}")
+        raise OptionError(f"a Kafka address must name its brokers: {KAFKA.form}")
     name, colon, port = host.rpartition(":")
     if colon and not host.endswith("]"):
         if not port.isdigit() or not 0 < int(port) < 65536:
-            raise OptionError(f"{port!r} is no port: {KAFKA.form}")
+            raise OptionError(f"{port!r} is not a port: {KAFKA.form}")
         return f"{name}:{port}"
     return f"{host}:9092"
 

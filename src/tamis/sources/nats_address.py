@@ -47,24 +47,24 @@ def nats_address(
     'a.>'
     """
     if not url:
-        raise OptionError(f"which NATS? Give its url: {_FORM}")
+        raise OptionError(f"no NATS server was named; give its url: {_FORM}")
     scheme, rest = scheme_of(url), url.partition("://")[2]
     if scheme not in NATS.prefixes:
-        raise OptionError(f"{without_secrets(url)} is no address of NATS: {_FORM}")
+        raise OptionError(f"{without_secrets(url)} is not a NATS address: {_FORM}")
     authority, _, path = rest.partition("/")
     authority, _, query = authority.partition("?") if "?" in authority else (authority, "", "")
-    path, _, found = path.partition("?")
-    given = dict(parse_qsl(found or query, keep_blank_values=True))
+    path, _, written = path.partition("?")
+    given = dict(parse_qsl(written or query, keep_blank_values=True))
     for name in given:
         if name not in _PARAMETERS:
             raise OptionError(
-                f"{name!r} means nothing in an address of NATS. {did_you_mean(name, _PARAMETERS)}".strip()
+                f"{name!r} is not a parameter of a NATS address. {did_you_mean(name, _PARAMETERS)}".strip()
             )
     stream = stream or unquote(path.strip("/"))
     if not stream:
         raise OptionError(f"{without_secrets(url)} names no stream: {_FORM}")
     if re.search(r"[\s.*>/\\]", stream):
-        raise OptionError(f"{stream!r} is no name of a stream: it has no spaces, dots, stars, slashes or '>'")
+        raise OptionError(f"{stream!r} is not the name of a stream: it has no spaces, dots, stars, slashes or '>'")
     login, _, hosts = authority.rpartition("@")
     servers = tuple(_server(scheme, login, host, url) for host in hosts.split(","))
     return NatsAddress(

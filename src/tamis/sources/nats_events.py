@@ -16,7 +16,7 @@ from tamis.sources.columns import columns_of
 from tamis.sources.durable_reading import DurableReading
 from tamis.sources.fitting import json_as
 from tamis.sources.inferring import json_table
-from tamis.sources.jetstream import JetStream
+from tamis.sources.jetstream import JetStreamClient
 from tamis.sources.match_names import name_of
 from tamis.sources.nats_reading import MESSAGES, arrow_batch, nats_reading
 from tamis.sources.tables import json_object
@@ -24,7 +24,7 @@ from tamis.sources.tables import json_object
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tamis.sources.jetstream import Message, StreamState
+    from tamis.sources.jetstream import StreamMessage, StreamState
     from tamis.sources.nats_address import NatsAddress
 
 
@@ -34,7 +34,7 @@ def nats_table(url: str, options: Mapping[str, str], schema: str | None, keep: S
     with _messages(url, options) as (_, parts):
         messages = pa.Table.from_batches(map(arrow_batch, parts), MESSAGES)
     rows = [json_object(body) for body in messages["body"].to_pylist()]
-    # What is no JSON is an event in which everything is NULL.
+    # What is not JSON is an event in which everything is NULL.
     table = json_table([row or {} for row in rows]) if columns is None else json_as(rows, columns)
     for name in dict.fromkeys(keep or ()):
         if name in MESSAGES.names and name not in table.schema.names:
@@ -60,7 +60,7 @@ def durable_batches(
 ) -> Iterator[ArrivedBatch]:
     """Yield what a consumer of this name has not acknowledged yet; a batch that is done is acknowledged."""
     reading = nats_reading(url, options)
-    with JetStream(reading.address, reading.timeout_s) as connection:
+    with JetStreamClient(reading.address, reading.timeout_s) as connection:
         stream = _stream_name(reading.address, connection.state())
         durable = DurableReading(connection, reading, name, ack_wait_s)
         for messages in durable.batches(BATCH_EVENTS):
@@ -74,10 +74,10 @@ def durable_batches(
 
 
 @contextmanager
-def _messages(url: str, options: Mapping[str, str]) -> Iterator[tuple[str, Iterator[list[Message]]]]:
+def _messages(url: str, options: Mapping[str, str]) -> Iterator[tuple[str, Iterator[list[StreamMessage]]]]:
     """Give the name of a stream, and the messages that it holds now, in order, some at a time."""
     reading = nats_reading(url, options)
-    with JetStream(reading.address, reading.timeout_s) as connection:
+    with JetStreamClient(reading.address, reading.timeout_s) as connection:
         state = connection.state()
         parts = connection.messages(max(reading.first(state), state.first), reading.behind(state))
         yield _stream_name(reading.address, state), parts

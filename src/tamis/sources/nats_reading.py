@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.sources.errors import LostMessagesError, OptionError
-from tamis.sources.jetstream import JetStream
+from tamis.sources.jetstream import JetStreamClient
 from tamis.sources.nats_address import NatsAddress, asked_address
 from tamis.sources.schemes.table import NATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tamis.sources.jetstream import Message, StreamState
+    from tamis.sources.jetstream import StreamMessage, StreamState
     from tamis.sources.options import Options
 
 SCHEMA = "subject string, sequence bigint, published timestamp, headers map<string,string>, body binary"
@@ -55,7 +55,7 @@ class NatsReading:
 
     @classmethod
     def asked(cls, options: Options) -> NatsReading:
-        found = cls(
+        reading = cls(
             address=asked_address(options),
             timeout_s=options.seconds("timeout_s", 10),
             start=options.text("start", "earliest") or "",
@@ -65,14 +65,14 @@ class NatsReading:
             partition_messages=options.number("partition_messages", 10_000),
             on_loss=options.one_of("on_loss", ("report", "fail")),
         )
-        if found.start not in ("earliest", "latest"):
-            _sequence("start", found.start)
-        if found.end != "latest":
-            _sequence("end", found.end)
-        return found
+        if reading.start not in ("earliest", "latest"):
+            _sequence("start", reading.start)
+        if reading.end != "latest":
+            _sequence("end", reading.end)
+        return reading
 
-    def connection(self) -> JetStream:
-        return JetStream(self.address, self.timeout_s)
+    def connection(self) -> JetStreamClient:
+        return JetStreamClient(self.address, self.timeout_s)
 
     def first(self, state: StreamState) -> int:
         """Return the sequence to begin with."""
@@ -110,12 +110,12 @@ def nats_reading(url: str, options: Mapping[str, str], *, streaming: bool = Fals
 def require_source(url: str, options: Mapping[str, str], *, streaming: bool) -> NatsAddress:
     """Return the stream that can be read at an address; raise if there is none, or an option means nothing."""
     reading = nats_reading(url, options, streaming=streaming)
-    with JetStream(reading.address, _PATIENCE_S) as connection:
+    with JetStreamClient(reading.address, _PATIENCE_S) as connection:
         connection.state()
     return reading.address
 
 
-def arrow_batch(messages: list[Message]) -> pa.RecordBatch:
+def arrow_batch(messages: list[StreamMessage]) -> pa.RecordBatch:
     """Return messages as rows."""
     subjects, sequences, times, headers, bodies = zip(*messages, strict=True) if messages else ((),) * 5
     columns = [subjects, sequences, times, [list(each.items()) for each in headers], bodies]
@@ -134,5 +134,5 @@ def lost(address: NatsAddress, wanted: int, first: int) -> LostMessagesError:
 def _sequence(name: str, written: str) -> int:
     if not written.isdecimal() or int(written) < 1:
         words = "earliest, latest" if name == "start" else "latest"
-        raise OptionError(f"{name} of nats is {words} or a sequence from 1 on, not {written!r}")
+        raise OptionError(f"{name} of nats must be {words} or a sequence number of at least 1, not {written!r}")
     return int(written)

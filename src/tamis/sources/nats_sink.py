@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from tamis.errors import did_you_mean
 from tamis.sources.errors import ColumnError, OptionError
-from tamis.sources.jetstream import JetStream, Publication
+from tamis.sources.jetstream import JetStreamClient, OutgoingMessage
 from tamis.sources.json_rows import json_rows
 from tamis.sources.nats_address import asked_address
 from tamis.sources.schemes.table import NATS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tamis.sources.jetstream import StreamState
     from tamis.sources.nats_address import NatsAddress
     from tamis.sources.options import Options
-    from tamis.sources.place import Names
+    from tamis.sources.place import TaskNames
 
 _PATIENCE_S = 3.0
 """A person waits for an answer: a server that is not there is told soon."""
@@ -39,7 +39,7 @@ _GAP = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass
-class Published:
+class PublishedCounts:
     """What a task has published: how many messages, and how many of them the stream had already."""
 
     messages: int
@@ -67,11 +67,11 @@ class NatsWriting:
                 raise ColumnError(f"there is no column {name!r}, only {known}" + (f". {hint}" if hint else ""))
         return cls(address, options.seconds("timeout_s", 10), id_columns, str(uuid4()))
 
-    def connected(self) -> JetStream:
+    def connected(self) -> JetStreamClient:
         """Return a connection; `with` closes it."""
-        return JetStream(self.address, self.timeout_s)
+        return JetStreamClient(self.address, self.timeout_s)
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: Names) -> Published:
+    def write(self, batches: Iterable[pa.RecordBatch], place: TaskNames) -> PublishedCounts:
         """Publish rows; return when all of them are acknowledged."""
         count = known = 0
         with self.connected() as connection:
@@ -82,15 +82,15 @@ class NatsWriting:
                 for part in self._publications(batch, subject, place, count):
                     known += connection.publish(part)
                     count += len(part)
-        return Published(count, known)
+        return PublishedCounts(count, known)
 
     def _publications(
-        self, batch: pa.RecordBatch, subject: str, place: Names, count: int
-    ) -> Iterator[Sequence[Publication]]:
+        self, batch: pa.RecordBatch, subject: str, place: TaskNames, count: int
+    ) -> Iterator[Sequence[OutgoingMessage]]:
         """Yield messages in portions of moderate size."""
         subjects = _filled(subject, batch)
         named = [batch.column(name).to_pylist() for name in self.id_columns]
-        part: list[Publication] = []
+        part: list[OutgoingMessage] = []
         size = 0
         headers = {"Content-Type": "application/json", "Tamis-Batch": place.batch_name}
         for number, row in enumerate(json_rows(batch)):
@@ -100,7 +100,7 @@ class NatsWriting:
                 name = "-".join(str(values[number]) for values in named)
             else:
                 name = place.name(count + number, where.encode(), body)
-            part.append(Publication(where, name, body, headers))
+            part.append(OutgoingMessage(where, name, body, headers))
             size += len(body)
             if size >= _PUBLISHED_BYTES:
                 yield part
@@ -124,7 +124,7 @@ def require_address(url: str, options: Mapping[str, str]) -> NatsAddress:
 def require_sink(url: str, options: Mapping[str, str]) -> None:
     """Raise unless there is a stream at an address that can be written to."""
     address = require_address(url, options)
-    with JetStream(address, _PATIENCE_S) as connection:
+    with JetStreamClient(address, _PATIENCE_S) as connection:
         state = connection.state()
     if address.subject is None:
         only_subject(address, state)

@@ -51,23 +51,23 @@ class Options:
         if written is None:
             return default
         try:
-            found = int(written)
+            value = int(written)
         except ValueError:
-            found = least - 1
-        if found < least:
-            raise OptionError(f"{name} of {self._source} is a whole number from {least} on, not {written!r}")
-        return found
+            value = least - 1
+        if value < least:
+            raise OptionError(f"{name} of {self._source} must be a whole number of at least {least}, not {written!r}")
+        return value
 
     def seconds(self, name: str, default: float) -> float:
         """Return an option that is a time."""
         written = self._values.get(name)
         try:
-            found = default if written is None else float(written)
+            value = default if written is None else float(written)
         except ValueError:
-            found = -1
-        if not 0 < found < float("inf"):
-            raise OptionError(f"{name} of {self._source} is a number of seconds, not {written!r}")
-        return found
+            value = -1
+        if not 0 < value < float("inf"):
+            raise OptionError(f"{name} of {self._source} must be a number of seconds, not {written!r}")
+        return value
 
     def one_of(self, name: str, choices: tuple[str, ...]) -> str:
         """Return an option that is one of a few words; the first if nobody says."""

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 
-class Names(Protocol):
+class TaskNames(Protocol):
     """Who knows what rows are called."""
 
     @property
@@ -26,10 +26,10 @@ class Names(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class TaskPlace:
     """A partition of a batch of a query.
 
-    >>> place = Place("q", 7, 0)
+    >>> place = TaskPlace("q", 7, 0)
     >>> place.name(12, b"abc") == place.name(12, b"abc"), place.name(12, b"abc") == place.name(13, b"abc")
     (True, False)
     >>> place.name(12, b"abc")

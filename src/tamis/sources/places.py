@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tamis.sources.place import Names
+    from tamis.sources.place import TaskNames
 
 
 class Writing(Protocol):
@@ -31,7 +31,7 @@ class Writing(Protocol):
     def run(self) -> str:
         """The name of this writing, where no query has one."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: Names) -> Any:
+    def write(self, batches: Iterable[pa.RecordBatch], place: TaskNames) -> Any:
         """Write rows; return, when all of them are taken, a dataclass of counts."""
 
 

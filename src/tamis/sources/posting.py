@@ -85,7 +85,7 @@ class Posting:
         deadline = monotonic() + self.patience_s
         attempt = 0
         while True:
-            status, told, retry_after = self._tried(body, key)
+            status, answer, retry_after = self._tried(body, key)
             meaning = "again" if status is None else verdict(status)
             if meaning == "taken":
                 return attempt + 1
@@ -93,7 +93,7 @@ class Posting:
             attempt += 1
             if meaning == "refused" or monotonic() + pause > deadline:
                 tries = f" (after {attempt} attempts)" if attempt > 1 else ""
-                raise WebhookError(without_secrets(self.url), status, _shown(told) + tries) from None
+                raise WebhookError(without_secrets(self.url), status, _shown(answer) + tries) from None
             self.wait(pause)
 
     def _tried(self, body: bytes, key: str) -> tuple[int | None, str, str | None]:
@@ -131,7 +131,7 @@ def checked_url(url: str | None) -> str:
     >>> checked_url("ftp://example.org")
     Traceback (most recent call last):
         ...
-    tamis.sources.errors.OptionError: ftp://example.org is no address of a webhook: https://host/path
+    tamis.sources.errors.OptionError: ftp://example.org is not a webhook address: https://host/path
     """
     if not url:
         raise OptionError(f"which webhook? Give its url: {WEBHOOK.form}")
@@ -141,7 +141,7 @@ def checked_url(url: str | None) -> str:
     except ValueError:
         is_good = False
     if not is_good or any(not "!" <= character <= "~" for character in url):
-        raise OptionError(f"{without_secrets(url)} is no address of a webhook: {WEBHOOK.form}")
+        raise OptionError(f"{without_secrets(url)} is not a webhook address: {WEBHOOK.form}")
     if "@" in parts.netloc:
         raise OptionError(
             f"{without_secrets(url)}: a name and a password go into a header, "
@@ -157,8 +157,8 @@ def _beginning(answer: Any) -> str:
         return ""
 
 
-def _shown(told: str) -> str:
+def _shown(answer: str) -> str:
     """Return the beginning of an answer as one line."""
-    line = "".join(character if character.isprintable() else " " for character in told)
+    line = "".join(character if character.isprintable() else " " for character in answer)
     line = " ".join(line.split())
     return (line[:_SHOWN] + "…" if len(line) > _SHOWN else line) or "nothing more is said"

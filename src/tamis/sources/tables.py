@@ -54,7 +54,7 @@ def files_of(path: str) -> list[Path]:
         below = (each for each in place.rglob("*") if each.is_file())
         return sorted(each for each in below if not any(part[0] in "._" for part in each.relative_to(place).parts))
     if not place.exists():
-        raise TableError(f"there is nothing at {path}")
+        raise TableError(f"{path} does not exist")
     return [place]
 
 
@@ -104,7 +104,7 @@ def _read_json(_: str, files: list[Path], options: Options, columns: pa.Schema |
                 continue
             if row is None and columns is None:
                 raise TableError(
-                    f"line {number} of {file} is no JSON object; a file of JSON lines has one on each line "
+                    f"line {number} of {file} is not a JSON object; a file of JSON lines has one on each line "
                     "(mode=DROPMALFORMED passes over others)"
                 )
             rows.append(row)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.sources.options import Options
-    from tamis.sources.place import Names
+    from tamis.sources.place import TaskNames
 
 
 @dataclass
@@ -50,7 +50,7 @@ class WebhookWriting:
         headers = options.beginning_with("header.")
         for name, value in headers.items():
             if not name or any(character in name + value for character in "\r\n\0"):
-                raise OptionError(f"header.{name!r} of webhook is no header")
+                raise OptionError(f"header.{name!r} of webhook is not a header")
         return cls(
             url=checked_url(options.text("url") or options.text("path")),
             headers=headers,
@@ -61,7 +61,7 @@ class WebhookWriting:
             run=str(uuid4()),
         )
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: Names) -> Posted:
+    def write(self, batches: Iterable[pa.RecordBatch], place: TaskNames) -> Posted:
         """Post rows; return when all of them are taken."""
         posting = Posting(self.url, self.headers, self.timeout_s, self.patience_s)
         done = Posted(0, 0, 0)

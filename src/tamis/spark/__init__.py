@@ -141,9 +141,9 @@ def __getattr__(name: str) -> Any:
     """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    attribute = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = attribute
+    return attribute
 
 
 class _Package(ModuleType):

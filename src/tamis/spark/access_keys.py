@@ -10,7 +10,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
-from tamis.language.expressions import And, Attribute, Compare, Expression, In, Literal, Or, fold_shared
+from tamis.language.expressions import And, Attribute, Expression, Or, fold_shared
+from tamis.language.ranges import simple as ranges
+from tamis.language.ranges.simple import SimplePredicate, simple
 
 if TYPE_CHECKING:
     from tamis.matching.columns import Path
@@ -50,26 +52,25 @@ def key_of(value: object) -> Key | None:
 
 def _keys(node: Expression, below: list[Keys]) -> Keys:
     match node:
-        case Compare("=", Attribute(path), Literal(value)) | Compare("=", Literal(value), Attribute(path)):
-            return _one(path, [value])
-        case In(Attribute(path), values):
-            return _one(path, [value for value in values if value is not None])
         case And():
-            found: Keys = {}
+            fewest: Keys = {}
             for keys in below:
                 for name, choices in keys.items():
-                    if name not in found or len(choices) < len(found[name]):
-                        found[name] = choices
-            return found
+                    if name not in fewest or len(choices) < len(fewest[name]):
+                        fewest[name] = choices
+            return fewest
         case Or():
             shared = set.intersection(*map(set, below)) if below else set()
             united: Keys = {name: frozenset().union(*(keys[name] for keys in below)) for name in sorted(shared)}
             return {name: choices for name, choices in united.items() if len(choices) <= MOST_VALUES}
+    match simple(node):
+        case SimplePredicate("=" | ranges.IN, Attribute(path), values, is_negated=False):
+            return _one(path, [value for value in values if value is not None])
     return {}
 
 
 def _one(path: Path, values: list[object]) -> Keys:
-    found = [key_of(value) for value in values]
-    if len(found) > MOST_VALUES or any(key is None for key in found):
+    keys = [key_of(value) for value in values]
+    if len(keys) > MOST_VALUES or any(key is None for key in keys):
         return {}
-    return {path: frozenset(key for key in found if key is not None)}
+    return {path: frozenset(key for key in keys if key is not None)}

@@ -59,7 +59,7 @@ def place() -> Path | None:
     return cache_folder() / f"spark-{pyspark.__version__}-{key.hexdigest()[:16]}.jsa"
 
 
-def found() -> Path | None:
+def whole_archive() -> Path | None:
     """Return the archive, if it is there and whole."""
     path = place()
     if path is None:
@@ -84,7 +84,7 @@ def java_options(path: Path | None) -> str:
 def made() -> Path | None:
     """Make the archive, unless it is there; return it, or None where it cannot be made."""
     path = place()
-    if path is None or found() is not None:
+    if path is None or whole_archive() is not None:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path.parent)

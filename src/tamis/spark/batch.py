@@ -50,10 +50,10 @@ def match(
                      "counts": a row for every event, with `matches`, their number
     schema           what conditions may mention; the columns of the events if you do not say
     shards           into about how many shards to cut the subscriptions; by their number, if you do not say
-    on_error         "reject": leave out what is no subscription, with a warning; "raise": fail
+    on_error         "reject": leave out what is not a subscription, with a warning; "raise": fail
     """
     if result not in RESULTS:
-        raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
+        raise OptionError(f"result must be one of {', '.join(map(repr, RESULTS))}, not {result!r}")
     require_workers(events.sparkSession)
     if not isinstance(subscriptions, Compiled):
         schema = schema or Schema.from_spark(events)
@@ -70,31 +70,31 @@ def matching(subscriptions: DataFrame | Compiled, **options: Any) -> Callable[[D
 
 
 def matched(
-    events: DataFrame, found: Compiled, keep: str | Sequence[str] | None, result: str, clock: Any = None
+    events: DataFrame, compiled: Compiled, keep: str | Sequence[str] | None, result: str, clock: Any = None
 ) -> DataFrame:
     """Match events against compiled subscriptions; workers add the time it took to the clock, an accumulator."""
     names = list(events.columns) if keep is None else names_in(keep)
     require(events, names, "events")
-    schema = kept_fields(events, names, [worker_field(found, result)])
-    shown = entering(events, found.attributes, names)
+    schema = kept_fields(events, names, [worker_field(compiled, result)])
+    shown = entering(events, compiled.attributes, names)
     if not shown:  # nothing to keep and nothing mentioned: only the number of the events is left
         shown = {"": functions.lit(None).cast("boolean")}
-    if found.shards is not None:
-        if result == "lists" and found.has_priorities:
+    if compiled.shards is not None:
+        if result == "lists" and compiled.has_priorities:
             raise OptionError("lists in order of priority need all subscriptions in one place: shards=1")
-        kind = ID_TYPES[found.id_type.simpleString()]
-        return matched_in_shards(events, found.shards, shown, len(names), result, kind, schema)
-    assert found.forest is not None
-    task = Task(found.forest, tuple(shown), len(names), result, ID_TYPES[found.id_type.simpleString()], clock)
+        kind = ID_TYPES[compiled.id_type.simpleString()]
+        return matched_in_shards(events, compiled.shards, shown, len(names), result, kind, schema)
+    assert compiled.forest is not None
+    task = Task(compiled.forest, tuple(shown), len(names), result, ID_TYPES[compiled.id_type.simpleString()], clock)
     # By number, because mapInArrow takes a dot in a name for a step into a record.
     numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
     answered = events.select(*numbered).mapInArrow(task.run, schema)
     return opened(answered) if result == "pairs" else answered
 
 
-def worker_field(found: Compiled, result: str) -> StructField:
+def worker_field(compiled: Compiled, result: str) -> StructField:
     """Return the column that workers add; pairs come as lists, to be opened."""
     if result == "counts":
         return StructField("matches", LongType(), nullable=False)
-    name = found.id if result == "pairs" else "subscription_ids"
-    return StructField(name, ArrayType(found.id_type, containsNull=False), nullable=False)
+    name = compiled.id if result == "pairs" else "subscription_ids"
+    return StructField(name, ArrayType(compiled.id_type, containsNull=False), nullable=False)

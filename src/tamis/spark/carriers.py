@@ -44,7 +44,7 @@ def site() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class VersionLine:
     """The versions of one set of subscriptions, of which only some are in use."""
 
     name: str = field(default_factory=lambda: token_hex(4))
@@ -53,14 +53,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class SharedBytes:
     """Bytes that are written once on every host that needs them."""
 
     source: Any
     """A broadcast of the bytes, or the bytes."""
     digest: str
     site: str
-    line: Line
+    line: VersionLine
 
     def local_path(self) -> str:
         """Return where the file lies on this host, after writing it if it is not there."""
@@ -97,17 +97,17 @@ class Artifact:
         """Nothing to do: a session keeps its artifacts."""
 
 
-Carrier: TypeAlias = Carried | Artifact
+Carrier: TypeAlias = SharedBytes | Artifact
 
 
-def carried(spark: Any, path: Path, line: Line) -> Carrier:
+def carried(spark: Any, path: Path, line: VersionLine) -> Carrier:
     """Hand a file to Spark; it is not needed afterwards."""
     content = path.read_bytes()
     digest = blake2b(content, digest_size=16).hexdigest()
     if hasattr(spark, "_sc"):
-        return Carried(spark.sparkContext.broadcast(content), digest, site(), line)
+        return SharedBytes(spark.sparkContext.broadcast(content), digest, site(), line)
     if len(content) <= MOST_IN_PLAN:
-        return Carried(content, digest, site(), line)
+        return SharedBytes(content, digest, site(), line)
     named = path.with_name(f"{digest}{ENDING}")
     path.rename(named)
     spark.addArtifacts(str(named), file=True)
@@ -155,7 +155,7 @@ def _write(path: Path, content: bytes) -> None:
             beside.unlink()
 
 
-def _sweep(folder: Path, line: Line, digest: str) -> None:
+def _sweep(folder: Path, line: VersionLine, digest: str) -> None:
     """Remove what a host has no use for any more."""
     used = {*line.used, digest}
     for path in folder.glob(f"*{ENDING}"):

@@ -4,7 +4,7 @@ Changes come as rows of a stream: add a subscription (or give it another text), 
 their own, neither within a micro-batch nor between two, so a column says it: a number or a time that grows. Of the
 changes of one id the last counts, whenever it comes; one that comes after a later one is late and changes nothing.
 
-A change that cannot be applied (no such operation, no id, a text that is no condition, an order that nobody can
+A change that cannot be applied (no such operation, no id, a text that is not a condition, an order that nobody can
 know) is put aside with its reason, and what was in force stays in force. Nothing ends because of it.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.spark.folders import folder_at
 from tamis.spark.subscription_log import ADD, REMOVE
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.spark.subscription_log import SubscriptionLog
 
 
-class Change(NamedTuple):
+class RuleChange(NamedTuple):
     """A row of the stream."""
 
     operation: str | None
@@ -45,27 +45,27 @@ class Change(NamedTuple):
         return self.condition if self.operation == ADD else None
 
 
-Refused: TypeAlias = tuple[Change, str, str]
+Refused: TypeAlias = tuple[RuleChange, str, str]
 """A change, the kind of mistake, and the message."""
 Last: TypeAlias = "tuple[int | None, str | None]"
 """The sequence of the last change of an id, and the text that it left."""
 
 
 def applied(
-    changes: Iterable[Change], last: Mapping[Any, Last], schema: Schema | None = None, *, is_ordered: bool = True
+    changes: Iterable[RuleChange], last: Mapping[Any, Last], schema: Schema | None = None, *, is_ordered: bool = True
 ) -> tuple[dict[Any, Last], list[Refused]]:
     """Return what changes come to, by id, and those that cannot be applied.
 
-    >>> rows = [Change("remove", 1, None, 8), Change("add", 1, "price < 5", 7), Change("add", 2, "price <", 9)]
-    >>> told, refused = applied(rows, {})
-    >>> told, [(change.id, kind) for change, kind, _ in refused]
+    >>> rows = [("remove", 1, None, 8), ("add", 1, "price < 5", 7), ("add", 2, "price <", 9)]
+    >>> accepted, refused = applied([RuleChange(*row) for row in rows], {})
+    >>> accepted, [(change.id, kind) for change, kind, _ in refused]
     ({1: (8, None)}, [(2, 'ExpressionSyntaxError')])
     """
     good, refused = _usable(list(dict.fromkeys(changes)), schema, is_ordered)
-    by_id: dict[Any, dict[int | None, list[Change]]] = {}
+    by_id: dict[Any, dict[int | None, list[RuleChange]]] = {}
     for change in good:
         by_id.setdefault(change.id, {}).setdefault(change.sequence, []).append(change)
-    told: dict[Any, Last] = {}
+    accepted: dict[Any, Last] = {}
     for each, moments in by_id.items():
         known = last.get(each)
         in_force = known[0] if known is not None else None
@@ -78,13 +78,15 @@ def applied(
                 if sequence < in_force or known is None or texts != {known[1]}:  # else it was only told again
                     refused += [(change, *_late(sequence, in_force)) for change in at_once]
             else:
-                told[each] = (sequence, at_once[0].text)
-    return told, refused
+                accepted[each] = (sequence, at_once[0].text)
+    return accepted, refused
 
 
-def _usable(changes: list[Change], schema: Schema | None, is_ordered: bool) -> tuple[list[Change], list[Refused]]:
+def _usable(
+    changes: list[RuleChange], schema: Schema | None, is_ordered: bool
+) -> tuple[list[RuleChange], list[Refused]]:
     """Return the changes that can be applied by themselves, and the others."""
-    good: list[Change] = []
+    good: list[RuleChange] = []
     refused: list[Refused] = []
     for change in changes:
         if change.operation not in (ADD, REMOVE):
@@ -98,7 +100,11 @@ def _usable(changes: list[Change], schema: Schema | None, is_ordered: bool) -> t
             refused.append((change, "NullSequenceError", "nothing says when this change was made: it has NULL"))
         else:
             good.append(change)
-    rows = [Row(number, change.condition, 0, number) for number, change in enumerate(good) if change.operation == ADD]
+    rows = [
+        CandidateRow(number, change.condition, 0, number)
+        for number, change in enumerate(good)
+        if change.operation == ADD
+    ]
     _, bad = admitted(rows, schema)
     refused += [(good[row.row], row.error, row.reason) for row in bad]
     wrong = {row.row for row in bad}
@@ -107,10 +113,10 @@ def _usable(changes: list[Change], schema: Schema | None, is_ordered: bool) -> t
 
 def _unordered(sequence: int | None) -> tuple[str, str]:
     if sequence is None:
-        told = "several changes of this id came together, and nothing says which is the last; a column 'sequence' would"
+        why = "several changes of this id came together, and nothing says which is the last; a column 'sequence' would"
     else:
-        told = f"several changes of this id have the sequence {sequence}: which one is the last?"
-    return "UnorderedChangeError", told
+        why = f"several changes of this id have the sequence {sequence}: which one is the last?"
+    return "UnorderedChangeError", why
 
 
 def _late(sequence: int, in_force: int) -> tuple[str, str]:
@@ -139,15 +145,15 @@ class Feeder:
         if self.log.version_of(source) is not None:
             return  # the crash came after the version, and before Spark knew of it
         self._read_on()
-        changes = [Change(*row) for row in batch.collect()]
-        told, refused = applied(changes, self._last, self.schema, is_ordered=self.is_ordered)
+        changes = [RuleChange(*row) for row in batch.collect()]
+        accepted, refused = applied(changes, self._last, self.schema, is_ordered=self.is_ordered)
         if refused:  # before the version: whoever sees that one can see these
             kind = batch.schema[1].dataType.simpleString()
             content = _encoded(refused, pa.string() if kind == "string" else pa.int64())
             self.rejected.put(f"{number:012}-{len(refused)}.parquet", content)
-        if told:
-            sequences = {each: sequence for each, (sequence, _) in told.items() if sequence is not None}
-            self.log.append({each: text for each, (_, text) in told.items()}, source, sequences)
+        if accepted:
+            sequences = {each: sequence for each, (sequence, _) in accepted.items() if sequence is not None}
+            self.log.append({each: text for each, (_, text) in accepted.items()}, source, sequences)
 
     def _read_on(self) -> None:
         """Learn what was in force, and since when, from what the log has beyond what is known of it."""

@@ -70,11 +70,13 @@ def require(frame: DataFrame, names: Iterable[str], what: str) -> None:
 
 def id_type(subscriptions: DataFrame, name: str) -> DataType:
     """Return the type of the ids: integers or texts."""
-    found = subscriptions.schema[name].dataType
-    if not isinstance(found, ByteType | ShortType | IntegerType | LongType | StringType):
-        told = found.simpleString()
-        raise ColumnError(f"ids are integers or strings, and {name!r} is {told}; cast it: CAST({name} AS STRING)")
-    return found
+    kind = subscriptions.schema[name].dataType
+    if not isinstance(kind, ByteType | ShortType | IntegerType | LongType | StringType):
+        written = kind.simpleString()
+        raise ColumnError(
+            f"ids must be integers or strings, but {name!r} is {written}; cast it: CAST({name} AS STRING)"
+        )
+    return kind
 
 
 def entering(events: DataFrame, attributes: Sequence[Path], keep: Sequence[str]) -> dict[str, Column]:
@@ -118,7 +120,7 @@ def kept_fields(
     for field in added:
         if field.name.lower() in names:
             raise ColumnError(
-                f"the events have a column {field.name!r} already, and the result would have two: "
+                f"the events have a column {field.name!r} already, and the result would have two of that name: "
                 f"keep others (keep=[...]), or rename it"
             )
     by_name: dict[str, Any] = {field.name: field for field in events.schema.fields}
@@ -137,5 +139,5 @@ def _require_sendable(name: str, kind: DataType, is_written: bool) -> None:
         if not is_written or "TimeType(" not in repr(kind):
             return
         who = "Parquet files"
-    told = kind.simpleString()
-    raise ColumnError(f"{name!r} cannot be kept: {who} do not take {told}; keep others (keep=[...]), or cast it")
+    written = kind.simpleString()
+    raise ColumnError(f"{name!r} cannot be kept: {who} do not take {written}; keep others (keep=[...]), or cast it")

@@ -1,9 +1,9 @@
 """How do rows of texts become a forest?
 
 Spark sorts the rows by id and gives each task a range of them. A task parses and compiles its rows, and the driver
-joins what the tasks compiled. A row that is no subscription (a text that does not parse, that names a column the events
-do not have, an id that is NULL or that an earlier row has) is no reason to fail: it comes back with its reason, and the
-others are matched. Which row is the earlier one is written into each before Spark moves it (`numbered`).
+joins what the tasks compiled. A row that is not a subscription (a text that does not parse, that names a column the
+events do not have, an id that is NULL or that an earlier row has) is no reason to fail: it comes back with its reason,
+and the others are matched. Which row is the earlier one is written into each before Spark moves it (`numbered`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.rejections import Rejected
 from tamis.spark.columns import ID_TYPES, column
@@ -144,12 +144,12 @@ def batch_of(kind: str, **values: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([values.get(name)], each) for name, each in types.items()], list(types))
 
 
-def rows_of(table: pa.Table) -> list[Row]:
+def rows_of(table: pa.Table) -> list[CandidateRow]:
     """Return numbered rows in their order."""
     rows = [row for batch in table.to_batches() for row in _rows(batch)]
     return sorted(rows, key=lambda row: row.place)
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
+def _rows(batch: pa.RecordBatch) -> Iterator[CandidateRow]:
     ids, conditions, *priorities, places = (each.to_pylist() for each in batch.columns)
-    yield from map(Row, ids, conditions, priorities[0] if priorities else [0] * len(ids), places)
+    yield from map(CandidateRow, ids, conditions, priorities[0] if priorities else [0] * len(ids), places)

@@ -58,7 +58,7 @@ class FolderError(SparkError, OSError):
 
 
 class RejectedSubscriptionsError(SparkError, ValueError):
-    """Subscriptions that are no subscriptions, where these were to be raised."""
+    """Subscriptions that are not subscriptions, where these were to be raised."""
 
     def __init__(self, count: int, total: int, first: str) -> None:
         super().__init__(count, total, first)

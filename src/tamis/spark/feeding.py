@@ -38,8 +38,8 @@ def asked_changes(changes: DataFrame, id: str, where: str, sequence: str | None)
     id_type(changes, id)
     for name in ("operation", where):
         if not isinstance(changes.schema[name].dataType, StringType):
-            told = changes.schema[name].dataType.simpleString()
-            raise ColumnError(f"{name!r} of the changes holds texts, and here {told}")
+            written = changes.schema[name].dataType.simpleString()
+            raise ColumnError(f"{name!r} of the changes holds texts, and here {written}")
     sequence = sequence or next((name for name in _USUAL if name in changes.columns), None)
     order = functions.lit(None).cast("bigint") if sequence is None else _moment(changes, sequence)
     asked = changes.select(column("operation"), column(id), column(where), order.alias("sequence"))
@@ -72,7 +72,7 @@ def _moment(changes: DataFrame, name: str) -> Column:
         epoch = functions.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
         return functions.timestamp_diff("MICROSECOND", epoch, column(name))
     raise ColumnError(
-        f"the order of changes is said by whole numbers or timestamps, and {name!r} is {kind.simpleString()}"
+        f"the order of changes must be given by whole numbers or timestamps, but {name!r} is {kind.simpleString()}"
     )
 
 
@@ -81,5 +81,5 @@ def feeder_error(feeder: StreamingQuery) -> Exception | None:
     error = feeder.exception()
     if error is None:
         return None
-    told = str(error).strip().splitlines()[0]
-    return understood(error) or ChangesError(f"the stream of changes has ended, so nothing is matched any more: {told}")
+    why = str(error).strip().splitlines()[0]
+    return understood(error) or ChangesError(f"the stream of changes has ended, so nothing is matched any more: {why}")

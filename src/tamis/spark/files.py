@@ -35,7 +35,7 @@ def read_table(
     table = (reader.schema(schema) if schema else reader).load(path)
     if kind == "json" and not schema and "_corrupt_record" in table.columns:
         raise TableError(
-            f"{path} has lines that are no JSON object; a file of JSON lines has one on each line "
+            f"{path} has lines that are not JSON objects; a file of JSON lines has one on each line "
             "(mode=DROPMALFORMED passes over others)"
         )
     return table

@@ -163,8 +163,8 @@ class HadoopFolder(Folder):
             joined = jvm.scala.Predef.genericWrapArray(paths).mkString("\n")  # one call, however many there are
         except Exception as error:
             raise self._failed("listed", error) from error
-        found = (line.rpartition("/")[2] for line in joined.splitlines())
-        return sorted(name for name in found if name[:1] not in ("", "."))
+        entries = (line.rpartition("/")[2] for line in joined.splitlines())
+        return sorted(name for name in entries if name[:1] not in ("", "."))
 
     def read(self, name: str) -> bytes | None:
         jvm, manager, _ = self._open()
@@ -261,8 +261,8 @@ class HadoopFolder(Folder):
         if isinstance(error, OptionError):
             return error
         java = getattr(error, "java_exception", None)
-        told = str(error) if java is None else str(java.getMessage() or java.getClass().getName())
-        return FolderError(f"{self.place} cannot be {what}: {told.strip().splitlines()[0]}{hint}")
+        cause = str(error) if java is None else str(java.getMessage() or java.getClass().getName())
+        return FolderError(f"{self.place} cannot be {what}: {cause.strip().splitlines()[0]}{hint}")
 
 
 def folder_at(place: Place, spark: SparkSession | None = None) -> Folder:
@@ -273,7 +273,9 @@ def folder_at(place: Place, spark: SparkSession | None = None) -> Folder:
         return DiskFolder(file_path(text), text)
     if scheme is not None:
         if not isinstance(place, str):
-            raise OptionError(f"a path of pathlib holds no address, and {text!r} looks like one: give it as a text")
+            raise OptionError(
+                f"a path of pathlib cannot hold an address, and {text!r} looks like one: give it as a text"
+            )
         return HadoopFolder(text, spark)
     session = _session(spark)
     if session is not None:
@@ -315,19 +317,19 @@ def scheme_of(place: str) -> str | None:
     >>> scheme_of("s3a://bucket/x"), scheme_of("FILE:/x"), scheme_of("C:/x"), scheme_of("x/y:z"), scheme_of("./a:b")
     ('s3a', 'file', None, None, None)
     """
-    found = _SCHEME.match(place)
-    return found[1].lower() if found else None
+    match = _SCHEME.match(place)
+    return match[1].lower() if match else None
 
 
 def _session(spark: Any) -> Any:
     """Return a session with a Java machine of its own: the one that is given, or the one that runs; None if none."""
     from pyspark.sql import SparkSession
 
-    found = spark
-    if found is None:
+    session = spark
+    if session is None:
         with suppress(Exception):  # a process without Spark, or whose Spark has ended
-            found = SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)
-    return found if hasattr(found, "_jsparkSession") and getattr(found, "_jvm", None) is not None else None
+            session = SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)
+    return session if hasattr(session, "_jsparkSession") and getattr(session, "_jvm", None) is not None else None
 
 
 def _manager(jvm: Any) -> Any:
@@ -343,9 +345,9 @@ def _manager(jvm: Any) -> Any:
 
 def _kinds(error: Exception) -> list[str]:
     """Return the names of a Java exception and of its causes."""
-    found: list[str] = []
+    names: list[str] = []
     java = getattr(error, "java_exception", None)
-    while java is not None and len(found) < 10:
-        found.append(java.getClass().getSimpleName())
+    while java is not None and len(names) < 10:
+        names.append(java.getClass().getSimpleName())
         java = java.getCause()
-    return found
+    return names

@@ -22,7 +22,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from tamis.matching.matcher import Matcher
-from tamis.spark.carriers import Carrier, Line, alone, carried
+from tamis.spark.carriers import Carrier, VersionLine, alone, carried
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ _open: dict[str, Matcher] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Forest:
+class ForestFile:
     """Compiled subscriptions in a file, as driver and workers know them."""
 
     path: str
@@ -123,20 +123,20 @@ def planted(
     attributes: tuple[AttributePath, ...],
     *,
     is_informed: bool = False,
-    line: Line | None = None,
-) -> Forest:
+    line: VersionLine | None = None,
+) -> ForestFile:
     """Write a forest, and see that the workers find it; if it is a version of a line, they drop those before."""
     path = folder() / f"{token_hex(8)}.forest"
     matcher.save(path)
     size = path.stat().st_size
     carrier = None
     if not shares_disk(spark):
-        carrier = carried(spark, path, line or Line())
+        carrier = carried(spark, path, line or VersionLine())
         path.unlink(missing_ok=True)
-    return Forest("" if carrier else str(path), carrier, len(matcher), attributes, size, is_informed)
+    return ForestFile("" if carrier else str(path), carrier, len(matcher), attributes, size, is_informed)
 
 
-def felled(forest: Forest) -> None:
+def felled(forest: ForestFile) -> None:
     """Remove a forest that nobody will ask again."""
     if forest.carrier is not None:
         forest.carrier.drop()

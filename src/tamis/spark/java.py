@@ -45,21 +45,21 @@ def java_says(java: str) -> str:
 
 @cache
 def _java_says(java: str, _: int) -> str:
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
-    return told.stderr + told.stdout
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    return done.stderr + done.stdout
 
 
-def version_in(told: str) -> int | None:
+def version_in(output: str) -> int | None:
     """Find the major version in what `java -version` says.
 
     >>> version_in('openjdk version "17.0.15" 2025-04-15'), version_in('java version "1.8.0_401"'), version_in("?")
     (17, 8, None)
     """
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', told)
-    if not found:
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', output)
+    if not match:
         return None
-    major = int(found[1])
-    return int(found[2] or 0) if major == 1 else major  # Java 8 called itself 1.8
+    major = int(match[1])
+    return int(match[2] or 0) if major == 1 else major  # Java 8 called itself 1.8
 
 
 def require_java() -> None:
@@ -67,8 +67,8 @@ def require_java() -> None:
     version = java_version()
     if version is not None and version >= LEAST_VERSION:
         return
-    found = "no Java" if version is None else f"only Java {version}"
+    present = "no Java" if version is None else f"only Java {version}"
     if os.environ.get("JAVA_HOME") and version is None:
-        found = f"no Java where JAVA_HOME points ({os.environ['JAVA_HOME']})"
+        present = f"no Java where JAVA_HOME points ({os.environ['JAVA_HOME']})"
     how = HOW.get(sys.platform, "install a Java 17+ runtime")
-    raise JavaError(f"Spark needs Java {LEAST_VERSION} or newer, and this machine has {found}. Install it:\n  {how}")
+    raise JavaError(f"Spark needs Java {LEAST_VERSION} or newer, and this machine has {present}. Install it:\n  {how}")

@@ -28,7 +28,7 @@ _COUNTERS = {
 _GAUGES = {
     "version": ("version", "the version of the subscriptions that the last micro-batch saw"),
     "subscriptions": ("subscriptions", "how many subscriptions that version has"),
-    "rejected": ("rejected", "how many rows of that version are no subscriptions"),
+    "rejected": ("rejected", "how many rows of that version are not subscriptions"),
     "last_batch": ("batch", "the number of the last micro-batch"),
     "last_batch_events": ("rows_in", "its events"),
     "last_batch_rows": ("rows_out", "its rows"),
@@ -83,12 +83,12 @@ class Metrics:
                 return None
             trigger_s = durations_ms.get("triggerExecution", 0) / 1000
             busy_s = (record.get("compile_s") or 0) + (record.get("workers_s") or 0)
-            told = {"trigger_s": trigger_s, "spark_s": round(max(0.0, trigger_s - busy_s), 4)}
-            whole = record | told | {"durations_ms": dict(durations_ms)}
+            times = {"trigger_s": trigger_s, "spark_s": round(max(0.0, trigger_s - busy_s), 4)}
+            whole = record | times | {"durations_ms": dict(durations_ms)}
             is_last = self.last is record
             if is_last:
                 self.last = whole
-            self._add(told, whole if is_last else {})
+            self._add(times, whole if is_last else {})
             return whole
 
     def _add(self, added: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
@@ -109,8 +109,8 @@ class Metrics:
         inside = f"{{{inside}}}" if inside else ""
         lines = []
         for name, value in self.as_dict().items():
-            kind, (_, told) = ("counter", _COUNTERS[name]) if name in _COUNTERS else ("gauge", _GAUGES[name])
-            lines += [f"# HELP tamis_stream_{name} {told}", f"# TYPE tamis_stream_{name} {kind}"]
+            kind, (_, help_text) = ("counter", _COUNTERS[name]) if name in _COUNTERS else ("gauge", _GAUGES[name])
+            lines += [f"# HELP tamis_stream_{name} {help_text}", f"# TYPE tamis_stream_{name} {kind}"]
             lines.append(f"tamis_stream_{name}{inside} {value:.15g}")
         return "\n".join(lines) + "\n"
 

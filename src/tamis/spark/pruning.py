@@ -26,7 +26,7 @@ from tamis.language.rewrites.monotone import leaves_of
 from tamis.pruning import kernels
 from tamis.pruning.layout import laid_out
 from tamis.pruning.measures import measure_of
-from tamis.pruning.sequencing import Sequences, sequences
+from tamis.pruning.sequencing import PruningSequences, sequences
 from tamis.ragged import places_of
 from tamis.spark.columns import require
 from tamis.spark.workers import require_workers
@@ -61,8 +61,8 @@ def pruning_order(
     """
     task = _Task.of(subscriptions, share, measure, id, where, occurrence)
     schema = StructType([subscriptions.schema[id], *_STEP_FIELDS])
-    found = subscriptions.select(id, where).mapInArrow(task.steps, schema)
-    return found.orderBy(*KEYS, id, "step")
+    steps = subscriptions.select(id, where).mapInArrow(task.steps, schema)
+    return steps.orderBy(*KEYS, id, "step")
 
 
 def pruned(
@@ -77,7 +77,7 @@ def pruned(
 ) -> DataFrame:
     """Return the subscriptions as they are when a goal is reached: their ids, conditions, and the steps taken.
 
-    Rows whose condition is no condition are returned as they are.
+    Rows whose condition is not a condition are returned as they are.
     """
     task = _Task.of(subscriptions, share, measure, id, where, occurrence)
     limit = _last_step(subscriptions, task, goal)
@@ -123,16 +123,16 @@ class _Task:
             occurrence = _Occurrences(counts)
         return cls(share, order, id, where, occurrence)
 
-    def sequences_of(self, batch: pa.RecordBatch) -> Sequences:
+    def sequences_of(self, batch: pa.RecordBatch) -> PruningSequences:
         filters = [_condition(text) for text in batch.column(1).to_pylist()]
         return sequences(filters, self.share, self.measure, occurrence=self.occurrence)
 
     def steps(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn subscriptions into their steps."""
         for batch in batches:
-            found = self.sequences_of(batch)
-            table = found.table
-            owners = np.repeat(np.arange(len(found)), table.step_counts)
+            sequences = self.sequences_of(batch)
+            table = sequences.table
+            owners = np.repeat(np.arange(len(sequences)), table.step_counts)
             places = places_of(table.starts[:-1], table.step_counts)
             numbers = places - table.starts[owners]
             keys = table.keys.copy()
@@ -161,24 +161,24 @@ class _Cutting:
     def cut(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn subscriptions into pruned ones."""
         for batch in batches:
-            found = self.task.sequences_of(batch)
-            keys = found.table.keys.copy()
-            kernels.running_maxima(found.table.starts, found.table.step_counts, keys)
+            sequences = self.task.sequences_of(batch)
+            keys = sequences.table.keys.copy()
+            kernels.running_maxima(sequences.table.starts, sequences.table.step_counts, keys)
             ids, texts = batch.column(0).to_pylist(), batch.column(1).to_pylist()
-            steps = [self._taken(found, keys, number, each) for number, each in enumerate(ids)]
-            told = [
-                str(found.expression(number, count)) if count else text
+            steps = [self._taken(sequences, keys, number, each) for number, each in enumerate(ids)]
+            pruned_texts = [
+                str(sequences.expression(number, count)) if count else text
                 for number, (text, count) in enumerate(zip(texts, steps, strict=True))
             ]
-            columns = [batch.column(0), pa.array(told, pa.string()), pa.array(steps, pa.int32())]
+            columns = [batch.column(0), pa.array(pruned_texts, pa.string()), pa.array(steps, pa.int32())]
             yield pa.RecordBatch.from_arrays(columns, [self.task.id, self.task.where, "steps"])
 
-    def _taken(self, found: Sequences, keys: Any, number: int, each: Any) -> int:
+    def _taken(self, sequences: PruningSequences, keys: Any, number: int, each: Any) -> int:
         if self.limit is None:
             return 0
-        begin = int(found.table.starts[number])
+        begin = int(sequences.table.starts[number])
         taken = 0
-        for step in range(1, int(found.table.step_counts[number]) + 1):
+        for step in range(1, int(sequences.table.step_counts[number]) + 1):
             if (*keys[begin + step - 1].tolist(), each, step) > self.limit:
                 break
             taken = step
@@ -224,8 +224,8 @@ class _Sizing:
 
     def sizes(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found = self.task.sequences_of(batch).table.first_sizes.sum(0, dtype=np.int64).tolist()
-            yield pa.RecordBatch.from_arrays([pa.array([each]) for each in found], ["bytes", "leaves"])
+            totals = self.task.sequences_of(batch).table.first_sizes.sum(0, dtype=np.int64).tolist()
+            yield pa.RecordBatch.from_arrays([pa.array([each]) for each in totals], ["bytes", "leaves"])
 
 
 def _condition(text: str | None) -> Expression:
@@ -247,8 +247,8 @@ class _Occurrences:
 
 
 def _occurrences(subscriptions: DataFrame, where: str) -> dict[str, int]:
-    found = subscriptions.select(where).mapInArrow(_counted, "predicate string, users long")
-    return {row[0]: row[1] for row in found.groupBy("predicate").sum("users").collect()}
+    predicates = subscriptions.select(where).mapInArrow(_counted, "predicate string, users long")
+    return {row[0]: row[1] for row in predicates.groupBy("predicate").sum("users").collect()}
 
 
 def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

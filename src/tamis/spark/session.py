@@ -38,7 +38,7 @@ QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 def java_options(quick: bool) -> str:
     """Return the options of a local Java machine: one that is there soon, or one that is fast in the long run."""
-    return f"{QUICK_START + ' ' if quick else ''}-XX:-UsePerfData {archive.java_options(archive.found())}"
+    return f"{QUICK_START + ' ' if quick else ''}-XX:-UsePerfData {archive.java_options(archive.whole_archive())}"
 
 
 _JAVA = "spark.driver.extraJavaOptions"
@@ -94,26 +94,26 @@ def session(
     for key, value in {**chosen, **(config or {})}.items():
         builder = builder.config(key, value)
     try:
-        with _told_to(log):
-            found = builder.getOrCreate()
+        with _logging_to(log):
+            spark = builder.getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise _not_started(log, (config or {}).get("spark.jars.packages")) from None
     if log is not None:
-        found.sparkContext.setLogLevel("WARN")
-    return found
+        spark.sparkContext.setLogLevel("WARN")
+    return spark
 
 
 def _not_started(log: str | os.PathLike[str] | None, packages: str | None) -> StartError:
     """Return the error that says where to look, and what most likely was missing."""
-    told = "Spark did not start"
+    message = "Spark did not start"
     if packages:
-        told += f": most likely it cannot fetch {packages}; where it may not, name the jars (--jars, spark.jars)"
+        message += f": most likely it cannot fetch {packages}; where it may not, name the jars (--jars, spark.jars)"
     if log is not None:
         seen = "a log would show it (--log FILE)" if str(log) == os.devnull else f"{os.fspath(log)} has its own words"
-        told += f"; {seen}"
-    return StartError(told)
+        message += f"; {seen}"
+    return StartError(message)
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def _import() -> None:
 
 
 @contextmanager
-def _told_to(log: str | os.PathLike[str] | None) -> Iterator[None]:
+def _logging_to(log: str | os.PathLike[str] | None) -> Iterator[None]:
     """Let what is started meanwhile write its complaints to a file: Java inherits standard error when it starts."""
     if log is None:
         yield

@@ -23,15 +23,15 @@ from pyspark.sql.types import LongType, NumericType, StringType, StructField, St
 
 from tamis.errors import TamisError
 from tamis.language import parse
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned
 from tamis.spark.access_keys import keys_of
 from tamis.spark.columns import ID_TYPES, column, opened
 from tamis.spark.compiling import batch_of, chunks_of, in_order, matcher_of, rejected_columns, rejection_in
 from tamis.spark.errors import OptionError
-from tamis.spark.forests import Forest, folder, planted, shares_disk
-from tamis.spark.worker import Watch, gathered, matched
+from tamis.spark.forests import ForestFile, folder, planted, shares_disk
+from tamis.spark.worker import TaskClock, gathered, matched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ class Route:
 class Shards:
     """Forests by number, and how events find them."""
 
-    forests: dict[int, Forest]
+    forests: dict[int, ForestFile]
     routes: tuple[Route, ...]
     unkeyed: tuple[int, ...]
     """The shards of the subscriptions without a key, which every event goes to."""
@@ -76,9 +76,9 @@ class Shards:
 
     def of(self, events: DataFrame) -> Column:
         """Return the column of the shards that an event goes to."""
-        found = [_shard_of(events, route) for route in self.routes]
+        shards = [_shard_of(events, route) for route in self.routes]
         always = [F.lit(number) for number in self.unkeyed]
-        whole = F.array(*found, *always) if found or always else F.array().cast("array<int>")
+        whole = F.array(*shards, *always) if shards or always else F.array().cast("array<int>")
         return F.filter(whole, lambda number: number.isNotNull())
 
 
@@ -113,7 +113,7 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
     repeated = named.groupBy("id").count().where("count > 1 OR id IS NULL").select("id")
     same = named["id"].eqNullSafe(repeated["id"])
     # The rows of an id that several have are few, so the driver decides which of them stays.
-    doubled = [Row(*row) for row in named.join(repeated, same, "left_semi").orderBy("place").collect()]
+    doubled = [CandidateRow(*row) for row in named.join(repeated, same, "left_semi").orderBy("place").collect()]
     _, rejected = admitted(doubled, schema)
     lost = {row.row for row in rejected}
     usable = [row for row in doubled if row.place not in lost]
@@ -140,7 +140,7 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
             bad[row["id"]] = rejection_in(row)
         else:
             pieces.setdefault(row["part"], []).append(row["chunk"])
-    forests: dict[int, Forest] = {}
+    forests: dict[int, ForestFile] = {}
     asked: dict[Asked, None] = {}
     for number, chunks in sorted(pieces.items()):
         matcher = matcher_of(chunks, is_path=shared is not None)
@@ -152,10 +152,10 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
 def _placed(keyed: DataFrame, count: int) -> tuple[tuple[Route, ...], tuple[int, ...], DataFrame]:
     """Choose an attribute for each subscription, the one with the most different values, and shards for these."""
     values = keyed.select("id", F.explode("keys").alias("key")).select("id", "key.*")
-    told = values.groupBy("attribute").agg(
+    ranked = values.groupBy("attribute").agg(
         F.approx_count_distinct(F.struct("number", "text")).alias("values"), F.approx_count_distinct("id").alias("ids")
     )
-    ranks = {row["attribute"]: row["values"] for row in told.collect()}
+    ranks = {row["attribute"]: row["values"] for row in ranked.collect()}
     order = sorted(ranks, key=lambda name: (-ranks[name], name))
     best = F.coalesce(
         *(F.when(F.array_contains(F.col("keys.attribute"), name), F.lit(name)) for name in order),
@@ -252,7 +252,7 @@ def _compiling_shard(schema: Schema | None, shared: str | None, kind: str) -> Ca
     def run(table: pa.Table) -> pa.Table:
         table = table.sort_by("id")
         shard = table["shard"][0].as_py()
-        matcher, bad = admitted(map(Row, *(table[name].to_pylist() for name in _CARRIED)), schema)
+        matcher, bad = admitted(map(CandidateRow, *(table[name].to_pylist() for name in _CARRIED)), schema)
         batches = []
         if len(matcher):
             with TemporaryDirectory() as own:
@@ -288,7 +288,7 @@ class ShardTask:
                 part = events.filter(pc.is_null(numbers) if number is None else pc.equal(numbers, number))
                 forest = self.shards.forests.get(number)
                 matcher = Matcher() if forest is None else forest.matcher(part)
-                yield from matched(matcher, part, self.keep, self.result, self.id_type, Watch())
+                yield from matched(matcher, part, self.keep, self.result, self.id_type, TaskClock())
 
 
 def matched_in_shards(
@@ -322,10 +322,10 @@ def matched_in_shards(
     task = ShardTask(shards, tuple(columns), kept_count, result, id_type)
     fields = [F_LONG] * is_united + list(schema.fields)
     plain = StructType([StructField(str(number), each.dataType) for number, each in enumerate(fields)])
-    found = spread.mapInArrow(task.run, plain)
+    matches = spread.mapInArrow(task.run, plain)
     if not is_united:
-        return opened(found).toDF(*schema.names)
+        return opened(matches).toDF(*schema.names)
     last = str(len(fields) - 1)
     together = F.sum(last) if result == "counts" else F.array_sort(F.flatten(F.collect_list(last)))
     kept = [F.first(str(number)).alias(str(number)) for number in range(1, len(fields) - 1)]
-    return found.groupBy("0").agg(*kept, together.alias(last)).drop("0").toDF(*schema.names)
+    return matches.groupBy("0").agg(*kept, together.alias(last)).drop("0").toDF(*schema.names)

@@ -35,9 +35,9 @@ class Sighted:
         """The attributes that are asked for and that there is a column for."""
         seen: list[Column] = []
         for path in dict.fromkeys(each.path for each in rules.asked):
-            found = _at(events, path)
-            if found is not None:
-                value, kind = found
+            column_and_kind = _at(events, path)
+            if column_and_kind is not None:
+                value, kind = column_and_kind
                 seen.append(F.max(value.isNotNull()).alias(str(len(self._kinds))))
                 self._kinds[path] = _kind(kind)
         self._told = Observation()
@@ -46,10 +46,10 @@ class Sighted:
 
     def unmet(self) -> list[Unmet]:
         """Return what no event had; waits for the job that reads the events."""
-        told: dict[str, Any] = self._told.get
-        if not told["events"]:
+        observed: dict[str, Any] = self._told.get
+        if not observed["events"]:
             return []
-        kinds = {path: {kind} for number, (path, kind) in enumerate(self._kinds.items()) if told[str(number)]}
+        kinds = {path: {kind} for number, (path, kind) in enumerate(self._kinds.items()) if observed[str(number)]}
         return unmet(self._asked, kinds)
 
 

@@ -45,8 +45,8 @@ class ParquetSink:
 
     def commit_of(self, batch: int) -> dict[str, Any] | None:
         """Return what was committed with a batch; None if it was not."""
-        found: dict[str, Any] | None = self._commits.record(f"{batch:012}.json")
-        return found
+        commit: dict[str, Any] | None = self._commits.record(f"{batch:012}.json")
+        return commit
 
     def write(self, frame: DataFrame, batch: int) -> dict[str, Any]:
         """Write the rows of a batch; what a former try left there is replaced. There is nothing more to say of it."""
@@ -81,24 +81,24 @@ def commits(path: Place, spark: SparkSession | None = None) -> list[dict[str, An
 def read_matches(spark: SparkSession, path: Place) -> DataFrame:
     """Return all that a stream has committed, with the columns `batch` and `version`."""
     folder = folder_at(path, spark)
-    found = commits(path, spark)
-    if not found:
+    committed = commits(path, spark)
+    if not committed:
         raise OptionError(f"nothing is committed in {path} yet")
-    frames = [_read(spark, folder, schema, records) for schema, records in _alike(found)]
+    frames = [_read(spark, folder, schema, records) for schema, records in _alike(committed)]
     whole = frames[0]
     for frame in frames[1:]:
         try:
             whole = whole.unionByName(frame, allowMissingColumns=True)  # of two types, the one that holds both
         except AnalysisException as error:
-            raise ColumnError(_told_of_types(whole, frame, path)) from error
-    order = [*StructType.fromJson(found[-1]["schema"]).names, "batch"]  # as the last batch has them
+            raise ColumnError(_conflict_of_types(whole, frame, path)) from error
+    order = [*StructType.fromJson(committed[-1]["schema"]).names, "batch"]  # as the last batch has them
     return whole.select(*map(column, [*order, *(name for name in whole.columns if name not in order)]))
 
 
-def _alike(found: list[dict[str, Any]]) -> list[tuple[StructType, list[dict[str, Any]]]]:
+def _alike(commits: list[dict[str, Any]]) -> list[tuple[StructType, list[dict[str, Any]]]]:
     """Put the records of batches together that were written with one schema: a stream may go on with another."""
     groups: dict[str, list[dict[str, Any]]] = {}
-    for record in found:
+    for record in commits:
         groups.setdefault(str(record["schema"]), []).append(record)
     return [(StructType.fromJson(records[0]["schema"]), records) for records in groups.values()]
 
@@ -111,7 +111,7 @@ def _read(spark: SparkSession, folder: Folder, schema: StructType, records: list
     return spark.read.schema(whole).option("basePath", folder.place).parquet(*paths)
 
 
-def _told_of_types(former: DataFrame, later: DataFrame, path: Place) -> str:
+def _conflict_of_types(former: DataFrame, later: DataFrame, path: Place) -> str:
     known = {field.name: field.dataType.simpleString() for field in former.schema.fields}
     changed = [
         f"{field.name!r} was {known[field.name]} and became {field.dataType.simpleString()}"

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tamis.language import Expression
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
 
     Wanted = Expression | Sequence | Change
 
@@ -175,7 +175,7 @@ def _paths(wanted: Wanted) -> tuple[tuple[str, ...], ...]:
 
 def _interests(
     subscriptions: DataFrame, id: str, asked: dict[Any, Wanted], schema: Schema
-) -> tuple[Forest, tuple[tuple[str, ...], ...]]:
+) -> tuple[ForestFile, tuple[tuple[str, ...], ...]]:
     """Compile what can be asked of single events; return it, and everything that is mentioned."""
     kind = StructType([subscriptions.schema[id], StructField("condition", StringType())])
     rows = [(subscription_id, str(interest(wanted))) for subscription_id, wanted in asked.items()]
@@ -190,7 +190,7 @@ def _interests(
 class Grouping:
     """The first step: to which subscriptions does an event matter, in which group, and what of it do they ask for?"""
 
-    forest: Forest
+    forest: ForestFile
     names: tuple[str, ...]
     """What the attributes are called."""
     asked: dict[Any, Wanted]

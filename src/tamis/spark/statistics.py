@@ -60,11 +60,11 @@ def statistics(
     counted = numbered.mapInArrow(_counting(names, paths), _COUNTS)
     summed = counted.groupBy("attribute", "value").agg(functions.sum("count").alias("count"))
     kept = summed.groupBy("attribute").applyInArrow(_summarising(frequent_count, bucket_count), _KEPT)
-    found = {row["attribute"]: pickle.loads(row["kept"]) for row in kept.collect()}
-    event_count, _ = found.pop(_EVENTS, (0, None))
+    parts = {row["attribute"]: pickle.loads(row["kept"]) for row in kept.collect()}
+    event_count, _ = parts.pop(_EVENTS, (0, None))
     # A task knows how many events have its attribute; how many have not, only who knows the number of all.
     kept_attributes = {
-        name: replace(about, absent=event_count - present) for name, (present, about) in sorted(found.items())
+        name: replace(about, absent=event_count - present) for name, (present, about) in sorted(parts.items())
     }
     return Statistics(event_count, kept_attributes)
 
@@ -117,9 +117,9 @@ def _counted(events: Events, path: tuple[str, ...]) -> dict[Any, int]:
             if value is not None:
                 counter[counted_as(value)] += 1
         return counter
-    found = pc.value_counts(array)
-    distinct = Events(pa.table({"": found.field("values")})).values(("",))
-    for value, count in zip(distinct, found.field("counts").to_pylist(), strict=True):
+    counts = pc.value_counts(array)
+    distinct = Events(pa.table({"": counts.field("values")})).values(("",))
+    for value, count in zip(distinct, counts.field("counts").to_pylist(), strict=True):
         if value is not None:
             counter[counted_as(value)] += count
     return counter

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from tamis.spark.clock import Times
     from tamis.spark.folders import Place
-    from tamis.spark.sources.delivering import Sink
+    from tamis.spark.sources.delivering import BatchSink
 
 _PATIENCE_S = 5
 """So long is waited for Spark's word on the last batches of a stream."""
@@ -162,9 +163,9 @@ def match_stream(
     Folders are paths, or addresses of any file system that Spark reaches: "s3a://bucket/matches", "hdfs://host/matches".
     """
     if not events.isStreaming:
-        raise OptionError("events are no stream; for a table there is tamis.spark.match")
+        raise OptionError("the events are not a stream; use tamis.spark.match for a table")
     if result not in RESULTS:
-        raise OptionError(f"result is one of {', '.join(map(repr, RESULTS))}, not {result!r}")
+        raise OptionError(f"result must be one of {', '.join(map(repr, RESULTS))}, not {result!r}")
     require_workers(events.sparkSession)
     kept = None if keep is None else names_in(keep)
     require(events, kept or (), "events")
@@ -176,13 +177,8 @@ def match_stream(
         raise OptionError("sequence and rejected are about changes that come as a stream, and these are a log")
     place = folder_at(checkpoint, spark)
     sink = sink_at(out, place, out_options or {}, spark)
+    log = _log_of(subscriptions, place, spark)
     feeder = put_aside = None
-    if isinstance(subscriptions, SubscriptionLog):
-        log = subscriptions
-    elif not isinstance(subscriptions, DataFrame):
-        log = SubscriptionLog(subscriptions, spark=spark)
-    else:
-        log = SubscriptionLog(place.below("tamis", "subscriptions").place, spark=spark)
     if changes is not None:
         asked, is_ordered = changes
         put_aside = place.below("tamis", "rejected") if rejected is None else folder_at(rejected, spark)
@@ -206,6 +202,25 @@ def match_stream(
     if trigger:
         writer = writer.trigger(**trigger)
     listener = BatchListener(metrics, on_batch, sink.commit_of if is_elsewhere else None)
+    query = _started(writer, listener, feeder, spark)
+    return MatchStream(query, feeder, log, metrics, listener, spark, put_aside)
+
+
+def _log_of(
+    subscriptions: SubscriptionLog | DataFrame | Place, checkpoint: Folder, spark: SparkSession
+) -> SubscriptionLog:
+    """Return the log that batches read: one that was given, or that of changes, beside the checkpoint."""
+    if isinstance(subscriptions, SubscriptionLog):
+        return subscriptions
+    if isinstance(subscriptions, DataFrame):
+        return SubscriptionLog(checkpoint.below("tamis", "subscriptions").place, spark=spark)
+    return SubscriptionLog(subscriptions, spark=spark)
+
+
+def _started(
+    writer: DataStreamWriter, listener: BatchListener, feeder: StreamingQuery | None, spark: SparkSession
+) -> StreamingQuery:
+    """Start the query that matches; it is listened to from its first batch on, and ends if the changes end."""
     spark.streams.addListener(listener)
     try:
         query = writer.start()
@@ -220,7 +235,7 @@ def match_stream(
         if feeder_error(feeder) is not None:
             query.stop()
     listener.follow(str(query.runId))
-    return MatchStream(query, feeder, log, metrics, listener, spark, put_aside)
+    return query
 
 
 def _stopped(query: StreamingQuery) -> None:
@@ -246,7 +261,7 @@ class _Job:
 
     versions: Versions
     log: SubscriptionLog
-    sink: Sink
+    sink: BatchSink
     chosen: Folder
     keep: list[str] | None
     result: str
@@ -266,9 +281,9 @@ class _Job:
         entered, left = Observation(), Observation()
         seen = events.observe(entered, functions.count(functions.lit(1)).alias("rows"))
         watch = clock(events)
-        found = matched(seen, compiled, self.keep, self.result, watch)
-        found = found.withColumn("version", functions.lit(version).cast("bigint"))
-        told = self.sink.write(found.observe(left, functions.count(functions.lit(1)).alias("rows")), batch)
+        matches = matched(seen, compiled, self.keep, self.result, watch)
+        matches = matches.withColumn("version", functions.lit(version).cast("bigint"))
+        delivered = self.sink.write(matches.observe(left, functions.count(functions.lit(1)).alias("rows")), batch)
         record = {
             "batch": batch,
             "version": version,
@@ -276,12 +291,12 @@ class _Job:
             "rejected": compiled.rejected_count + (rejected_count(self.put_aside) if self.put_aside else 0),
             "rows_in": entered.get["rows"],
             "rows_out": left.get["rows"],
-            **({"delivered": told} if told else {}),
+            **({"delivered": delivered} if delivered else {}),
             "compile_s": round(ready - start, 4),
-            **({} if watch is None else _told(watch.value)),
+            **({} if watch is None else _worker_seconds(watch.value)),
             "batch_s": round(perf_counter() - start, 4),
             "committed": round(time(), 3),
-            "schema": found.schema.jsonValue(),
+            "schema": matches.schema.jsonValue(),
         }
         self.sink.commit(batch, record)
         if self.metrics is not None:
@@ -296,7 +311,7 @@ class _Job:
         return int(known)
 
 
-def _told(times: Times) -> dict[str, float]:
+def _worker_seconds(times: Times) -> dict[str, float]:
     """Return what a commit says of where the time went."""
-    told = {"kernel_s": times.kernel_s, "forest_s": times.forest_s, "arrow_s": times.arrow_s}
-    return {name: round(seconds, 4) for name, seconds in (told | {"workers_s": times.workers_s}).items()}
+    durations = {"kernel_s": times.kernel_s, "forest_s": times.forest_s, "arrow_s": times.arrow_s}
+    return {name: round(seconds, 4) for name, seconds in (durations | {"workers_s": times.workers_s}).items()}

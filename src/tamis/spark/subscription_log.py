@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.language import parse
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.spark.errors import ColumnError, OptionError
 from tamis.spark.folders import folder_at
 
@@ -100,7 +100,7 @@ class SubscriptionLog:
         ...     log.at(log.version), [row.error for row in rejected]
         ({1: 'price < 20'}, ['DuplicateIdError', 'ExpressionSyntaxError'])
         """
-        asked = [Row(each, text, 0, number) for number, (each, text) in enumerate(rows)]
+        asked = [CandidateRow(each, text, 0, number) for number, (each, text) in enumerate(rows)]
         _, rejected = admitted(asked, schema or self.schema)
         lost = {row.row for row in rejected}
         wanted = {row.id: row.condition for row in asked if row.place not in lost}
@@ -118,7 +118,9 @@ class SubscriptionLog:
         """
         kinds = {type(each) for each in changes}
         if kinds - {int, str} or len(kinds) > 1:
-            raise ColumnError(f"ids are integers, or texts; these are {', '.join(sorted(k.__name__ for k in kinds))}")
+            raise ColumnError(
+                f"ids must be integers or texts; these are {', '.join(sorted(k.__name__ for k in kinds))}"
+            )
         kind = self.id_type or (str if kinds == {str} else int)
         if kinds - {kind}:
             raise ColumnError(f"the ids of {self.folder} are of the type {kind.__name__}, and these are not")
@@ -138,19 +140,19 @@ class SubscriptionLog:
         """Return the rows of a version: operation, id, condition, and the sequence if the change had one."""
         table = parquet.read_table(self._file(version))
         known = [table[name].to_pylist() for name in ("operation", "id", "condition")]
-        told = table["sequence"].to_pylist() if "sequence" in table.column_names else [None] * table.num_rows
-        return list(zip(*known, told, strict=True))
+        sequences = table["sequence"].to_pylist() if "sequence" in table.column_names else [None] * table.num_rows
+        return list(zip(*known, sequences, strict=True))
 
     def at(self, version: int) -> dict[Any, str]:
         """Return the subscriptions of a version."""
-        found: dict[Any, str] = {}
+        texts: dict[Any, str] = {}
         for number in range(1, version + 1):
             for each, text in self.changes(number).items():
                 if text is None:
-                    found.pop(each, None)
+                    texts.pop(each, None)
                 else:
-                    found[each] = text
-        return found
+                    texts[each] = text
+        return texts
 
     def version_of(self, source: str) -> int | None:
         """Return the version that a source has written; None if it has not."""

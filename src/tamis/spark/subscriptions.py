@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from tamis.matching.columns import Path
     from tamis.matching.sightings import Asked
     from tamis.selectivity import Statistics
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
     from tamis.spark.sharding import Shards
 
 ON_ERROR = ("reject", "raise")
-FEW = 1_000
+COMPILED_BY_DRIVER = 1_000
 """So many texts are compiled here in less time than Spark takes to send them round."""
 
 
@@ -52,7 +52,7 @@ class Compiled:
     rejected_count: int
     id: str
     id_type: DataType
-    forest: Forest | None
+    forest: ForestFile | None
     shards: Shards | None = None
     """One of the two is there."""
     has_priorities: bool = False
@@ -78,22 +78,22 @@ def compiled(
     shards        into about how many shards to cut them; by their number, if you do not say
     """
     if on_error not in ON_ERROR:
-        raise OptionError(f"on_error is 'reject' or 'raise', not {on_error!r}")
+        raise OptionError(f"on_error must be 'reject' or 'raise', not {on_error!r}")
     if shards is not None and shards < 1:
-        raise OptionError(f"there is at least one shard, not {shards}")
+        raise OptionError(f"shards must be at least 1, not {shards}")
     names = [id, where, *([priority] if priority else [])]
     require(subscriptions, names, "subscriptions")
     kind = id_type(subscriptions, id)
     if subscriptions.schema[where].dataType.simpleString() != "string":
-        raise ColumnError(f"conditions are strings, and {where!r} is {subscriptions.schema[where].dataType}")
+        raise ColumnError(f"conditions must be strings, but {where!r} is {subscriptions.schema[where].dataType}")
     if priority and not isinstance(subscriptions.schema[priority].dataType, IntegerType | LongType):
-        raise ColumnError(f"priorities are integers, and {priority!r} is {subscriptions.schema[priority].dataType}")
+        raise ColumnError(f"priorities must be integers, but {priority!r} is {subscriptions.schema[priority].dataType}")
     spark = subscriptions.sparkSession
     require_workers(spark)
     rows = numbered(subscriptions.select(*map(column, names)))
     forest = found_shards = None
-    few = rows.limit(FEW + 1).toArrow()
-    if few.num_rows <= FEW and (shards or 1) == 1:
+    few = rows.limit(COMPILED_BY_DRIVER + 1).toArrow()
+    if few.num_rows <= COMPILED_BY_DRIVER and (shards or 1) == 1:
         matcher, bad = admitted(rows_of(few), schema)
         matchers, count = [matcher], len(matcher)
     elif (wanted := shards or -(-rows.count() // MOST_IN_ONE)) > 1:
@@ -115,12 +115,12 @@ def compiled(
     return Compiled(count, attributes, rejected, len(bad), id, kind, forest, found_shards, priority is not None, asked)
 
 
-def warn_of_rejected(found: Compiled) -> None:
+def warn_of_rejected(compiled: Compiled) -> None:
     """Say that something was left out: nothing is lost in silence."""
-    if found.rejected_count:
-        first = found.rejected.collect()[0]
+    if compiled.rejected_count:
+        first = compiled.rejected.collect()[0]
         warnings.warn(
-            f"{found.rejected_count:,} subscriptions cannot be used and are left out; the first: "
+            f"{compiled.rejected_count:,} subscriptions cannot be used and are left out; the first: "
             f"{Rejected(*first).described()}\n  tamis.spark.compiled(subscriptions).rejected has them all",
             RejectedSubscriptionsWarning,
             stacklevel=3,

@@ -29,7 +29,7 @@ from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
 from tamis.spark.session import ROCKS_DB, STATE_STORE
 from tamis.spark.subscriptions import compiled
-from tamis.spark.top_k_state import KEYED, Deliveries
+from tamis.spark.top_k_state import KEYED, TimedDeliveries
 from tamis.spark.workers import require_workers
 from tamis.topk import Ranked
 from tamis.topk.closed_form import entering_times
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
 
 _MICROS = 1_000_000
 _MOST_EVENTS = 8_192
@@ -76,27 +76,27 @@ def top_k(
     require(events, (time, event), "events")
     require(ranked_subscriptions, (id, ranked), "ranked subscriptions")
     if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
-        raise ColumnError(f"times are timestamps, and {time!r} is {events.schema[time].dataType.simpleString()}")
+        raise ColumnError(f"times must be timestamps, but {time!r} is {events.schema[time].dataType.simpleString()}")
     if events.isStreaming and until is not None:
-        raise OptionError("a stream ends when it ends: until is for tables")
+        raise OptionError("until is for tables only: a stream has no end that is known")
     kinds = ID_TYPES[id_type(ranked_subscriptions, id).simpleString()], ID_TYPES[id_type(events, event).simpleString()]
     schema = schema or Schema.from_spark(events)
     asked = _parsed(ranked_subscriptions, id, ranked, schema)
     forest, paths = _filters(ranked_subscriptions, id, asked, schema)
     shown = entering(events, paths, ())
     keying = Keying(forest, tuple(shown), asked, kinds)
-    told = StructType([ranked_subscriptions.schema[id], events.schema[event]])
-    keyed_schema = StructType([*told.fields, *KEYED])
+    delivered = StructType([ranked_subscriptions.schema[id], events.schema[event]])
+    keyed_schema = StructType([*delivered.fields, *KEYED])
     numbered = [column(event), column(time).cast("timestamp"), *shown.values()]
     timed = events.where(column(time).isNotNull())
     selected = timed.select(*(each.alias(str(number)) for number, each in enumerate(numbered)))
     keyed = selected.mapInArrow(keying.run, keyed_schema)
-    out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in told.fields), KEYED[0]])
+    out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in delivered.fields), KEYED[0]])
     if events.isStreaming:
         require_store(events, "top_k")
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
         grouped = keyed.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id))
-        return grouped.transformWithState(Deliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
+        return grouped.transformWithState(TimedDeliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
     history = _history(asked, math.inf if until is None else seconds_of(until))
     return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
 
@@ -136,22 +136,22 @@ def _parsed(subscriptions: DataFrame, id: str, ranked: str, schema: Schema) -> d
 
 def _filters(
     subscriptions: DataFrame, id: str, asked: dict[Any, Ranked], schema: Schema
-) -> tuple[Forest, tuple[tuple[str, ...], ...]]:
+) -> tuple[ForestFile, tuple[tuple[str, ...], ...]]:
     """Compile the filters; return them, and what filters and scores mention."""
     kind = StructType([subscriptions.schema[id], StructField("condition", StringType())])
     rows = [(subscription_id, str(ranked.where)) for subscription_id, ranked in asked.items()]
     frame = subscriptions.sparkSession.createDataFrame(rows, kind)
-    found = compiled(frame, id=id, schema=schema, shards=1, on_error="raise")
-    assert found.forest is not None
+    rules = compiled(frame, id=id, schema=schema, shards=1, on_error="raise")
+    assert rules.forest is not None
     scores = {node.path for ranked in asked.values() for node in postorder(ranked.score) if isinstance(node, Attribute)}
-    return found.forest, tuple(dict.fromkeys([*found.attributes, *sorted(scores)]))
+    return rules.forest, tuple(dict.fromkeys([*rules.attributes, *sorted(scores)]))
 
 
 @dataclass
 class Keying:
     """The first step: which subscriptions does an event pass, and with what keys?"""
 
-    forest: Forest
+    forest: ForestFile
     names: tuple[str, ...]
     """What the attributes are called."""
     asked: dict[Any, Ranked]
@@ -236,7 +236,7 @@ def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...
         is_told = ~np.isnan(entered)
         at = np.round(entered[is_told] * _MICROS).astype(np.int64)
         chosen = ordered.filter(pa.array(is_told))
-        told = pa.array(at).cast(pa.timestamp("us", "UTC"))
-        return pa.table([chosen.column(0), chosen.column(1), told], names=[*rows.column_names[:2], KEYED[0].name])
+        instants = pa.array(at).cast(pa.timestamp("us", "UTC"))
+        return pa.table([chosen.column(0), chosen.column(1), instants], names=[*rows.column_names[:2], KEYED[0].name])
 
     return run

@@ -34,13 +34,13 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-class Deliveries(StatefulProcessor):
+class TimedDeliveries(StatefulProcessor):
     """The streams of all subscriptions, one at a time."""
 
-    def __init__(self, asked: dict[Any, Ranked], told: StructType) -> None:
+    def __init__(self, asked: dict[Any, Ranked], delivered: StructType) -> None:
         """Take the subscriptions by their ids, and what a delivery tells: the two ids and the time."""
         self.asked = asked
-        self.told = told
+        self.told = delivered
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is remembered of a subscription."""
@@ -82,15 +82,15 @@ class Deliveries(StatefulProcessor):
         left = [row for row in waiting if row[0] >= until]
         (position,) = self.position.get() or (0,)
         stream = Stream(ranked, [tuple(row) for row in self.held.get()], position)
-        told = [delivery for micros, event, score in due for delivery in stream.arrive(micros, event, score)]
-        told += stream.advance(until)
+        deliveries = [delivery for micros, event, score in due for delivery in stream.arrive(micros, event, score)]
+        deliveries += stream.advance(until)
         _put(self.waiting, left)
         _put(self.held, stream.state())
         self.position.update((stream.position,))
         following = min([row[0] for row in left] + [stream.due])
         if following < math.inf:
             self._wake(int(following))
-        for event, micros in told:
+        for event, micros in deliveries:
             values = subscription_id, event, _EPOCH + micros * _MICROSECOND
             yield Row(**dict(zip(self.told.names, values, strict=True)))
 
@@ -131,7 +131,7 @@ class Stream:
     def arrive(self, micros: int, event: Any, score: float) -> list[tuple[Any, int]]:
         """Take an event; return the deliveries until then, and those that it brings about."""
         at = micros / _MICROS
-        told = self._elapse(at) if self._is_timed else []
+        deliveries = self._elapse(at) if self._is_timed else []
         self.position += 1
         clock = at if self._is_timed else self.position
         self._events[self.position] = event
@@ -140,17 +140,17 @@ class Stream:
             entering = self._ranking.insert(Candidate(score, -self.position, clock + self._span))
         if not self._is_timed and self._ranking.due <= clock:
             entering = entering + self._ranking.leave(clock)
-        return told + [(self._events[number], micros) for number in entering]
+        return deliveries + [(self._events[number], micros) for number in entering]
 
     def advance(self, micros: int) -> list[tuple[Any, int]]:
         """Let leave what leaves before a moment."""
         return self._elapse(micros / _MICROS) if self._is_timed else []
 
     def _elapse(self, until: float) -> list[tuple[Any, int]]:
-        told: list[tuple[Any, int]] = []
+        deliveries: list[tuple[Any, int]] = []
         while (due := self._ranking.due) < until:
-            told += [(self._events[number], round(due * _MICROS)) for number in self._ranking.leave(due)]
-        return told
+            deliveries += [(self._events[number], round(due * _MICROS)) for number in self._ranking.leave(due)]
+        return deliveries
 
     def state(self) -> list[tuple[Any, ...]]:
         """Return what has to be remembered."""

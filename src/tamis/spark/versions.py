@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import LongType, StringType
 
 from tamis.errors import TamisError
-from tamis.matching.admission import Row, admitted
+from tamis.matching.admission import CandidateRow, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned, united
-from tamis.spark.carriers import Carried, Line
+from tamis.spark.carriers import SharedBytes, VersionLine
 from tamis.spark.compiling import collected, numbered, rejected_frame
 from tamis.spark.forests import felled, planted
 from tamis.spark.subscriptions import Compiled
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tamis.matching.rejections import Rejected
     from tamis.spark.subscription_log import SubscriptionLog
 
-_MANY = 5_000
+_WORTH_A_JOB = 5_000
 """So many texts are worth a job of Spark's."""
 _KEPT = 3
 
@@ -45,7 +45,7 @@ class Versions:
         self._matcher = Matcher(schema=schema)
         self._bad: dict[Any, Rejected] = {}
         self._forests: dict[int, Compiled] = {}
-        self._line = Line()
+        self._line = VersionLine()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Versions, (self._log, self._schema, self._id, self._where)
@@ -67,8 +67,8 @@ class Versions:
 
     def _start(self, version: int, spark: SparkSession) -> None:
         """Build a version from the start."""
-        rows = [Row(each, text) for each, text in self._log.at(version).items()]
-        if len(rows) >= _MANY:
+        rows = [CandidateRow(each, text) for each, text in self._log.at(version).items()]
+        if len(rows) >= _WORTH_A_JOB:
             kind = "bigint" if isinstance(rows[0].id, int) else "string"
             frame = spark.createDataFrame([row[:2] for row in rows], f"id {kind}, condition string")
             matchers, bad = collected(spark, numbered(frame), self._schema)
@@ -86,14 +86,14 @@ class Versions:
         try:
             self._matcher.add_many(added)
         except TamisError:
-            good, bad = admitted((Row(each, text) for each, text in added.items()), self._schema)
+            good, bad = admitted((CandidateRow(each, text) for each, text in added.items()), self._schema)
             self._bad |= {row.id: row for row in bad}
             self._matcher.add_many({each: text for each, text in added.items() if each in good})
 
     def _planted(self, spark: SparkSession) -> Compiled:
         attributes = mentioned(self._matcher)
         carriers = (None if each.forest is None else each.forest.carrier for each in self._forests.values())
-        used = tuple(each.digest for each in carriers if isinstance(each, Carried))
+        used = tuple(each.digest for each in carriers if isinstance(each, SharedBytes))
         forest = planted(spark, self._matcher, attributes, line=replace(self._line, used=used))
         kind = LongType() if self._log.id_type is int else StringType()
         rejected = rejected_frame(spark, list(self._bad.values()), self._id, self._where, kind)

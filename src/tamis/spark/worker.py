@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.matching.matcher import Matcher
-    from tamis.spark.forests import Forest
+    from tamis.spark.forests import ForestFile
 
 RESULTS = ("pairs", "lists", "counts")
 GATHERED = 32_768
@@ -40,7 +40,7 @@ _OUT = 65_536
 class Task:
     """What to do with the events of a partition."""
 
-    forest: Forest
+    forest: ForestFile
     names: tuple[str, ...]
     """What the columns are called."""
     keep: int
@@ -54,7 +54,7 @@ class Task:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the batches of a partition."""
         first, start = time(), perf_counter()
-        watch = Watch()
+        watch = TaskClock()
         forest_s = 0.0
         try:
             for numbered in gathered(batches):
@@ -71,7 +71,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Watch:
+class TaskClock:
     """How long the kernel ran, and how many events it may take at once."""
 
     seconds: float = 0.0
@@ -93,7 +93,7 @@ def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterato
 
 
 def matched(
-    matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str, watch: Watch
+    matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str, watch: TaskClock
 ) -> Iterator[pa.RecordBatch]:
     """Match events, as many at once as the matches of those before allow; the watch runs meanwhile."""
     kept = events.select(range(keep))
@@ -101,14 +101,14 @@ def matched(
     while start < events.num_rows:
         begin = perf_counter()
         part = events.slice(start, watch.rows)
-        found, pairs = _found(matcher, part, kept.slice(start, watch.rows), result, pa.type_for_alias(id_type))
+        answers, pairs = _answers(matcher, part, kept.slice(start, watch.rows), result, pa.type_for_alias(id_type))
         watch.seconds += perf_counter() - begin
         watch.rows = int(np.clip(_MOST_PAIRS * part.num_rows / max(pairs, 1), 64, GATHERED))
-        yield from found.to_batches(_OUT)
+        yield from answers.to_batches(_OUT)
         start += part.num_rows
 
 
-def _found(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind: Any) -> tuple[pa.Table, int]:
+def _answers(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind: Any) -> tuple[pa.Table, int]:
     """Return the rows of the result, and how many pairs they stand for."""
     if result == "counts":
         counts = matcher.count_batch(events)
@@ -127,6 +127,6 @@ def _found(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind
     return _beside(kept.take(pa.array(matched_events)), ids), pairs.num_rows
 
 
-def _beside(kept: pa.Table, found: Any) -> pa.Table:
+def _beside(kept: pa.Table, answers: Any) -> pa.Table:
     """Put what was found beside what is kept; a table without columns knows not how many rows it has."""
-    return kept.append_column("found", found) if kept.num_columns else pa.table({"found": found})
+    return kept.append_column("found", answers) if kept.num_columns else pa.table({"found": answers})

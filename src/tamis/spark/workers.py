@@ -72,15 +72,15 @@ def _ask_a_worker(spark: SparkSession) -> None:
     try:
         spark.range(1).mapInArrow(_unchanged, "id bigint").collect()
     except PySparkException as error:
-        told = str(error)
-        missing = next((name for name in NEEDED if f"No module named '{name}" in told), None)
-        if missing is None and "PYTHON_VERSION_MISMATCH" not in told:
+        message = str(error)
+        missing = next((name for name in NEEDED if f"No module named '{name}" in message), None)
+        if missing is None and "PYTHON_VERSION_MISMATCH" not in message:
             raise
         version = ".".join(map(str, sys.version_info[:2]))
-        found = f"do not find {missing}" if missing else "run another Python than the driver"
+        failure = f"do not find {missing}" if missing else "run another Python than the driver"
         asked = os.environ.get("PYSPARK_PYTHON", "python3")
         raise WorkerError(
-            f"the workers of this Spark are started with {asked!r}, and {found}. Every host needs Python {version} "
+            f"the workers of this Spark are started with {asked!r}, and {failure}. Every host needs Python {version} "
             f"with tamis; say which one it is, before the session is started:\n"
             f"  export PYSPARK_PYTHON=/path/to/environment/bin/python"
         ) from None

@@ -102,10 +102,10 @@ class Standing:
         ranked       the algorithm of the ranked subscriptions, as `TopK` takes it
         """
         if isinstance(lateness, bool) or not isinstance(lateness, int | float) or not 0 <= lateness < math.inf:
-            raise SettingError(f"lateness is a number of seconds, 0 or more, not {lateness!r}")
+            raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
         for name, limit in (("remember", remember), ("most_open", most_open), ("most_states", most_states)):
             if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-                raise SettingError(f"{name} is a whole number from 1 up, not {limit!r}")
+                raise SettingError(f"{name} must be a whole number of at least 1, not {limit!r}")
         self.schema = schema
         self._limits = {"remember": remember, "most_open": most_open, "most_states": most_states}
         self.retention = math.inf if retention == math.inf else span_of(retention) or math.inf
@@ -253,7 +253,7 @@ class Standing:
         place, untold.
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         published = Publication(_moment(now), event, id, _end(expires))
         with self._lock:
             return self._settled(self._lateness.take([published]))
@@ -612,7 +612,7 @@ def _restored_happening(data: list[Any]) -> Happening:
 
 def _moment(now: Any) -> float:
     if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
-        raise EventError(f"a time is a finite number of seconds, not {now!r}")
+        raise EventError(f"a time must be a finite number of seconds, not {now!r}")
     return float(now)
 
 
@@ -620,5 +620,5 @@ def _end(expires: Any) -> float:
     if expires is None:
         return math.inf
     if isinstance(expires, bool) or not isinstance(expires, int | float) or math.isnan(expires):
-        raise EventError(f"an event expires at a number of seconds, not {expires!r}")
+        raise EventError(f"an event must expire at a number of seconds, not {expires!r}")
     return float(expires)

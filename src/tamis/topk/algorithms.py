@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.topk.base import Ranking, RankingAlgorithm
     from tamis.topk.ranked import Ranked
-    from tamis.topk.settings import Settings
+    from tamis.topk.settings import TopKSettings
 
 
-def _probabilistic(ranked: Ranked, settings: Settings) -> Ranking:
+def _probabilistic(ranked: Ranked, settings: TopKSettings) -> Ranking:
     n = ranked.window.events if isinstance(ranked.window, CountWindow) else 1
     if settings.guard:
         return Guarded(ranked.k, n, ranked.window.span, settings.sigma, settings.gamma)
     return Probabilistic(ranked.k, n, settings.sigma)
 
 
-RANKINGS: dict[str, Callable[[Ranked, Settings], Ranking]] = {
+RANKINGS: dict[str, Callable[[Ranked, TopKSettings], Ranking]] = {
     "naive": lambda ranked, settings: NaiveRankings(ranked.k),
     "strict": lambda ranked, settings: Strict(ranked.k),
     "relaxed": lambda ranked, settings: Relaxed(ranked.k, settings.gamma),
@@ -40,7 +40,7 @@ RANKINGS: dict[str, Callable[[Ranked, Settings], Ranking]] = {
 """The algorithms that keep a ranking for each subscription."""
 
 
-def ranking_for(algorithm: str, settings: Settings, ranked: Ranked) -> Ranking:
+def ranking_for(algorithm: str, settings: TopKSettings, ranked: Ranked) -> Ranking:
     """Return a new ranking for a subscription, behind a filter if the settings ask for one."""
     ranking = RANKINGS[algorithm](ranked, settings)
     if settings.filter is None:
@@ -56,11 +56,11 @@ def ranking_for(algorithm: str, settings: Settings, ranked: Ranked) -> Ranking:
     return Filtered(ranking, filter_, ranked.window, size)
 
 
-def _per_subscription(name: str, settings: Settings, schema: Schema | None) -> RankingAlgorithm:
+def _per_subscription(name: str, settings: TopKSettings, schema: Schema | None) -> RankingAlgorithm:
     return PerSubscription(partial(ranking_for, name, settings), schema, by_definition=name == "naive")
 
 
-ALGORITHMS: dict[str, Callable[[Settings, Schema | None], RankingAlgorithm]] = {
+ALGORITHMS: dict[str, Callable[[TopKSettings, Schema | None], RankingAlgorithm]] = {
     **{name: partial(_per_subscription, name) for name in RANKINGS},
     "block": lambda settings, schema: BlockRankings(schema, index=settings.index),
 }

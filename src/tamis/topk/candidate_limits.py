@@ -32,9 +32,9 @@ def candidate_limit(k: int, n: int, sigma: float = 1e-3) -> int:
     """
     for name, number in (("k", k), ("n", n)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise SettingError(f"{name} is a whole number from 1 up, not {number!r}")
+            raise SettingError(f"{name} must be a whole number of at least 1, not {number!r}")
     if not 0 < sigma < 1:
-        raise SettingError(f"sigma is a probability between 0 and 1, not {sigma!r}")
+        raise SettingError(f"sigma must be a probability between 0 and 1, not {sigma!r}")
     if k >= n:
         return 0  # all of the window is among the best k
     # The bound falls with the rank from k on, so the last rank that is good enough is found by halving.

@@ -72,10 +72,10 @@ def recognised(ranked: Ranked) -> tuple[Family, tuple[Number, ...]]:
 def _literal_vector(node: Expression) -> tuple[Number, ...] | None:
     if not isinstance(node, Call) or node.function != "array":
         return None
-    found = [each.value for each in node.arguments if isinstance(each, Literal)]
-    if len(found) < len(node.arguments) or vector(found) is None:
+    coordinates = [each.value for each in node.arguments if isinstance(each, Literal)]
+    if len(coordinates) < len(node.arguments) or vector(coordinates) is None:
         return None
-    return tuple(_number(each) for each in found)
+    return tuple(_number(each) for each in coordinates)
 
 
 def _terms(score: Expression) -> list[tuple[Expression, Number]] | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
+class PublishStep:
     """A client publishes an event."""
 
     at: float
@@ -24,7 +24,7 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
-class Unpublish:
+class UnpublishStep:
     """A client withdraws an event."""
 
     at: float
@@ -33,7 +33,7 @@ class Unpublish:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribe:
+class SubscribeStep:
     """A client activates a subscription."""
 
     at: float
@@ -42,7 +42,7 @@ class Subscribe:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsubscribe:
+class UnsubscribeStep:
     """A client deactivates a subscription."""
 
     at: float
@@ -51,7 +51,7 @@ class Unsubscribe:
 
 
 @dataclass(frozen=True, slots=True)
-class Notify:
+class NotifyStep:
     """The system tells a client of an event."""
 
     at: float
@@ -68,7 +68,7 @@ class Drop:
     event: Hashable
 
 
-Happening: TypeAlias = Publish | Unpublish | Subscribe | Unsubscribe | Notify | Drop
+Happening: TypeAlias = PublishStep | UnpublishStep | SubscribeStep | UnsubscribeStep | NotifyStep | Drop
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ Score and condition are written as the language writes its expressions; a window
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import JsonFormError, LimitError
+from tamis.errors import JsonFormError
 from tamis.language import json_form
 from tamis.language.expressions import TRUE, IsNull
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -20,7 +19,7 @@ from tamis.topk.windows import CountWindow, TimeWindow
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
 
-# A term is no document of the language, but an operand of one is: so a score travels as what is asked to be NULL.
+# A term is not a document of the language, but an operand of one is: so a score travels as what is asked to be NULL.
 _BEFORE, _AFTER = f'{{"tamis":{json_form.VERSION},"expression":{{"is_null":', "}}"
 _OUTSIDE = f'{{"tamis":{json_form.VERSION},"expression":', "}"
 _FIELDS = {"k", "by", "order", "window", "where"}
@@ -51,7 +50,7 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
     >>> print(from_json({"tamis": 1, "ranked": {"k": 2, "by": {"attribute": ["price"]}, "window": {"events": 5}}}))
     TOP 2 BY price ASC OVER 5 EVENTS
     """
-    data = _loaded(document, limits) if isinstance(document, str | bytes) else document
+    data = json_form.loaded(document, limits) if isinstance(document, str | bytes) else document
     match data:
         case {"tamis": json_form.VERSION, "ranked": dict(fields)} if len(data) == 2:
             pass
@@ -78,14 +77,3 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
 
 def _document(expression: Any) -> dict[str, Any]:
     return {"tamis": json_form.VERSION, "expression": expression}
-
-
-def _loaded(document: str | bytes, limits: Limits) -> Any:
-    if len(document) > limits.text_length:
-        raise LimitError("text_length", limits.text_length, f"{len(document):,} characters")
-    try:
-        return json.loads(document)
-    except RecursionError:
-        raise LimitError("depth", limits.depth, "more") from None
-    except ValueError as error:
-        raise JsonFormError(f"this is no JSON: {error}") from None

@@ -28,6 +28,7 @@ import numpy as np
 from tamis.errors import EventError, TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import TRUE, Expression, is_condition
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.parser import parse
 from tamis.matching.columns import Events
 from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
@@ -38,7 +39,7 @@ from tamis.topk.delivery import Delivery
 from tamis.topk.errors import SettingError
 from tamis.topk.lateness import Change, Lateness, Publication, Withdrawal
 from tamis.topk.ranked import Ranked
-from tamis.topk.settings import Settings
+from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ _FEW_EVENTS = 4096
 
 
 @dataclass(slots=True)
-class _Subscription:
+class _TopKSubscription:
     id: Hashable
     wanted: Ranked | Expression
     client: Hashable
@@ -85,30 +86,35 @@ class TopK:
         schema: Schema | None = None,
         lateness: float = 0.0,
         remember: int = 100_000,
+        functions: Functions | None = None,
         **settings: Any,
     ) -> None:
         """Choose an algorithm, and a filter before `strict` or `relaxed` if you like.
 
         lateness   by how many seconds times may be out of order; events wait so long
+        functions  those of the host that conditions and scores may call; without them, those of the schema
         remember   so many ids are remembered, and an event that comes again under one of them is left out
-        settings   gamma, sigma, buffer, guard (see `Settings`)
+        settings   gamma, sigma, buffer, guard (see `TopKSettings`)
         """
         if algorithm not in ALGORITHMS:
             raise UnknownAlgorithmError(algorithm, tuple(ALGORITHMS))
         try:
-            self.settings = Settings(filter, **settings)
+            self.settings = TopKSettings(filter, **settings)
         except TypeError as error:
-            raise SettingError(str(error).replace("Settings.__init__()", "TopK()")) from None
+            raise SettingError(str(error).replace("TopKSettings.__init__()", "TopK()")) from None
         self.settings.check_filter(algorithm)
         if not 0 <= lateness < math.inf:
-            raise SettingError(f"lateness is a number of seconds, 0 or more, not {lateness!r}")
+            raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
         self.algorithm = algorithm
         self.schema = schema
+        if functions is None:
+            functions = NO_FUNCTIONS if schema is None else schema.functions
+        self.functions = functions
         self._lock = threading.RLock()
         self._engine = ALGORITHMS[algorithm](self.settings, schema)
-        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema)
-        self._subscriptions: dict[Hashable, _Subscription] = {}
-        self._active: dict[int, _Subscription] = {}
+        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema, functions=functions)
+        self._subscriptions: dict[Hashable, _TopKSubscription] = {}
+        self._active: dict[int, _TopKSubscription] = {}
         self._clients: dict[Hashable, _Client] = {}
         self._boolean_open: dict[int, None] = {}
         self._boolean_count = 0
@@ -154,7 +160,7 @@ class TopK:
     ) -> None:
         """Register many subscriptions at once; all of them, or none if one is bad."""
         pairs = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
-        new = [_Subscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
+        new = [_TopKSubscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
         with self._lock:
             ids = {subscription.id for subscription in new}
             for subscription in new:
@@ -168,19 +174,22 @@ class TopK:
         try:
             if isinstance(wanted, str):
                 if is_ranked(wanted):
-                    return Ranked.parse(wanted, self.schema)
-                return parse(wanted, self.schema)
+                    with self.functions.in_use():
+                        return Ranked.parse(wanted, self.schema)
+                return parse(wanted, self.schema, functions=self.functions or None)
             if isinstance(wanted, Ranked):
                 return wanted.checked(self.schema)
             if not isinstance(wanted, Expression) or not is_condition(wanted):
-                raise BadTableError(f"a subscription is a text, a Ranked or a condition, not {type(wanted).__name__}")
+                raise BadTableError(
+                    f"a subscription must be a text, a Ranked or a condition, not {type(wanted).__name__}"
+                )
             check(wanted, self.schema)
             return wanted
         except TamisError as error:
             error.add_note(f"in the subscription {subscription_id!r}")
             raise
 
-    def _start(self, subscriptions: Sequence[_Subscription]) -> None:
+    def _start(self, subscriptions: Sequence[_TopKSubscription]) -> None:
         conditions: list[tuple[int, Expression]] = []
         for subscription in subscriptions:
             handle = self._next_handle
@@ -208,14 +217,14 @@ class TopK:
     def activate(self, subscription_id: Hashable) -> None:
         """Let a subscription take part from now on, with an empty window; nothing happens if it does already."""
         with self._lock:
-            subscription = self._found(subscription_id)
+            subscription = self._subscription_of(subscription_id)
             if subscription.handle is None:
                 self._start([subscription])
 
     def deactivate(self, subscription_id: Hashable) -> None:
         """Let a subscription rest: its window is emptied, and it is told nothing until it is activated."""
         with self._lock:
-            subscription = self._found(subscription_id)
+            subscription = self._subscription_of(subscription_id)
             handle, subscription.handle = subscription.handle, None
             if handle is None:
                 return
@@ -241,13 +250,13 @@ class TopK:
 
     def is_active(self, subscription_id: Hashable) -> bool:
         """Does a subscription take part?"""
-        return self._found(subscription_id).handle is not None
+        return self._subscription_of(subscription_id).handle is not None
 
     def wanted(self, subscription_id: Hashable) -> Ranked | Expression:
         """Return what a subscription asks for."""
-        return self._found(subscription_id).wanted
+        return self._subscription_of(subscription_id).wanted
 
-    def _found(self, subscription_id: Hashable) -> _Subscription:
+    def _subscription_of(self, subscription_id: Hashable) -> _TopKSubscription:
         subscription = self._subscriptions.get(subscription_id)
         if subscription is None:
             raise UnknownIdError(subscription_id)
@@ -268,7 +277,7 @@ class TopK:
         place, untold.
         """
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from names to values, not {type(event).__name__}")
+            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         with self._lock:
             return self._settled(self._lateness.take([Publication(_moment(now), event, id, _end(expires))]))
 
@@ -299,7 +308,7 @@ class TopK:
             return self._settled(self._lateness.take(published))
 
     def withdraw(self, event_id: Any, now: float) -> list[Delivery]:
-        """Let nobody be told of an event from now on. It keeps its place in all windows. An unknown id is no error."""
+        """Deliver an event to nobody from now on. It keeps its place in all windows. An unknown id is not an error."""
         with self._lock:
             return self._settled(self._lateness.take([Withdrawal(_moment(now), event_id)]))
 
@@ -307,9 +316,9 @@ class TopK:
         """Let the time pass, up to and including `now`; return what there is to tell because something left."""
         with self._lock:
             changes = self._lateness.advance(_moment(now))
-            told = self._settled(changes)
+            deliveries = self._settled(changes)
             reports = self._engine.advance(self._lateness.settled, inclusive=True)
-            return told + self._told(reports)
+            return deliveries + self._delivered(reports)
 
     def _settled(self, changes: list[Change]) -> list[Delivery]:
         """Take what is in order by now, consecutive events together."""
@@ -321,13 +330,13 @@ class TopK:
                 continue
             deliveries += self._publish(waiting)
             waiting = []
-            deliveries += self._told(self._engine.advance(change.at, inclusive=False))
+            deliveries += self._delivered(self._engine.advance(change.at, inclusive=False))
             number = self._numbers.get(change.event_id)
             if number is not None:
                 self._ends[number] = min(self._ends.get(number, math.inf), math.nextafter(change.at, -math.inf))
         deliveries += self._publish(waiting)
         if self._lateness.seconds:
-            deliveries += self._told(self._engine.advance(self._lateness.settled, inclusive=False))
+            deliveries += self._delivered(self._engine.advance(self._lateness.settled, inclusive=False))
         return deliveries
 
     def _publish(self, publications: list[Publication]) -> list[Delivery]:
@@ -355,7 +364,7 @@ class TopK:
         reports = self._engine.arrive(arrivals)
         if matches:
             reports = sorted(reports + matches, key=itemgetter(0, 1, 2))
-        deliveries = self._told(reports)
+        deliveries = self._delivered(reports)
         self._forget()
         return deliveries
 
@@ -385,7 +394,7 @@ class TopK:
         bounds = np.searchsorted(table["event"].to_numpy(), np.arange(len(events) + 1))
         return [np.sort(handles[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
-    def _told(self, reports: list[Report]) -> list[Delivery]:
+    def _delivered(self, reports: list[Report]) -> list[Delivery]:
         """Turn reports into deliveries: of events that are neither withdrawn nor expired, once for a client."""
         deliveries = []
         for _, at, handle, number in reports:
@@ -425,7 +434,7 @@ class TopK:
     def candidates(self, subscription_id: Hashable) -> int:
         """Return how many events are kept for a ranked subscription, the best k included."""
         with self._lock:
-            subscription = self._found(subscription_id)
+            subscription = self._subscription_of(subscription_id)
             if subscription.handle is None or not isinstance(subscription.wanted, Ranked):
                 return 0
             return self._engine.candidates(subscription.handle)
@@ -437,7 +446,7 @@ class TopK:
         threshold.
         """
         with self._lock:
-            subscription = self._found(subscription_id)
+            subscription = self._subscription_of(subscription_id)
             if not isinstance(subscription.wanted, Ranked):
                 raise SettingError(f"the subscription {subscription_id!r} is a condition and has no threshold")
             key = math.inf if subscription.handle is None else self._engine.threshold(subscription.handle)
@@ -469,7 +478,7 @@ _NOBODY = np.zeros(0, np.int64)
 
 def _moment(now: Any) -> float:
     if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
-        raise EventError(f"a time is a finite number of seconds, not {now!r}")
+        raise EventError(f"a time must be a finite number of seconds, not {now!r}")
     return float(now)
 
 
@@ -477,5 +486,5 @@ def _end(expires: Any) -> float:
     if expires is None:
         return math.inf
     if isinstance(expires, bool) or not isinstance(expires, int | float) or math.isnan(expires):
-        raise EventError(f"an event expires at a number of seconds, not {expires!r}")
+        raise EventError(f"an event must expire at a number of seconds, not {expires!r}")
     return float(expires)

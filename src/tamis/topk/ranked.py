@@ -51,9 +51,9 @@ class Ranked:
     def __init__(self, score: Any, k: int, window: Any, where: Any = TRUE, *, order: str = "ASC") -> None:
         """Take texts, expressions or what the builder makes; `order` is ASC (the lowest score is best) or DESC."""
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise RankedFormError(f"k is a whole number from 1 up, not {k!r}")
+            raise RankedFormError(f"k must be a whole number of at least 1, not {k!r}")
         if not isinstance(order, str) or order.upper() not in ORDERS:
-            raise RankedFormError(f"the order is ASC or DESC, not {order!r}")
+            raise RankedFormError(f"the order must be ASC or DESC, not {order!r}")
         term = parse_term(score) if isinstance(score, str) else expression(score)
         filter_ = parse(where) if isinstance(where, str) else condition(where)
         check_score(term)

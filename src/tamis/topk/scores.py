@@ -45,12 +45,12 @@ def key(ranked: Ranked, event: Event, schema: Schema | None = None) -> float:
     return score if ranked.is_ascending else -score
 
 
-def as_score(found: Any) -> float:
+def as_score(value: Any) -> float:
     """Read a value as a score: a number as a double, a time as microseconds since 1970, all else as none."""
-    if is_number(found):
-        return float(found)
-    if isinstance(found, dt.date):
-        return float((instant(found) - _EPOCH) // _MICROSECOND)
+    if is_number(value):
+        return float(value)
+    if isinstance(value, dt.date):
+        return float((instant(value) - _EPOCH) // _MICROSECOND)
     return NO_SCORE
 
 

@@ -171,9 +171,9 @@ class Group:
     def keys(self, event: Event) -> Floats:
         """Return the keys of an event for all slots."""
         self.read(event, self._scratch, 0)
-        found = np.empty(self.slots)
-        kernels.keys_of_event(self.scores, self._scratch, 0, found)
-        return found
+        written = np.empty(self.slots)
+        kernels.keys_of_event(self.scores, self._scratch, 0, written)
+        return written
 
 
 def _digits(number: int | Decimal | float) -> int:

@@ -13,7 +13,7 @@ FILTERED = ("strict", "relaxed")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TopKSettings:
     """How the algorithms work. The defaults are those of the thesis (Pripužić 2010, table 3.3)."""
 
     filter: str | None = None
@@ -31,11 +31,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.gamma >= 0:
-            raise SettingError(f"gamma is a share, 0 or more, not {self.gamma!r}")
+            raise SettingError(f"gamma must be a share, 0 or more, not {self.gamma!r}")
         if not 0 < self.sigma < 1:
-            raise SettingError(f"sigma is a probability between 0 and 1, not {self.sigma!r}")
+            raise SettingError(f"sigma must be a probability between 0 and 1, not {self.sigma!r}")
         if isinstance(self.buffer, bool) or not isinstance(self.buffer, int) or self.buffer < 1:
-            raise SettingError(f"the buffer holds a whole number of events from 1 up, not {self.buffer!r}")
+            raise SettingError(f"the buffer must hold a whole number of events, at least 1, not {self.buffer!r}")
         if self.index not in ("auto", *INDEXES):
             raise SettingError(f"there is no index {self.index!r}, only auto, {', '.join(INDEXES)}")
 

@@ -27,7 +27,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.meaning import holds
-from tamis.topk.happenings import Drop, Happening, Notify, Publish, Subscribe, Unpublish, Unsubscribe, Violation
+from tamis.topk.happenings import (
+    Drop,
+    Happening,
+    NotifyStep,
+    PublishStep,
+    SubscribeStep,
+    UnpublishStep,
+    UnsubscribeStep,
+    Violation,
+)
 from tamis.topk.ranked import Ranked
 from tamis.topk.scores import key
 from tamis.topk.windows import CountWindow, TimeWindow
@@ -87,12 +96,14 @@ class Trace:
         self._delta_s, self._delta_p = subscription_delay, publication_delay
         self._all_ties = all_ties
         self._published = {
-            each.event: place for place, each in reversed(list(enumerate(self.happenings))) if isinstance(each, Publish)
+            each.event: place
+            for place, each in reversed(list(enumerate(self.happenings)))
+            if isinstance(each, PublishStep)
         }
         self._withdrawn = {
             each.event: place
             for place, each in reversed(list(enumerate(self.happenings)))
-            if isinstance(each, Unpublish) and place > self._published.get(each.event, math.inf)
+            if isinstance(each, UnpublishStep) and place > self._published.get(each.event, math.inf)
         }
         self._stays = list(self._all_stays())
         self._keys: dict[tuple[Any, Any], float | None] = {}
@@ -106,9 +117,9 @@ class Trace:
     def _all_stays(self) -> Iterator[_Stay]:
         begun: dict[tuple[Any, Any], int] = {}
         for place, each in enumerate(self.happenings):
-            if isinstance(each, Subscribe):
+            if isinstance(each, SubscribeStep):
                 begun.setdefault((each.client, each.subscription), place)
-            elif isinstance(each, Unsubscribe):
+            elif isinstance(each, UnsubscribeStep):
                 begin = begun.pop((each.client, each.subscription), None)
                 if begin is not None:
                     yield _Stay(each.client, each.subscription, begin, place)
@@ -141,7 +152,7 @@ class Trace:
         seen = [
             each.event
             for place, each in enumerate(self.happenings[stay.begin + 1 : moment.place + 1], stay.begin + 1)
-            if isinstance(each, Publish) and self._published[each.event] == place
+            if isinstance(each, PublishStep) and self._published[each.event] == place
             if self._keys[stay.subscription, each.event] is not None
         ]
         if not isinstance(asked, Ranked):
@@ -197,7 +208,7 @@ class Trace:
         """Yield what matched, was active and new to the client, and was not told within the publication delay."""
         deliveries: dict[tuple[Any, Any], list[tuple[int, float]]] = {}
         for place, each in enumerate(self.happenings):
-            if isinstance(each, Notify):
+            if isinstance(each, NotifyStep):
                 deliveries.setdefault((each.client, each.event), []).append((place, each.at))
         missed = set()
         for moment in self._moments():
@@ -217,7 +228,7 @@ class Trace:
     def validity(self) -> Iterator[Violation]:
         """Yield what was told although it was not active within the publication delay before."""
         for place, each in enumerate(self.happenings):
-            if isinstance(each, Notify):
+            if isinstance(each, NotifyStep):
                 begin = self._published.get(each.event)
                 end = self._withdrawn.get(each.event)
                 is_late = end is not None and end < place and self.happenings[end].at + self._delta_p <= each.at
@@ -228,7 +239,7 @@ class Trace:
         """Yield what was told although no subscription of the client matched it within the subscription delay."""
         moments = list(self._moments())
         for place, each in enumerate(self.happenings):
-            if isinstance(each, Notify) and not any(
+            if isinstance(each, NotifyStep) and not any(
                 each.event in self._matching(stay, moment)
                 for moment in moments
                 if (moment.is_departure or moment.place <= place) and each.at - self._delta_s <= moment.at <= each.at
@@ -241,7 +252,7 @@ class Trace:
         """Yield what was told to a client again."""
         delivered = set()
         for each in self.happenings:
-            if isinstance(each, Notify):
+            if isinstance(each, NotifyStep):
                 if (each.client, each.event) in delivered:
                     yield Violation("uniqueness", each.at, each.client, each.event)
                 delivered.add((each.client, each.event))

@@ -15,7 +15,7 @@ from tamis.errors import ExpressionSyntaxError, LanguageError, LimitError
 from tamis.language.expressions import TRUE
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse, parse_term
-from tamis.language.tokens import Token, next_token
+from tamis.language.tokens import ENDS_OPERAND, Token, next_token, opens_case
 from tamis.topk.ranked import Ranked, check_score
 from tamis.topk.windows import window_in_units
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.topk.windows import Window
-
-_ENDS_OPERAND = frozenset({"name", "quoted", "number", "string", ")", "TRUE", "FALSE", "NULL"})
 
 
 def is_ranked(text: str) -> bool:
@@ -54,13 +52,13 @@ def parse_ranked(text: str, schema: Schema | None = None, *, limits: Limits = DE
       Write TOP 5 BY price ASC OVER 1 HOUR WHERE category = 'flat'.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a ranked subscription's text is a str, not {type(text).__name__}")
+        raise TypeError(f"a ranked subscription's text must be a str, not {type(text).__name__}")
     if len(text) > limits.text_length:
         raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
-    return _TextReader(text, schema, limits).ranked()
+    return _RankedTextReader(text, schema, limits).ranked()
 
 
-class _TextReader:
+class _RankedTextReader:
     def __init__(self, text: str, schema: Schema | None, limits: Limits) -> None:
         self.text = text
         self.schema = schema
@@ -84,7 +82,7 @@ class _TextReader:
     def count(self) -> int:
         token = self.token
         if token.kind != "number" or not token.text.isdecimal() or int(token.text) < 1:
-            self.fail(("a whole number from 1 up",))
+            self.fail(("a whole number of at least 1",))
         self.next()
         return int(token.text)
 
@@ -94,8 +92,18 @@ class _TextReader:
         while self.token.kind != "end":
             if nesting == 0 and is_complete and self.token.kind == "name":
                 break
-            nesting += (self.token.kind == "(") - (self.token.kind == ")")
-            is_complete = self.token.kind in _ENDS_OPERAND
+            if not is_complete and opens_case(self.text, self.token):
+                nesting += 1
+                self.next()
+                if not self.is_word("WHEN"):
+                    continue
+            elif is_complete and self.is_word("WHEN", "THEN", "ELSE"):
+                is_complete = False
+            elif is_complete and self.is_word("END"):
+                nesting -= 1
+            else:
+                nesting += (self.token.kind == "(") - (self.token.kind == ")")
+                is_complete = self.token.kind in ENDS_OPERAND
             # DATE '2024-02-29' and TIMESTAMP '...' are one operand of two tokens
             self.next()
         term = self.placed(parse_term, start, self.token.start if self.token.kind != "end" else len(self.text))

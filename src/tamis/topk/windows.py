@@ -43,7 +43,7 @@ class CountWindow:
 
     def __post_init__(self) -> None:
         if isinstance(self.events, bool) or not isinstance(self.events, int) or not 1 <= self.events <= _MOST_EVENTS:
-            raise WindowError(f"a window counts a whole number of events from 1 up, not {self.events!r}")
+            raise WindowError(f"a window must count a whole number of events, at least 1, not {self.events!r}")
 
     @property
     def span(self) -> float:
@@ -66,10 +66,10 @@ class TimeWindow:
 
     def __post_init__(self) -> None:
         if isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float):
-            raise WindowError(f"a window lasts a number of seconds, not {self.seconds!r}")
+            raise WindowError(f"a window must last a number of seconds, not {self.seconds!r}")
         object.__setattr__(self, "seconds", float(self.seconds))
         if not 0 < self.seconds < math.inf:
-            raise WindowError(f"a window lasts longer than nothing and ends some time, not {self.seconds} seconds")
+            raise WindowError(f"a window must last longer than 0 seconds and end some time, not {self.seconds} seconds")
 
     @property
     def span(self) -> float:
@@ -102,7 +102,7 @@ def window_of(written: object) -> Window:
             words = written.split()
             if len(words) == 2:
                 return window_in_units(words[0], words[1])
-    raise WindowError(f"{written!r} is no window", hint="Write '1 HOUR' or '5 EVENTS', or give a timedelta.")
+    raise WindowError(f"{written!r} is not a window", hint="Write '1 HOUR' or '5 EVENTS', or give a timedelta.")
 
 
 def window_in_units(number: str, unit: str) -> Window:
@@ -110,12 +110,12 @@ def window_in_units(number: str, unit: str) -> Window:
     try:
         count = float(number)
     except ValueError:
-        raise WindowError(f"{number} is no number", hint="Write '1 HOUR' or '5 EVENTS'.") from None
+        raise WindowError(f"{number} is not a number", hint="Write '1 HOUR' or '5 EVENTS'.") from None
     word = unit.upper()
     singular = word[:-1] if word.endswith("S") else word
     if singular == "EVENT":
         if not count.is_integer():
-            raise WindowError(f"a window counts whole events, not {number}")
+            raise WindowError(f"a window must count whole events, not {number}")
         return CountWindow(int(number) if number.isdecimal() else int(count))
     if singular not in UNITS_S:
         known = [f"{each}S" for each in ("EVENT", *UNITS_S)]

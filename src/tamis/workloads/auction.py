@@ -80,7 +80,7 @@ class Auction:
     swap_signed_and_first_edition: bool = False
     """As printed, 15.5 percent of items are signed and 1.8 percent first editions; perhaps it was the other way."""
     catalogue_seed: int = 1
-    """Decides the books. It is no part of a call's seed, so that all subscriptions know all events' titles."""
+    """Decides the books. It is not part of a call's seed, so that all subscriptions know all events' titles."""
 
     def __post_init__(self) -> None:
         require(self.auctions_per_book > 0, "auctions_per_book", self.auctions_per_book, "more than 0")

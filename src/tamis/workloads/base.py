@@ -61,7 +61,7 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
     np.False_
     """
     if seed < 0:
-        raise ParameterError("seed", seed, "an integer from 0 on")
+        raise ParameterError("seed", seed, "an integer of at least 0")
     return np.random.default_rng([seed, crc32(purpose.encode())])
 
 

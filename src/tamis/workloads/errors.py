@@ -15,7 +15,7 @@ class ParameterError(TamisError, ValueError):
         self.parameter, self.found, self.allowed = parameter, found, allowed
 
     def __str__(self) -> str:
-        return f"{self.parameter} is {self.allowed}, not {self.found!r}"
+        return f"{self.parameter} must be {self.allowed}, not {self.found!r}"
 
 
 class MissingPackageError(TamisError, ImportError):
@@ -35,7 +35,7 @@ def require(is_allowed: bool, parameter: str, found: Any, allowed: str) -> None:
     >>> require(0 <= 2 <= 1, "overlap", 2, "a share from 0 to 1")
     Traceback (most recent call last):
         ...
-    tamis.workloads.errors.ParameterError: overlap is a share from 0 to 1, not 2
+    tamis.workloads.errors.ParameterError: overlap must be a share from 0 to 1, not 2
     """
     if not is_allowed:
         raise ParameterError(parameter, found, allowed)

@@ -153,10 +153,10 @@ def shared_shares(trees: Iterable[Tree]) -> tuple[float, float]:
     >>> shared_shares([Branch("AND", a, b), Branch("AND", a, c)])
     (0.3333333333333333, 0.0)
     """
-    found = [set(nodes(tree)) for tree in trees]
-    uses = Counter(node for distinct in found for node in distinct)
-    of_all = [_share(distinct, uses) for distinct in found]
-    of_inner = [_share([node for node in distinct if isinstance(node, Branch)], uses) for distinct in found]
+    node_sets = [set(nodes(tree)) for tree in trees]
+    uses = Counter(node for distinct in node_sets for node in distinct)
+    of_all = [_share(distinct, uses) for distinct in node_sets]
+    of_inner = [_share([node for node in distinct if isinstance(node, Branch)], uses) for distinct in node_sets]
     return float(np.mean(of_all)), float(np.mean(of_inner))
 
 

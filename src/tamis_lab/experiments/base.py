@@ -100,7 +100,7 @@ class Plot:
     is_log_x: bool = False
     is_log_y: bool = False
     x_names: tuple[str, ...] = ()
-    """What stands on the horizontal axis at 1, 2, ..., if it is no number."""
+    """What stands on the horizontal axis at 1, 2, ..., if it is not a number."""
 
 
 @dataclass(frozen=True, slots=True)

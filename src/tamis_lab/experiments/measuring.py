@@ -2,7 +2,7 @@
 
 Time is the processor time of this thread: other people's work does not count, though it takes its share of the
 caches. What is compared takes turns, and the best of several passes is kept. Python's own clearing-up is switched off
-meanwhile. Whoever is measured must find what the others find: a fast wrong answer is no result.
+meanwhile. Whoever is measured must find what the others find: a fast wrong answer is not a result.
 """
 
 from __future__ import annotations
@@ -163,12 +163,12 @@ class Field:
         expected: list[set[int]] | None = None
         for name in names:
             numbers, handles = self.subjects[name].pairs(few)
-            found = [set(handles[numbers == number].tolist()) for number in range(few.num_rows)]
-            if sum(map(len, found)) != len(handles):
+            matches = [set(handles[numbers == number].tolist()) for number in range(few.num_rows)]
+            if sum(map(len, matches)) != len(handles):
                 raise DisagreementError(name, name, -1)
             if expected is None:
-                expected = found
-            for number, (one, two) in enumerate(zip(expected, found, strict=True)):
+                expected = matches
+            for number, (one, two) in enumerate(zip(expected, matches, strict=True)):
                 if one != two:
                     raise DisagreementError(names[0], name, number)
 

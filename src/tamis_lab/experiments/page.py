@@ -97,7 +97,7 @@ def _opening(report: Report) -> list[str]:
     counts_told = (
         f", up to {scale.auction_counts[-1]:,} auction subscriptions and {scale.expression_counts[-1]:,} expressions"
     )
-    told = {
+    facts = {
         "scale": scale.name + (counts_told if report.lab == "filtering" else ""),
         "seed": str(report.seed),
         **report.circumstances,
@@ -112,7 +112,7 @@ def _opening(report: Report) -> list[str]:
         else "",
         f'<ul class="tally">{items}</ul>',
         f"<p>{escape(report.summary)}.</p>",
-        f"<p><small>{escape('; '.join(f'{name}: {value}' for name, value in told.items()))}</small></p>",
+        f"<p><small>{escape('; '.join(f'{name}: {value}' for name, value in facts.items()))}</small></p>",
     ]
 
 
@@ -161,8 +161,8 @@ def _section(experiment: Experiment, result: Result, seconds: float) -> list[str
         _claims_table(_claim_rows(result.claims)) if result.claims else "",
     ]
     if result.rows:
-        told = f"measurements, {len(result.rows)} rows"
-        parts.append(f"<details><summary>{told}</summary>{_rows_table(result.rows)}</details>")
+        title = f"measurements, {len(result.rows)} rows"
+        parts.append(f"<details><summary>{title}</summary>{_rows_table(result.rows)}</details>")
     return parts
 
 

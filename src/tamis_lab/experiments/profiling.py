@@ -45,21 +45,21 @@ def stage_of(module: str) -> str:
 @contextmanager
 def sampled() -> Iterator[Counter[tuple[str, str]]]:
     """Count, while the block runs, in which module and function of tamis this thread is found."""
-    found: Counter[tuple[str, str]] = Counter()
+    samples: Counter[tuple[str, str]] = Counter()
     watched = threading.get_ident()
     is_over = threading.Event()
 
     def watch() -> None:
         while not is_over.wait(_INTERVAL_S):
             frame = sys._current_frames().get(watched)
-            found[_place(frame)] += 1
+            samples[_place(frame)] += 1
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_INTERVAL_S / 2)
     thread = threading.Thread(target=watch, name="tamis profile", daemon=True)
     thread.start()
     try:
-        yield found
+        yield samples
     finally:
         is_over.set()
         thread.join()
@@ -76,21 +76,23 @@ def _place(frame: FrameType | None) -> tuple[str, str]:
     return "", "elsewhere"
 
 
-def shares(found: Counter[tuple[str, str]]) -> tuple[float, ...]:
+def shares(samples: Counter[tuple[str, str]]) -> tuple[float, ...]:
     """Return the share of each stage.
 
     >>> shares(Counter({("tamis.matching.axes", "f"): 1, ("tamis_lab.matching.counting", "g"): 3}))
     (0.25, 0.0, 0.75, 0.0)
     """
-    total = max(1, found.total())
+    total = max(1, samples.total())
     by_stage: Counter[str] = Counter()
-    for (module, _), count in found.items():
+    for (module, _), count in samples.items():
         by_stage[stage_of(module)] += count
     return tuple(by_stage[part] / total for part in PARTS)
 
 
-def busiest(found: Counter[tuple[str, str]], count: int = 3) -> list[tuple[str, float]]:
+def busiest(samples: Counter[tuple[str, str]], count: int = 3) -> list[tuple[str, float]]:
     """Return the functions in which most of the time was spent, and their shares."""
-    total = max(1, found.total())
-    names = [(f"{module.partition('.matching.')[2]}.{name}", hits) for (module, name), hits in found.most_common(count)]
+    total = max(1, samples.total())
+    names = [
+        (f"{module.partition('.matching.')[2]}.{name}", hits) for (module, name), hits in samples.most_common(count)
+    ]
     return [(name, hits / total) for name, hits in names]

@@ -56,14 +56,14 @@ class Report:
     @property
     def counts(self) -> dict[str, int]:
         """How many statements agree, agree roughly, do not agree, and were not measured."""
-        found = Counter(claim.verdict.outcome for claim in self.claims)
-        return {outcome: found[outcome] for outcome in OUTCOMES}
+        outcomes = Counter(claim.verdict.outcome for claim in self.claims)
+        return {outcome: outcomes[outcome] for outcome in OUTCOMES}
 
     @property
     def summary(self) -> str:
         """The counts in words; what agrees roughly is not said to agree."""
-        told = [f"{count} {outcome}" for outcome, count in self.counts.items() if count or outcome != OUTCOMES[-1]]
-        return f"Of {len(self.claims)} published statements {', '.join(told)}"
+        parts = [f"{count} {outcome}" for outcome, count in self.counts.items() if count or outcome != OUTCOMES[-1]]
+        return f"Of {len(self.claims)} published statements {', '.join(parts)}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as data."""
@@ -104,12 +104,12 @@ def run(
     outcomes = []
     for done, experiment in enumerate(experiments):
 
-        def told(doing: str, key: str = experiment.key, done: int = done) -> None:
+        def report_progress(doing: str, key: str = experiment.key, done: int = done) -> None:
             tell(done, len(experiments), f"{key}: {doing}")
 
-        told("")
+        report_progress("")
         start = perf_counter()
-        result = experiment.run(size, seed, told)
+        result = experiment.run(size, seed, report_progress)
         outcomes.append((experiment, result, perf_counter() - start))
     tell(len(experiments), len(experiments), "")
     return Report(lab, size, seed, tuple(outcomes), _circumstances())

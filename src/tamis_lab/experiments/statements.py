@@ -50,7 +50,7 @@ JUDGEMENTS: dict[str, Callable[..., Claim]] = {
 }
 """What can be compared, and who compares it."""
 _FIELDS = ("key", "text", "where", "compare", "published")
-_MEASURED = {"at", "found"}
+_MEASURED = {"at", "details"}
 """What only a run knows."""
 
 
@@ -93,9 +93,9 @@ def statements(lab: str, folder: Path = FOLDER) -> dict[str, dict[str, Statement
     }
 
 
-def _by_key(place: str, found: list[Statement]) -> dict[str, Statement]:
-    by_key = {statement.key: statement for statement in found}
-    if len(by_key) != len(found):
+def _by_key(place: str, statements: list[Statement]) -> dict[str, Statement]:
+    by_key = {statement.key: statement for statement in statements}
+    if len(by_key) != len(statements):
         raise LabError(f"{place}: two statements have one key; expected a key for each")
     return by_key
 

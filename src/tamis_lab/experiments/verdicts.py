@@ -3,8 +3,8 @@
 Each function takes what was published as numbers or words and what we measured as numbers, and returns a claim. The
 noise of a shared machine is a few percent, so a difference below `NOISE` is none; a published ratio and ours agree if
 they lie within a factor of `ABOUT` of one another, and neither difference is more than `EFFECT` times the other: a
-saving of 7 % is no saving of 33 %. Up to three times as far away, they agree in direction; what lies still farther away
-differs, even if both are less than one.
+saving of 7 % is not a saving of 33 %. Up to three times as far away, they agree in direction; what lies still farther
+away differs, even if both are less than one.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ def by_ratio(
     <Judgement.DIFFERS: 'differs'>
     """
     verdict = _verdict(published, measured, about)
-    ours = f"{told(measured)} {unit}" + (f", {at}" if at else "")
-    return Claim(statement, f"{told(published)} {unit}", ours, verdict, where, _if_not_agreed(verdict, remark))
+    ours = f"{rounded(measured)} {unit}" + (f", {at}" if at else "")
+    return Claim(statement, f"{rounded(published)} {unit}", ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
 def _verdict(published: float, measured: float, about: float) -> Judgement:
-    expected, found = log(published), log(measured)
+    expected, actual = log(published), log(measured)
     if _is_within(expected, NOISE):  # published as equal
-        return Judgement.AGREES if _is_within(found, about) else Judgement.DIFFERS
-    if _is_within(found, NOISE):
-        return Judgement.AGREES if _is_within(found - expected, NOISE) else Judgement.SAME
-    if (expected > 0) is not (found > 0):
+        return Judgement.AGREES if _is_within(actual, about) else Judgement.DIFFERS
+    if _is_within(actual, NOISE):
+        return Judgement.AGREES if _is_within(actual - expected, NOISE) else Judgement.SAME
+    if (expected > 0) is not (actual > 0):
         return Judgement.TURNED
-    verdict = _distance(found - expected, about)
-    is_like = 1 / EFFECT <= found / expected <= EFFECT
+    verdict = _distance(actual - expected, about)
+    is_like = 1 / EFFECT <= actual / expected <= EFFECT
     return Judgement.DIRECTION if verdict is Judgement.AGREES and not is_like else verdict
 
 
@@ -124,7 +124,7 @@ def by_direction(
         verdict = Judgement.SAME
     else:
         verdict = Judgement.AGREES if (measured > 1) is is_more else Judgement.TURNED
-    ours = f"{told(measured)} {unit}" + (f", {at}" if at else "")
+    ours = f"{rounded(measured)} {unit}" + (f", {at}" if at else "")
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
@@ -138,7 +138,7 @@ def by_equality(
     """
     least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     verdict = Judgement.AGREES if values[most] <= within * values[least] else Judgement.DIFFERS
-    ours = f"from {told(values[least])} ({least}) to {told(values[most])} ({most})"
+    ours = f"from {rounded(values[least])} ({least}) to {rounded(values[most])} ({most})"
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
@@ -153,7 +153,7 @@ def by_value(
     at: str = "",
     remark: str = "",
 ) -> Claim:
-    """Compare a figure that is no ratio, a place on an axis or a share, with a published one.
+    """Compare a figure that is not a ratio, a place on an axis or a share, with a published one.
 
     Within so much it agrees, and within three times that in direction.
 
@@ -167,8 +167,10 @@ def by_value(
         verdict = Judgement.AGREES
     else:
         verdict = Judgement.DIRECTION if difference <= ROUGHLY * within + 1e-9 else Judgement.DIFFERS
-    ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
-    return Claim(statement, f"{told(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark))
+    ours = f"{rounded(measured)} {unit}".strip() + (f", {at}" if at else "")
+    return Claim(
+        statement, f"{rounded(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark)
+    )
 
 
 def by_limit(
@@ -181,8 +183,8 @@ def by_limit(
     ('less than 1 ms', '0.20 ms', <Judgement.AGREES: 'agrees'>)
     """
     verdict = Judgement.AGREES if measured < published else Judgement.TURNED
-    ours = f"{told(measured)} {unit}".strip() + (f", {at}" if at else "")
-    limit = f"less than {told(published)} {unit}".strip()
+    ours = f"{rounded(measured)} {unit}".strip() + (f", {at}" if at else "")
+    limit = f"less than {rounded(published)} {unit}".strip()
     return Claim(statement, limit, ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
@@ -202,8 +204,8 @@ def by_order(
         verdict = Judgement.SAME
     else:
         verdict = Judgement.DIRECTION if 2 * kept > len(pairs) else Judgement.TURNED
-    found = sorted(names, key=lambda name: -values[name])
-    ours = " > ".join(f"{name} {told(values[name])}" for name in found)
+    ranking = sorted(names, key=lambda name: -values[name])
+    ours = " > ".join(f"{name} {rounded(values[name])}" for name in ranking)
     return Claim(statement, " > ".join(names), ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
@@ -229,14 +231,16 @@ def by_trend(
         for before, after in pairwise(zip(x, y, strict=True))
         if not _is_within(log(after[1] / before[1]), NOISE) and (after[1] > before[1]) is not is_rising
     ]
-    ours = f"{of} {told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}".strip()
+    ours = f"{of} {rounded(y[0])} at {rounded(x[0])}, {rounded(y[-1])} at {rounded(x[-1])}".strip()
     if _is_within(log(overall), NOISE):
         verdict = Judgement.SAME
     elif (overall > 1) is not is_rising:
         verdict = Judgement.TURNED
     else:
         verdict = Judgement.DIRECTION if against else Judgement.AGREES
-        parts = [f"{told(one[1])} at {told(one[0])} to {told(two[1])} at {told(two[0])}" for one, two in against]
+        parts = [
+            f"{rounded(one[1])} at {rounded(one[0])} to {rounded(two[1])} at {rounded(two[0])}" for one, two in against
+        ]
         ours += f"; but from {', from '.join(parts)}" if parts else ""
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
@@ -258,16 +262,16 @@ def by_line(
     >>> by_line("grows linearly", "linear", [1, 2, 4], [3.0, 4.2, 6.0], where="8.5").verdict
     <Judgement.DIRECTION: 'agrees in direction'>
     """
-    found = power(x, y)
+    exponent = power(x, y)
     if _is_within(log(y[-1] / y[0]), NOISE):
         verdict = Judgement.SAME
-    elif found < 0:
+    elif exponent < 0:
         verdict = Judgement.TURNED
-    elif abs(found - 1) <= within + 1e-9:
+    elif abs(exponent - 1) <= within + 1e-9:
         verdict = Judgement.AGREES
     else:
-        verdict = Judgement.DIRECTION if abs(found - 1) <= ROUGHLY * within + 1e-9 else Judgement.DIFFERS
-    ours = f"{told(y[0])} at {told(x[0])}, {told(y[-1])} at {told(x[-1])}: as the power {found:.2f}"
+        verdict = Judgement.DIRECTION if abs(exponent - 1) <= ROUGHLY * within + 1e-9 else Judgement.DIFFERS
+    ours = f"{rounded(y[0])} at {rounded(x[0])}, {rounded(y[-1])} at {rounded(x[-1])}: as the power {exponent:.2f}"
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
@@ -278,12 +282,12 @@ def by_share(
     *,
     what: str,
     where: str,
-    found: str = "",
+    details: str = "",
     remark: str = "",
 ) -> Claim:
     """Check a statement about many settings: it agrees if it holds in all of them, and in direction if in most.
 
-    What was looked for in no setting at all is not measured. `found` says what was found in each.
+    What was looked for in no setting at all is not measured. `details` says what was found in each.
 
     >>> by_share("smaller", "always", [True, True, False], what="settings", where="5").ours
     'in 2 of 3 settings'
@@ -299,7 +303,7 @@ def by_share(
         verdict = Judgement.DIFFERS
     else:
         verdict = Judgement.DIRECTION if 2 * kept > len(is_true) else Judgement.TURNED
-    ours = f"in {kept} of {len(is_true)} {what}" + (f": {found}" if found else "")
+    ours = f"in {kept} of {len(is_true)} {what}" + (f": {details}" if details else "")
     return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
 
 
@@ -334,10 +338,10 @@ def geometric_mean(values: Sequence[float]) -> float:
     return exp(sum(map(log, values)) / len(values))
 
 
-def told(number: float) -> str:
+def rounded(number: float) -> str:
     """Write a number with as many digits as it deserves.
 
-    >>> told(0.7312), told(1.0), told(27.1), told(8), told(123456.0), told(0.00021)
+    >>> rounded(0.7312), rounded(1.0), rounded(27.1), rounded(8), rounded(123456.0), rounded(0.00021)
     ('0.73', '1.00', '27', '8', '123,456', '0.00021')
     """
     if isinstance(number, int) or number == 0 or abs(number) >= 10:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tamis_lab.matching.roll import Scratch
 
 _SAMPLE = 2048
-_ENOUGH = 256
+_SAMPLED_FROM = 256
 """The first batch of so many events is taken as a sample."""
 
 
@@ -63,23 +63,23 @@ class Cluster(Conjunctive):
             self._lay_out()
 
     def observe(self, events: Events) -> None:
-        if self._sample is None and events.count >= _ENOUGH:
+        if self._sample is None and events.count >= _SAMPLED_FROM:
             self.learn(events)
 
     def statistics(self) -> dict[str, Any]:
         with self._lock:
-            told = super().statistics()
+            figures = super().statistics()
             index = self._index
             if isinstance(index, ClusterIndex):
-                told["clusters"] = len(index.table.clusters) - 1
-                told["without_access"] = index.without_access
-                told["payload_bytes"] = {
+                figures["clusters"] = len(index.table.clusters) - 1
+                figures["without_access"] = index.without_access
+                figures["payload_bytes"] = {
                     "fulfilled predicates": (self._predicates.number_count + 7) // 8,
                     "clusters": index.table.line.nbytes + index.table.columns.nbytes,
                     "subscription clusters": self._book.pages.owners.nbytes,
                     "predicate-subscription associations": self._book.pages.predicates.nbytes,
                 }
-            return told
+            return figures
 
 
 class ClusterIndex:
@@ -111,16 +111,14 @@ class ClusterIndex:
         self.table = kernels.ClusterTable(starts, clusters, line, columns, is_shared)
 
     def match(
-        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+        self, part: Fulfilled, begin: int, pages: kernels.LastPages, scratch: Scratch, out: kernels.Outlet
     ) -> tuple[int, int]:
-        room = kernels.StampRoom(
+        room = (
             scratch.zeros("bits", part.word_count, np.uint32),
             scratch.zeros("stamps", len(self.table.is_shared), np.uint32),
             scratch.zeros("epochs", 1, np.uint32),
         )
-        at, written = kernels.match_clusters(
-            part.lists, begin, self.table, pages.behind(self.conjunction_count), room, out
-        )
+        at, written = kernels.match_clusters_of_columns(begin, (*part.lists, *self.table, *pages, *room, *out))
         return at, written
 
     def memory(self) -> int:
@@ -131,5 +129,5 @@ def equalities(view: PredicateView) -> npt.NDArray[np.bool_]:
     """Return which predicates compare something with one value for equality, by number."""
     axes, keys = view.axes()
     is_truth = np.array([key.kind == TRUTH for key in keys] or [False])
-    found: npt.NDArray[np.bool_] = (view.operations() == EQUAL) & ~is_truth[axes]
-    return found
+    are_equalities: npt.NDArray[np.bool_] = (view.operations() == EQUAL) & ~is_truth[axes]
+    return are_equalities

@@ -71,13 +71,13 @@ class NormalForm:
         >>> form.merged((0, 0, 2)).parts()
         [(0,), (0, 2)]
         """
-        found = self._merged.get(firsts)
-        if found is None:
+        form = self._merged.get(firsts)
+        if form is None:
             if len(self._merged) >= _MOST_MERGED:
                 self._merged.clear()
             parts = ({firsts[position] for position in part} for part in self.parts())
-            found = self._merged[firsts] = NormalForm(sorted(part) for part in parts)
-        return found
+            form = self._merged[firsts] = NormalForm(sorted(part) for part in parts)
+        return form
 
 
 Prepared = tuple[tuple[Expression, ...], NormalForm]
@@ -85,9 +85,9 @@ Prepared = tuple[tuple[Expression, ...], NormalForm]
 
 def normal_form(expression: Expression, algorithm: str) -> Prepared:
     """Return the predicates of a condition, and its disjunctive normal form over them."""
-    found = shaped(expression, algorithm)
+    tree = shaped(expression, algorithm)
     try:
-        return found.predicates, _normal_form(found.shape)
+        return tree.predicates, _normal_form(tree.shape)
     except BudgetError:
         pass
     try:
@@ -172,7 +172,7 @@ class ConjunctionIndex(Protocol):
     conjunction_count: int
     """How many conjunctions it knows; those behind are asked one by one."""
 
-    def match(self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: Outlet) -> tuple[int, int]:
+    def match(self, part: Fulfilled, begin: int, pages: LastPages, scratch: Scratch, out: Outlet) -> tuple[int, int]:
         """Do what `PhasedSnapshot.write` promises."""
 
     def memory(self) -> int:
@@ -276,7 +276,7 @@ class ConjunctiveSnapshot(PhasedSnapshot):
     ) -> None:
         super().__init__(view, roll, scratch)
         self.index = index
-        self.pages = pages
+        self._last_pages = pages.behind(index.conjunction_count)
 
     def write(self, part: Fulfilled, begin: int, out: Outlet) -> tuple[int, int]:
-        return self.index.match(part, begin, self.pages, self._scratch, out)
+        return self.index.match(part, begin, self._last_pages, self._scratch, out)

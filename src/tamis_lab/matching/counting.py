@@ -49,17 +49,17 @@ class Counting(Conjunctive):
 
     def statistics(self) -> dict[str, Any]:
         with self._lock:
-            told = super().statistics()
+            figures = super().statistics()
             index = self._index
             if isinstance(index, CountingIndex):
-                told["payload_bytes"] = {
+                figures["payload_bytes"] = {
                     "fulfilled predicates": (self._predicates.number_count + 7) // 8,
                     "hits": index.conjunction_count * index.needs.itemsize,
                     "predicate counts": index.conjunction_count * index.needs.itemsize,
                     "predicate-subscription associations": index.associations.values.nbytes,
                     "subscription-predicate associations": self._book.pages.predicates.nbytes,
                 }
-            return told
+            return figures
 
 
 class CountingIndex:
@@ -72,15 +72,15 @@ class CountingIndex:
         self.needs = counters(lengths, int(lengths.max(initial=0)))
 
     def match(
-        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+        self, part: Fulfilled, begin: int, pages: kernels.LastPages, scratch: Scratch, out: kernels.Outlet
     ) -> tuple[int, int]:
-        room = kernels.CountingRoom(
+        room = (
             scratch.zeros("hits", len(self.needs), self.needs.dtype),
             scratch.empty("candidates", len(self.needs) + 64, np.uint32),
             scratch.zeros("bits", part.word_count, np.uint32),
         )
-        at, written = kernels.match_counts(
-            part.lists, begin, self.associations, self.needs, pages.behind(self.conjunction_count), room, out
+        at, written = kernels.match_counts_of_columns(
+            begin, (*part.lists, *self.associations, self.needs, *pages, *room, *out)
         )
         return at, written
 

@@ -90,14 +90,14 @@ def characteristics(expressions: Iterable[Expression], widths: Widths | None = N
     count = predicate_count = operators = conjunction_count = occurrences = 0
     distinct: set[Expression] = set()
     for expression in expressions:
-        found = shaped(expression, "characteristics")
-        ways = conjunctions(found.shape)
+        tree = shaped(expression, "characteristics")
+        ways = conjunctions(tree.shape)
         count += 1
-        predicate_count += len(found.predicates)
-        operators += operator_count(found.shape)
+        predicate_count += len(tree.predicates)
+        operators += operator_count(tree.shape)
         conjunction_count += len(ways)
         occurrences += sum(map(len, ways))
-        distinct.update(map(spelled, found.predicates))
+        distinct.update(map(spelled, tree.predicates))
     if not predicate_count or not conjunction_count:
         raise ValueError("subscriptions without a predicate have no characteristics")
     return SubscriptionCharacteristics(

@@ -53,15 +53,15 @@ class Gryphon(Conjunctive):
 
     def statistics(self) -> dict[str, Any]:
         with self._lock:
-            told = super().statistics()
+            figures = super().statistics()
             index = self._index
             if isinstance(index, GryphonIndex):
-                told |= {
+                figures |= {
                     "nodes": len(index.tree.nodes) - 1,
                     "tests": len(index.tree.tests),
                     "edges": len(index.tree.labels),
                 }
-            return told
+            return figures
 
 
 class GryphonIndex:
@@ -100,10 +100,10 @@ class GryphonIndex:
         self.axis_count = axis_count
 
     def match(
-        self, part: Fulfilled, begin: int, pages: Pages, scratch: Scratch, out: kernels.Outlet
+        self, part: Fulfilled, begin: int, pages: kernels.LastPages, scratch: Scratch, out: kernels.Outlet
     ) -> tuple[int, int]:
         tree = self.tree
-        room = kernels.TreeRoom(
+        room = (
             scratch.zeros("bits", part.word_count, np.uint32),
             scratch.zeros("equal", self.axis_count, np.uint32),
             scratch.empty("twins", len(tree.equal_axes), np.uint32),
@@ -111,7 +111,7 @@ class GryphonIndex:
             scratch.zeros("stamps", len(tree.is_shared), np.uint32),
             scratch.zeros("epochs", 1, np.uint32),
         )
-        at, written = kernels.match_tree(part.lists, begin, tree, pages.behind(self.conjunction_count), room, out)
+        at, written = kernels.match_tree_of_columns(begin, (*part.lists, *tree, *pages, *room, *out))
         return at, written
 
     def memory(self) -> int:

@@ -146,10 +146,10 @@ class Scratch(threading.local):
 
     def zeros(self, name: str, count: int, dtype: Any) -> Array:
         """Return an array that was all zeros, if everybody who used it left it so."""
-        found = self._arrays.get(name)
-        if found is None or len(found) < count or found.dtype != dtype:
-            found = self._arrays[name] = np.zeros(count + count // 4 + 64, dtype)
-        return found[:count]
+        array = self._arrays.get(name)
+        if array is None or len(array) < count or array.dtype != dtype:
+            array = self._arrays[name] = np.zeros(count + count // 4 + 64, dtype)
+        return array[:count]
 
     def empty(self, name: str, count: int, dtype: Any) -> Array:
         """Return an array with anything in it."""

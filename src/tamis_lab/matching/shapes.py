@@ -83,17 +83,17 @@ def shaped(expression: Expression, algorithm: str, budget: int = DEFAULT_BUDGET)
     ['price < 20', 'sold = FALSE', 'bids <= 3', 'old = FALSE']
     """
     try:
-        found = _apart(expression)
-        if found is None:
+        tree = _apart(expression)
+        if tree is None:
             rewritten = _positive(expression, budget)
             if rewritten in (TRUE, FALSE):
                 return Shaped(ALWAYS if rewritten == TRUE else NEVER, ())
-            found = _apart(rewritten)
-            assert found is not None, "only AND, OR and predicates are left"
+            tree = _apart(rewritten)
+            assert tree is not None, "only AND, OR and predicates are left"
     except BudgetError as error:
         reason = f"as a tree of AND and OR it would have more than {error.budget:,} predicates"
         raise UnsupportedExpressionError(algorithm, reason) from None
-    return found
+    return tree
 
 
 def _apart(root: Expression) -> Shaped | None:
@@ -194,7 +194,7 @@ def _at_least(
         return known[first, last, count]
     weight = sum(each for _, each in operands)
     if count == 1 or count == len(operands):
-        found = (disjunction if count == 1 else conjunction)(child for child, _ in operands), weight
+        way = (disjunction if count == 1 else conjunction)(child for child, _ in operands), weight
     else:
         middle = len(operands) // 2
         left, right = operands[:middle], operands[middle:]
@@ -209,9 +209,9 @@ def _at_least(
             weight += sum(each for _, each in halves)
             if weight > budget:
                 raise BudgetError("writing at_least out", budget)
-        found = disjunction(ways), weight
-    known[first, last, count] = found
-    return found
+        way = disjunction(ways), weight
+    known[first, last, count] = way
+    return way
 
 
 # -- What the shape alone decides
@@ -279,15 +279,15 @@ def conjunctions(shape: bytes, budget: int = DEFAULT_BUDGET) -> Conjunctions:
 
     def join(operator: int, below: list[Conjunctions]) -> Conjunctions:
         if operator == ANY:
-            found = tuple(each for part in below for each in part)
+            ways = tuple(each for part in below for each in part)
         else:
-            found = ((),)
+            ways = ((),)
             for part in below:
-                if len(found) * len(part) > budget:
+                if len(ways) * len(part) > budget:
                     raise BudgetError("disjunctive normal form", budget)
-                found = tuple(one + two for one in found for two in part)
-        if sum(map(len, found)) > budget:
+                ways = tuple(one + two for one in ways for two in part)
+        if sum(map(len, ways)) > budget:
             raise BudgetError("disjunctive normal form", budget)
-        return found
+        return ways
 
     return fold_shape(shape, lambda position: ((position,),), join)

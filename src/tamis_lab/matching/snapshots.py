@@ -44,8 +44,8 @@ class PhasedSnapshot(Snapshot):
         """
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
-        found = self.match_part(self.view.fulfilled_by_one(event))[1]
-        return found if among is None else found[np.isin(found, among)]
+        handles = self.match_part(self.view.fulfilled_by_one(event))[1]
+        return handles if among is None else handles[np.isin(handles, among)]
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         starts = range(0, events.count, BLOCK)
@@ -57,10 +57,10 @@ class PhasedSnapshot(Snapshot):
 
         if threads > 1 and len(starts) > 1:
             with ThreadPoolExecutor(threads) as pool:
-                found = list(chain(*pool.map(block, starts)))
+                pieces = list(chain(*pool.map(block, starts)))
         else:
-            found = list(chain(*map(block, starts)))
-        numbers, handles = joined(found)
+            pieces = list(chain(*map(block, starts)))
+        numbers, handles = joined(pieces)
         if among is None:
             return numbers, handles
         is_asked = np.isin(handles, among)
@@ -70,15 +70,16 @@ class PhasedSnapshot(Snapshot):
         """Return the matches of some events, given the predicates that they fulfil."""
         room = len(self._handles) + ROOM
         out = Outlet(self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32))
-        found: list[Pairs] = []
-        at = 0
-        while at < part.event_count:
+        events, all_slots = out
+        pieces: list[Pairs] = []
+        at, event_count = 0, part.event_count
+        while at < event_count:
             at, written = self.write(part, at, out)
-            slots = out.slots[:written]
+            slots = all_slots[:written]
             is_alive = self._deaths[slots] > self._version
-            numbers = out.events[:written][is_alive].astype(np.int64) + part.first
-            found.append((numbers, self._handles[slots[is_alive]]))
-        return joined(found)
+            numbers = events[:written][is_alive].astype(np.int64) + part.first
+            pieces.append((numbers, self._handles[slots[is_alive]]))
+        return joined(pieces)
 
 
 def joined(pairs: list[Pairs]) -> Pairs:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.matching import Matcher, OptionError, UnknownIdError
+from tamis.matching import Matcher, MatcherOptionError, UnknownIdError
 from tests.strategies import conditions, conditions_over, events, simple_predicates
 
 subscription_lists = st.lists(st.one_of(conditions, conditions_over(simple_predicates)), min_size=1, max_size=8)
@@ -97,7 +97,7 @@ def test_what_is_open_and_what_never_holds_have_no_clauses():
 def test_who_has_no_plan_is_told_so():
     matcher = Matcher("naive")
     matcher.add(1, "price < 20")
-    with pytest.raises(OptionError, match="'naive' has no plans to show; 'block' has"):
+    with pytest.raises(MatcherOptionError, match="'naive' cannot show plans, only 'block' can"):
         matcher.plan(1)
     with pytest.raises(UnknownIdError):
         matcher.plan(2)

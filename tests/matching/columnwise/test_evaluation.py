@@ -33,7 +33,7 @@ from tamis.language.expressions import (
 from tamis.language.meaning import as_truth, value
 from tamis.language.values import instant
 from tamis.matching.columns import Events
-from tamis.matching.columnwise import Batch, comparison, evaluation, term_column, truth_codes
+from tamis.matching.columnwise import BatchSeries, comparison, evaluation, term_column, truth_codes
 from tamis.matching.columnwise.rows import row_by_row
 from tests.matching.columnwise.tables import ARRAYS, NUMBERS, TEXTS, TIMES, tables, words
 from tests.strategies import (
@@ -171,7 +171,7 @@ def check_values(batch, expressions, tally):
     for expression in expressions:
         expected = [value(expression, row) for row in rows]
         with tally.counted(expected):
-            series = Batch.of(found).evaluated(expression)
+            series = BatchSeries.of(found).evaluated(expression)
         values = series.tolist()
         values = values * len(expected) if len(values) == 1 else values
         assert len(values) >= len(expected) and all(map(same, values, expected)), (expression, values, expected)
@@ -275,7 +275,7 @@ def test_what_is_remembered_of_a_batch_is_bounded():
     events = Events([{"a": 1}, {"a": 2}])
     for number in range(3 * evaluation._MOST_REMEMBERED):
         assert truth_codes(tamis.parse(f"a + {number} < a"), events).tolist() == [1, 1]
-    assert len(Batch.of(events)._known) <= evaluation._MOST_REMEMBERED
+    assert len(BatchSeries.of(events)._known) <= evaluation._MOST_REMEMBERED
 
 
 def test_an_expression_of_very_many_nodes_is_computed_for_some_events_at_a_time():
@@ -288,11 +288,11 @@ def test_an_expression_of_very_many_nodes_is_computed_for_some_events_at_a_time(
     batch = [{"a": number % 60, "b": number % 45} for number in range(100)] + [{}]
     whole = truth_codes(asked, Events(batch))
     sizes = []
-    evaluated = Batch.evaluated
+    evaluated = BatchSeries.evaluated
     with (
         patch.object(evaluation, "_MOST_VALUES", 2_000),
         patch.object(
-            Batch, "evaluated", lambda self, *rest: sizes.append(self._events.count) or evaluated(self, *rest)
+            BatchSeries, "evaluated", lambda self, *rest: sizes.append(self._events.count) or evaluated(self, *rest)
         ),
     ):
         parts = truth_codes(asked, Events(batch))

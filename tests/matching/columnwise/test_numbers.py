@@ -16,7 +16,7 @@ import tamis
 from tamis.language import values
 from tamis.language.meaning import value
 from tamis.matching.columns import Events
-from tamis.matching.columnwise import Batch, comparison, evaluation, numbers, truth_codes
+from tamis.matching.columnwise import BatchSeries, comparison, evaluation, numbers, truth_codes
 from tamis.matching.columnwise.series import from_values, literal
 from tests.matching.columnwise.tables import decimals, doubles, integers
 from tests.matching.columnwise.test_evaluation import same
@@ -90,10 +90,10 @@ def test_any_two_numbers_compute_and_compare_as_the_reference_meaning_says(left,
     rows = [{"a": one, "b": two} for one, two in pairs]
     texts = ["a + b", "a - b", "a * b", "a / b", "a % b", "least(a, b)", "greatest(a, b)", "avg(a, b)", "abs(a)", "-a"]
     for term in [tamis.parse(f"{text} = 0").left for text in texts]:
-        assert agree(Batch.of(Events(table)).evaluated(term), [value(term, row) for row in rows]), term
+        assert agree(BatchSeries.of(Events(table)).evaluated(term), [value(term, row) for row in rows]), term
     for operator in ("=", "<>", "<", "<=", ">", ">=", "<=>"):
         asked = tamis.parse(f"a {operator} b")
-        assert agree(Batch.of(Events(table)).evaluated(asked), [value(asked, row) for row in rows]), asked
+        assert agree(BatchSeries.of(Events(table)).evaluated(asked), [value(asked, row) for row in rows]), asked
 
 
 @given(arguments=st.lists(columns, min_size=1, max_size=3), sign=st.sampled_from([-1, 1]))
@@ -181,7 +181,7 @@ def test_an_example_gives_the_same_in_any_company(text, event, expected):
 
 
 def values_of(term, events):
-    found = Batch.of(Events(events)).evaluated(term).tolist()
+    found = BatchSeries.of(Events(events)).evaluated(term).tolist()
     return found * len(events) if len(found) == 1 else found
 
 
@@ -189,13 +189,13 @@ def test_least_of_integers_and_doubles_is_a_column_as_long_as_every_row_has_a_do
     term = tamis.parse("least(a, b) = 0").left
     table = pa.table({"a": pa.array([1, 2, None]), "b": pa.array([0.5, 2.5, None])})
     with patch.object(evaluation, "row_by_row", side_effect=AssertionError("rows were asked")):
-        assert list(map(repr, Batch.of(Events(table)).evaluated(term).tolist())) == ["0.5", "2.0", "None"]
+        assert list(map(repr, BatchSeries.of(Events(table)).evaluated(term).tolist())) == ["0.5", "2.0", "None"]
 
 
 def test_least_of_integers_and_doubles_has_the_type_of_what_is_there_row_by_row():
     term = tamis.parse("least(a, b) = 0").left
     table = pa.table({"a": pa.array([1, 2, None]), "b": pa.array([0.5, None, None])})
-    found = Batch.of(Events(table)).evaluated(term).tolist()
+    found = BatchSeries.of(Events(table)).evaluated(term).tolist()
     assert list(map(repr, found)) == ["0.5", "2", "None"]
 
 
@@ -207,7 +207,7 @@ def test_decimals_of_many_digits_compare_with_integers_to_the_last_digit(left, r
         for text in (f"a {operator} b", f"b {operator} a", f"a {operator} 0.000000000000000001"):
             asked = tamis.parse(text)
             expected = [tamis.truth(asked, event) for event in Events(table).mappings()]
-            assert Batch.of(Events(table)).evaluated(asked).tolist() == expected
+            assert BatchSeries.of(Events(table)).evaluated(asked).tolist() == expected
 
 
 def test_the_last_digit_of_a_decimal_decides_beside_integers_of_any_size():
@@ -246,4 +246,4 @@ def test_a_set_of_numbers_holds_what_is_equal_to_one_of_them(numbers):
     for name in "ab":
         asked = tamis.language.expressions.In(tamis.language.expressions.Attribute((name,)), tuple(numbers))
         expected = [tamis.truth(asked, event) for event in Events(table).mappings()]
-        assert Batch.of(Events(table)).evaluated(asked).tolist() == expected
+        assert BatchSeries.of(Events(table)).evaluated(asked).tolist() == expected

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import PatternError
 from tamis.language.expressions import Attribute, Like
-from tamis.language.patterns import like_found, regex_found
+from tamis.language.patterns import like_matches, regex_matches
 from tamis.matching.closures import compiled
 from tamis.matching.columns import Events
-from tamis.matching.columnwise import Batch, texts, truth_codes
+from tamis.matching.columnwise import BatchSeries, texts, truth_codes
 from tamis.matching.columnwise.series import from_column, from_values
 
 CODES = {None: 0, False: 1, True: 2}
@@ -33,7 +33,7 @@ regexes = st.lists(st.sampled_from(pieces.split()), max_size=5).map("".join)
 @given(strings=st.lists(words, min_size=1, max_size=8), pattern=like_patterns)
 def test_like_finds_in_a_column_what_it_finds_in_each_text(strings, pattern):
     found = texts.like(from_values([*strings, None]), pattern, "\\")
-    assert found.tolist() == [*(like_found(text, pattern, "\\") for text in strings), None]
+    assert found.tolist() == [*(like_matches(text, pattern, "\\") for text in strings), None]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_like_finds_in_a_column_what_it_finds_in_each_text(strings, pattern):
 )
 def test_every_shape_of_a_like_pattern_finds_what_it_says(pattern):
     strings = ["ab", "xab", "abx", "xabx", "a\nb", "axb", "b", "", "a", "%", "%x", "x_", "_", "aab", "abab", "bx"]
-    expected = [like_found(text, pattern, "\\") for text in strings]
+    expected = [like_matches(text, pattern, "\\") for text in strings]
     assert texts.like(from_values(strings), pattern, "\\").tolist() == expected
     assert [compiled(Like(Attribute(("a",)), pattern))({"a": text}) for text in strings] == expected
     assert any(expected) and (not all(expected) or pattern in ("%", "%%"))
@@ -50,7 +50,7 @@ def test_every_shape_of_a_like_pattern_finds_what_it_says(pattern):
 @given(strings=st.lists(words, min_size=1, max_size=8), pattern=regexes)
 def test_rlike_finds_in_a_column_what_it_finds_in_each_text(strings, pattern):
     try:
-        expected = [regex_found(text, pattern) for text in strings]
+        expected = [regex_matches(text, pattern) for text in strings]
     except PatternError:
         return  # nobody can write it
     assert texts.rlike(from_values([*strings, None]), pattern).tolist() == [*expected, None]
@@ -60,14 +60,14 @@ def test_rlike_finds_in_a_column_what_it_finds_in_each_text(strings, pattern):
 def test_what_depends_on_the_version_of_unicode_is_not_left_to_another_library(pattern):
     with patch.object(texts, "_searched", side_effect=AssertionError("Arrow was asked")):
         strings = ["straße", "STRASSE", "αβγ", "aB", "K", "1"]
-        assert texts.rlike(from_values(strings), pattern).tolist() == [regex_found(text, pattern) for text in strings]
+        assert texts.rlike(from_values(strings), pattern).tolist() == [regex_matches(text, pattern) for text in strings]
 
 
 @pytest.mark.parametrize("pattern", ["a.*b", "^[0-9]+$", "\\bHobbit", "(a|b){2,3}", "é|😀", "[[:alpha:]]+"])
 def test_a_plain_regular_expression_is_left_to_arrow(pattern):
     with patch.object(texts, "remembered_regex", side_effect=AssertionError("each text was asked")):
         strings = ["a b", "007", "The Hobbit", "aba", "é", ""]
-        assert texts.rlike(from_values(strings), pattern).tolist() == [regex_found(text, pattern) for text in strings]
+        assert texts.rlike(from_values(strings), pattern).tolist() == [regex_matches(text, pattern) for text in strings]
 
 
 def test_a_regular_expression_that_arrow_does_not_take_is_searched_text_by_text():
@@ -119,7 +119,7 @@ def test_a_function_of_texts_is_computed_once_for_all_that_is_asked_about_it():
 
 
 def test_lengths_are_counted_in_characters():
-    length = Batch.of(Events([{"a": "añ😀"}, {"a": ""}, {"a": None}, {"a": "e\u0301"}])).evaluated(
+    length = BatchSeries.of(Events([{"a": "añ😀"}, {"a": ""}, {"a": None}, {"a": "e\u0301"}])).evaluated(
         tamis.parse("length(a) = 3").left
     )
     assert length.kind == "int" and length.tolist() == [3, 0, None, 2]

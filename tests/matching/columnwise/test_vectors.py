@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.language.expressions import Attribute, Call, Literal
 from tamis.matching.columns import Events
-from tamis.matching.columnwise import Batch
+from tamis.matching.columnwise import BatchSeries
 from tests.matching.columnwise.tables import doubles, lists, small_doubles, small_integers
 from tests.matching.columnwise.test_evaluation import Tally, check_values
 from tests.strategies import numbers
@@ -86,5 +86,5 @@ def test_vectors_of_columns_give_what_the_reference_meaning_gives():
 )
 def test_an_example_gives_the_same_beside_others(text, event, expected):
     term = tamis.parse(f"{text} = 0").left
-    found = Batch.of(Events([event, {}, event, {"p": ["a"], "x": "b"}])).evaluated(term).tolist()
+    found = BatchSeries.of(Events([event, {}, event, {"p": ["a"], "x": "b"}])).evaluated(term).tolist()
     assert (found * 4 if len(found) == 1 else found) == [expected, None, expected, None]

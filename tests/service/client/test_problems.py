@@ -17,7 +17,8 @@ def kinds(of):
 TOLD = [
     kind
     for kind in kinds(ServiceError)
-    if kind not in (errors.UnreachableError, errors.ClosedError, errors.DamagedLogError)
+    if kind.__module__ == errors.__name__  # those that a client knows; whatever else tests have loaded does not matter
+    and kind not in (errors.UnreachableError, errors.ClosedError, errors.DamagedLogError)
 ]
 
 

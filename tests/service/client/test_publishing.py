@@ -237,7 +237,7 @@ def test_numbers_that_json_does_not_have_are_refused_instead_of_becoming_null(nu
 
 
 def test_what_is_no_json_is_refused():
-    with pytest.raises(BadRequestError, match="no JSON"):
+    with pytest.raises(BadRequestError, match="not JSON"):
         encoded({"a": object()})
 
 

@@ -21,8 +21,8 @@ from tests.service.processes import BrokerProcess, environment, tamis
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data") as running:
+def broker(forge, tmp_path_factory):
+    with BrokerProcess(forge, tmp_path_factory.mktemp("broker") / "data") as running:
         yield running
 
 
@@ -99,7 +99,7 @@ def test_a_mistake_in_a_text_is_shown_with_its_caret(broker, text):
 def test_a_bad_line_says_which_and_what_came_before_is_published(broker):
     result = run("publish", "--to", broker.url, input='{"bad": 1}\n{"bad": \n')
     assert result.returncode == 2
-    assert "line 2 is no JSON" in result.stderr
+    assert "line 2 is not JSON" in result.stderr
 
 
 @in_a_loop
@@ -160,8 +160,8 @@ async def test_a_listener_that_is_too_slow_is_told_exactly_what_it_missed(broker
     assert {int(at.rpartition("-")[2]) for at in positions} <= missed | set(numbers)
 
 
-def test_a_killed_broker_is_waited_for_and_nothing_is_lost_or_published_twice(tmp_path):
-    with BrokerProcess(tmp_path / "data") as running, library.Client(running.url) as client:
+def test_a_killed_broker_is_waited_for_and_nothing_is_lost_or_published_twice(forge, tmp_path):
+    with BrokerProcess(forge, tmp_path / "data") as running, library.Client(running.url) as client:
         subscription = client.subscribe("TRUE", name="ann").ready()
         positions = []
         publishing = threading.Thread(
@@ -187,8 +187,8 @@ def test_a_killed_broker_is_waited_for_and_nothing_is_lost_or_published_twice(tm
         assert running.end() == 0
 
 
-def test_the_past_is_whole_for_who_was_there_before_it_and_can_be_asked_for_again_and_again(tmp_path):
-    with BrokerProcess(tmp_path / "data") as running, library.Client(running.url) as client:
+def test_the_past_is_whole_for_who_was_there_before_it_and_can_be_asked_for_again_and_again(forge, tmp_path):
+    with BrokerProcess(forge, tmp_path / "data") as running, library.Client(running.url) as client:
         running.put("/subscribers/ann", {})
         client.publish({"n": 0})
         running.end()
@@ -206,18 +206,18 @@ def test_the_past_is_whole_for_who_was_there_before_it_and_can_be_asked_for_agai
                 assert next(iter(subscription)).data["n"] == 3, "everything of the past is done"
 
 
-def test_a_feed_of_auctions_is_there_to_be_seen(tmp_path):
-    with BrokerProcess(tmp_path / "data", "--demo") as running:
+def test_a_feed_of_auctions_is_there_to_be_seen(forge, tmp_path):
+    with BrokerProcess(forge, tmp_path / "data", "--demo") as running:
         result = run("subscribe", "price > 0", "--most", "2", "--json", "--at", running.url)
         events = [json.loads(line)["event"] for line in result.stdout.splitlines()]
         assert [event["type"] for event in events] == ["auction", "auction"], result.stderr
         assert running.end(signal.SIGINT) == 0
 
 
-def test_tokens_of_the_command_open_a_broker_with_roles(tmp_path):
+def test_tokens_of_the_command_open_a_broker_with_roles(forge, tmp_path):
     (tmp_path / "tamis.toml").write_text('[roles.shop]\nreceive = "region = \'EU\'"\nsubscribers = ["shop-*"]\n'
                                          'publish = { source = ["/*"] }\n')  # fmt: skip
-    with BrokerProcess(tmp_path / "data", "--config", str(tmp_path / "tamis.toml")) as running:
+    with BrokerProcess(forge, tmp_path / "data", "--config", str(tmp_path / "tamis.toml")) as running:
         assert running.facts["token"].startswith("tamis_")
         made = run("token", "create", "ann", "--role", "shop", "--data", str(tmp_path / "data"))
         token = made.stdout.strip()
@@ -250,8 +250,8 @@ def test_two_brokers_do_not_share_a_folder(broker):
     assert "Traceback" not in result.stderr
 
 
-def test_a_log_that_is_whole_needs_no_repair(tmp_path):
-    with BrokerProcess(tmp_path / "data") as running:
+def test_a_log_that_is_whole_needs_no_repair(forge, tmp_path):
+    with BrokerProcess(forge, tmp_path / "data") as running:
         run("publish", '{"n": 1}', "--to", running.url)
     result = run("repair", "--data", str(tmp_path / "data"), "--json")
     assert json.loads(result.stdout) == {"repaired": True, "segments": []}

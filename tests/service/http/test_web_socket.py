@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 
 import aiohttp
 import pytest
 
-from tamis.service.descriptions import FROM_CLIENT
+from tamis.service.asyncapi import FROM_CLIENT
 from tamis.service.settings import Duration, LimitSettings, Publishing, Role, Size
 
 from .brokers import Talk, eventually, running
@@ -231,6 +232,22 @@ async def test_a_token_in_hello_says_who_it_is(tmp_path):
 
 
 @eventually
+async def test_welcome_comes_before_every_answer_however_slow_the_state_is(tmp_path):
+    async with running(tmp_path) as broker, broker.connect() as socket:
+        write = broker.service.state.write
+
+        def slowly(changes, *, is_urgent):
+            time.sleep(0.2)
+            write(changes, is_urgent=is_urgent)
+
+        broker.service.state.write = slowly
+        talk = Talk(socket)
+        await talk.say({"hello": {"as": "ann"}}, {"publish": [{"n": 1}], "id": 1})
+        assert "welcome" in await talk.hear()
+        assert (await talk.hear())["ok"] == 1
+
+
+@eventually
 async def test_goodbye_is_said_when_the_broker_stops(tmp_path):
     async with running(tmp_path) as broker, broker.connect() as socket:
         talk = Talk(socket)
@@ -253,3 +270,15 @@ async def test_a_quota_that_is_used_up_slows_a_connection_down_and_refuses_nothi
             message = await talk.hear()
             assert message["ok"] == number, message
         assert broker.core.head == 50
+
+
+@eventually
+async def test_one_connection_too_many_is_told_so_in_words(tmp_path):
+    limits = LimitSettings(connections_each=1)
+    async with running(tmp_path, limits=limits) as broker, broker.connect() as first, broker.connect() as second:
+        talk, late = Talk(first), Talk(second)
+        await talk.say({"publish": [{"n": 1}], "id": 1})
+        await talk.hear_until("ok")
+        assert (await late.hear())["error"]["status"] == 429
+        assert (await second.receive()).type is aiohttp.WSMsgType.CLOSE
+        assert second.close_code == aiohttp.WSCloseCode.TRY_AGAIN_LATER

@@ -307,7 +307,7 @@ def test_another_promise_begins_another_segment(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "often", "0s", "-1s", "1e3s", "5 minutes", "nan"])
 def test_a_wrong_promise_is_refused(text):
-    with pytest.raises(SettingsError, match="does not say when events are on disk"):
+    with pytest.raises(SettingsError, match="is not a setting of sync"):
         sync_seconds(text)
 
 

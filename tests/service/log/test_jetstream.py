@@ -253,7 +253,7 @@ def test_a_stream_of_somebody_else_is_not_taken(server):
     other = f"LOG{next(NUMBERS)}"
     server.make(other)
     server.publish(other, [b"hello"])
-    with pytest.raises(LogError, match="holds messages of somebody else"):
+    with pytest.raises(LogError, match="holds messages of another program"):
         JetStreamLog(server.url(other))
     wide = server.make(f"LOG{next(NUMBERS)}", subjects=["wide.>"])
     with pytest.raises(LogError, match="a stream with one subject"):

@@ -15,7 +15,7 @@ from tamis.pruning import Goal
 from tamis.pruning.cut_off import NEVER
 from tamis.relations import identical
 from tamis.routing import Broker
-from tamis.simulation import Counters
+from tamis.simulation import TrafficCounters
 from tamis.simulation.topologies import names
 from tamis_lab.experiments.base import SCALES
 from tamis_lab.experiments.plots import drawn
@@ -26,7 +26,7 @@ from tamis_lab.experiments.routing import (
     simulated,
     way,
 )
-from tamis_lab.experiments.routing.coverings import Covered
+from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import SIZES, sizes_of
@@ -111,7 +111,7 @@ def test_simulated_brokers_carry_exactly_the_messages_that_were_computed(topolog
     steps = int(np.searchsorted(pruning._ordered.firsts, threshold, side="right"))  # brokers take equals together
     for broker in network.brokers.values():
         broker.prune(Goal(threshold=float(threshold)), traffic.share)
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     got = simulated.published(network, traffic.events, names(broker_count))
     seen = overlay.seen(pruning.reached(overlay), steps)

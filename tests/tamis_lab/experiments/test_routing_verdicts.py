@@ -11,18 +11,18 @@ from tamis_lab.experiments import DisagreementError
 from tamis_lab.experiments.base import Judgement
 from tamis_lab.experiments.routing import (
     advertised,
-    both,
-    both_sides,
     brokers,
+    covered_then_pruned,
     covering,
     growing,
     measures,
     overlap,
+    pruned_either_side,
     similarity,
     simulated,
 )
 from tamis_lab.experiments.routing import conjunctive as conjunctions
-from tamis_lab.experiments.routing.coverings import Covered
+from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE
 from tamis_lab.experiments.routing.sizes import SIZES
@@ -114,7 +114,7 @@ def test_covering_or_pruning_wins_by_the_clock(monkeypatch, covered_s, expected)
 @pytest.mark.parametrize(("factor", "expected"), [(0.5, Judgement.AGREES), (2.0, Judgement.TURNED)])
 def test_pruning_after_covering_gains_or_loses_by_the_clock(monkeypatch, factor, expected):
     monkeypatch.setattr(Covered, "network_s", lambda self, name, share, scale: factor if share else 1.0)
-    assert verdict(both.run(TINY, 1, quiet), "faster-still") is expected
+    assert verdict(covered_then_pruned.run(TINY, 1, quiet), "faster-still") is expected
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_pruned_advertisements_are_compared_faster_or_not_by_the_clock(monkeypat
     assert verdict(result, "time-of-all") is Judgement.AGREES
     assert verdict(result, "time-of-any-falls") is Judgement.AGREES
     monkeypatch.setattr(advertised, "asked_s", lambda *given: 1.0)
-    result = both_sides.run(TINY, 1, quiet)
+    result = pruned_either_side.run(TINY, 1, quiet)
     assert verdict(result, "all-subscriptions-pruned") is Judgement.SAME
 
 
@@ -189,7 +189,7 @@ class Curve:
     def reduction(self, share):
         return share
 
-    def rise_told(self, line, published):
+    def rise_remark(self, line, published):
         return "It rises all along."
 
 

@@ -165,7 +165,11 @@ def test_an_algorithm_finds_each_slot_once_whatever_is_laid_out_and_however_smal
 
     def run(starts, numbers, at, *out):
         return index.match(
-            Fulfilled(0, Ragged(starts, numbers), number_count), at, pages, scratch, kernels.Outlet(*out)
+            Fulfilled(0, Ragged(starts, numbers), number_count),
+            at,
+            pages.behind(index.conjunction_count),
+            scratch,
+            kernels.Outlet(*out),
         )
 
     found = found_by(run, events, book, len(book) + 1 if tight else None)
@@ -295,7 +299,7 @@ def test_pieces_are_found_at_the_codes_they_cover(found, data):
     rows = np.zeros((sum(tops) + 2 * len(tops) + 1, 3), np.int64)
     entries, kinds = np.empty(len(intervals), np.uint32), np.empty(len(intervals), np.uint8)
     count = phase.lay_out_pieces(
-        phase.Pieces(pieces, owners), numbers, np.array(tops), axes, rows, np.empty_like(rows), entries, kinds
+        phase.PieceTable(pieces, owners), numbers, np.array(tops), axes, rows, np.empty_like(rows), entries, kinds
     )
     inside = kinds == phase.AS_INSIDE
     assert count == len(intervals) - inside.sum()

@@ -13,13 +13,13 @@ from tamis.topk.windows import CountWindow, TimeWindow
 from tamis_lab.topk.central import (
     STRATEGIES,
     BoxCells,
+    ClientDelivery,
     EveryChange,
     ExactCells,
     Hysteresis,
     PublicationFlooding,
     SelectiveRouting,
     SubscriptionFlooding,
-    Told,
 )
 
 CLIENTS = "ABCDEF"
@@ -34,10 +34,10 @@ def test_the_running_example_takes_as_many_messages_as_in_the_thesis(strategy, s
     system.subscribe("E", "s1", "x > 10")
     system.subscribe("D", "s2", "x > 15")
     assert system.message_count == subscribing
-    assert system.publish("A", {"x": 20}, 0.0, "p") == [Told("E", "p", 0.0), Told("D", "p", 0.0)]
+    assert system.publish("A", {"x": 20}, 0.0, "p") == [ClientDelivery("E", "p", 0.0), ClientDelivery("D", "p", 0.0)]
     assert system.message_count == subscribing + publishing
     system.unsubscribe("E", "s1")
-    assert system.publish("A", {"x": 20}, 1.0, "q") == [Told("D", "q", 1.0)]
+    assert system.publish("A", {"x": 20}, 1.0, "q") == [ClientDelivery("D", "q", 1.0)]
 
 
 def near(chance, k=3, window=CountWindow(40)):
@@ -144,7 +144,7 @@ def test_a_client_is_told_once_by_whichever_of_its_subscriptions_is_first():
     for system in (PublicationFlooding("AB"), SubscriptionFlooding("AB"), SelectiveRouting("AB")):
         system.subscribe("A", "s1", "x > 1")
         system.subscribe("A", "s2", Ranked("x", 1, "5 EVENTS"))
-        assert system.publish("B", {"x": 2}, 0.0, "p") == [Told("A", "p", 0.0)]
+        assert system.publish("B", {"x": 2}, 0.0, "p") == [ClientDelivery("A", "p", 0.0)]
     processor = TopK("strict")
     processor.add("s1", Ranked("x", 1, "2 EVENTS"), client="A")
     processor.add("s2", Ranked("x", 1, "1 EVENT"), client="A")

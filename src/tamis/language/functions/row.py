@@ -10,16 +10,24 @@ are present; of a function that does, as `least`, nothing of the kind may be con
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tamis.language.precedence import PRIMARY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tamis.language.expressions import Expression
 
+T = TypeVar("T")
+
+Literals: TypeAlias = tuple[Any, ...]
+"""The values of those arguments of a call that are literals, in their order."""
 Bounds: TypeAlias = tuple[int | float | None, int | float | None]
+
+
+def _none(count: int) -> range:
+    return range(0)
 
 
 def _no_check(arguments: tuple[Expression, ...]) -> None:
@@ -49,7 +57,9 @@ class Function:
     variadic: bool = False
     """Whether the last parameter may be repeated."""
     alike: bool = False
-    """Must its arguments be of one kind? If it gives `any`, that is the kind of its result."""
+    """Must its arguments, but for those that decide, be of one kind? If it gives `any`, its result is of that kind."""
+    deciding: Callable[[int], range] = _none
+    """Which of so many arguments are conditions that choose among the others, as those behind WHEN do."""
     result: str | Callable[[frozenset[str]], str] = ""
     """The type of its result, where that is narrower than `gives`: a type, or a function of the types of the
     arguments, of which `any` is one that is not known."""
@@ -65,6 +75,16 @@ class Function:
     """How tightly its symbol binds."""
     check: Callable[[tuple[Expression, ...]], None] = _no_check
     """What is to be said of literal arguments when the expression is written."""
+    version: int = 0
+    """Of a function of the host: another one may give something else."""
+    implies: Callable[[Literals, Literals], bool] | None = None
+    """Of a test: given the literals of two calls that differ in nothing else, is the second true where the first is?"""
+    excludes: Callable[[Literals, Literals], bool] | None = None
+    """Are two such calls never both true?"""
+    unites: Callable[[Literals, Literals], Literals | None] | None = None
+    """The literals of the call that is true just where one of two such calls is; None if there is none."""
+    is_known_alike: bool = False
+    """Are two such calls unknown for the same events? Then what is false follows as what is true does."""
 
     @property
     def is_test(self) -> bool:
@@ -77,7 +97,20 @@ class Function:
 
     def kinds(self, count: int) -> tuple[str, ...]:
         """Return the kinds of so many arguments."""
-        return self.takes + (self.takes[-1:] or ("any",)) * (count - len(self.takes))
+        kinds = [*self.takes, *(self.takes[-1:] or ("any",)) * (count - len(self.takes))]
+        for index in self.deciding(count):
+            kinds[index] = "boolean"
+        return tuple(kinds)
+
+    def chosen(self, arguments: Sequence[T]) -> list[T]:
+        """Return the arguments that do not decide: those that the result is one of, or is made of.
+
+        >>> from tamis.language.functions import FUNCTIONS
+        >>> FUNCTIONS["case"].chosen(["a > 1", "x", "b > 1", "y", "z"])
+        ['x', 'y', 'z']
+        """
+        deciding = self.deciding(len(arguments))
+        return [argument for index, argument in enumerate(arguments) if index not in deciding]
 
     def result_type(self, arguments: frozenset[str]) -> str:
         """Return the type of its result, given the types of its arguments, as far as it is known.

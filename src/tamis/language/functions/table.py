@@ -30,7 +30,85 @@ def _quotient(arguments: frozenset[str]) -> str:
     return "double" if arguments == {"int"} else _widest(arguments)
 
 
+def _in_company(arguments: frozenset[str]) -> str:
+    """Return the type of a value that is one of several: theirs if they have one in common.
+
+    Beside a double that is NULL, an integer stays one: so of several types of numbers no more is known than that.
+    """
+    if len(arguments) == 1:
+        (only,) = arguments
+        return only
+    if arguments <= {"int", "decimal"}:
+        return "decimal"
+    return "number" if arguments <= {"int", "decimal", "double", "number"} else "any"
+
+
 _ROWS = (
+    # -- Choice
+    Function(
+        name="case",
+        takes=("boolean", "any"),
+        gives="any",
+        meaning=meanings.case,
+        takes_nulls=True,
+        summary="the value behind the first condition that is true; without ELSE, NULL if none is",
+        topic="Choice",
+        example="CASE WHEN signed THEN 2 * price ELSE price END < 50",
+        spark="case",
+        variadic=True,
+        alike=True,
+        deciding=lambda count: range(0, count - count % 2, 2),
+        result=_in_company,
+        over_columns=True,
+        no_value="no condition in it is true and there is no ELSE, or what it chose is NULL",
+        symbol="CASE",
+    ),
+    Function(
+        name="if",
+        takes=("boolean", "any", "any"),
+        gives="any",
+        meaning=meanings.case,
+        takes_nulls=True,
+        summary="the second where the condition is true, else the third",
+        topic="Choice",
+        example="if(signed, 2, 0) + if(bids < 3, 1, 0) >= 2",
+        spark="if",
+        alike=True,
+        deciding=lambda count: range(1),
+        result=_in_company,
+        over_columns=True,
+        no_value="what it chose is NULL",
+    ),
+    Function(
+        name="coalesce",
+        takes=("any",),
+        gives="any",
+        meaning=meanings.coalesce,
+        takes_nulls=True,
+        summary="the first value that is not NULL",
+        topic="Choice",
+        example="coalesce(reserve, estimate, 0) < 20",
+        spark="coalesce",
+        variadic=True,
+        alike=True,
+        result=_in_company,
+        over_columns=True,
+        no_value="all its arguments are NULL",
+    ),
+    Function(
+        name="nullif",
+        takes=("any", "any"),
+        gives="any",
+        meaning=meanings.nullif,
+        takes_nulls=True,
+        summary="NULL where the two are equal, else the first",
+        topic="Choice",
+        example="price / nullif(bids, 0) > 5",
+        spark="nullif",
+        alike=True,
+        over_columns=True,
+        no_value="its first argument is NULL, or equal to the second",
+    ),
     # -- Comparison
     Function(
         name="least",
@@ -381,6 +459,10 @@ _ROWS = (
         spark=None,
         over_columns=True,
         check=meanings.check_cidr,
+        implies=meanings.is_in_network,
+        excludes=meanings.are_disjoint_networks,
+        unites=meanings.united_network,
+        is_known_alike=True,
     ),
 )
 

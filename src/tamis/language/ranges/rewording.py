@@ -71,7 +71,7 @@ def ranged(predicate: Expression, line: str = "any") -> Ranged | None:
     return Ranged(asked.term, kinds.pop(), operands, values)
 
 
-def as_predicates(found: Ranged, junction: type[And] | type[Or], line: str = "any") -> list[Expression]:
+def as_predicates(ranged: Ranged, junction: type[And] | type[Or], line: str = "any") -> list[Expression]:
     """Return predicates on the term that, joined by AND or OR, are true for just these values.
 
     The empty list is: there are none that are worth writing.
@@ -82,19 +82,19 @@ def as_predicates(found: Ranged, junction: type[And] | type[Or], line: str = "an
     >>> [str(predicate) for predicate in as_predicates(both, And)]
     ['a > 3', 'a <= 9']
     """
-    names = _OperandNames(found.operands, line)
-    inside = _stretches(found.values, found.kind, line)
+    names = _OperandNames(ranged.operands, line)
+    inside = _stretches(ranged.values, ranged.kind, line)
     if inside is None:
         return []
     points = names.points(inside)
     if points is not None:
-        return _among(found.term, points)
-    outside = _stretches(difference(intersection(KINDS[found.kind], OF_TYPES[line]), found.values), found.kind, line)
+        return _among(ranged.term, points)
+    outside = _stretches(difference(intersection(KINDS[ranged.kind], OF_TYPES[line]), ranged.values), ranged.kind, line)
     if outside and (points := names.points(outside)) is not None:
-        return [_complement_of(predicate) for predicate in _among(found.term, points)]
+        return [_complement_of(predicate) for predicate in _among(ranged.term, points)]
     if junction is And and len(inside) > 1:
         return []
-    pieces = [names.interval(found.term, *stretch) for stretch in inside]
+    pieces = [names.interval(ranged.term, *stretch) for stretch in inside]
     if junction is And:
         return pieces[0] or []
     return [piece[0] for piece in pieces if piece] if all(piece and len(piece) == 1 for piece in pieces) else []

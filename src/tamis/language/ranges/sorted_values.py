@@ -83,7 +83,7 @@ def _ordered_type(values: list[Any]) -> type | None:
     if only is float:
         return None if any(value != value for value in values) else float
     if only is str:
-        # Half a surrogate pair is no text of an event, and lies elsewhere than Python has it.
+        # Half a surrogate pair is not a text of an event, and lies elsewhere than Python has it.
         return str if all(value.isascii() or not _has_surrogate(value) for value in values) else None
     return int if only is int else None
 

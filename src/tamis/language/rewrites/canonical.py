@@ -15,6 +15,7 @@ from tamis.language.expressions import (
     MIRRORED,
     And,
     AtLeast,
+    Call,
     Compare,
     Expression,
     In,
@@ -30,6 +31,7 @@ from tamis.language.rewrites.constants import fold_constants
 from tamis.language.rewrites.flattening import flatten
 from tamis.language.rewrites.junctions import conjunction, disjunction
 from tamis.language.rewrites.negation import nnf
+from tamis.language.rewrites.operands import over
 from tamis.language.rewrites.simplification import simplify
 from tamis.language.values import EXACT, kind_of
 
@@ -110,13 +112,15 @@ def _ordered(node: Expression, below: list[tuple[Expression, _Key]], interner: I
         case Not():
             return interner.one(Not(*children)), _key_of(node, [key for _, key in below])
         case Compare(operator) if isinstance(children[0], Literal) and not isinstance(children[1], Literal):
-            rewritten = Compare(MIRRORED[operator], children[1], children[0])
+            rewritten = Compare(MIRRORED[operator], over(node, children).children[1], children[0])
         case In(_, members):
-            rewritten = _in(children[0], members)
+            rewritten = _in(over(node, children).children[0], members)
         case Literal(Decimal() as number):
             rewritten = Literal(_shortest(number))
+        case Call("if"):
+            rewritten = over(Call("case", node.arguments), children)
         case _:
-            rewritten = node.with_children(tuple(children)) if children else node
+            rewritten = over(node, children)
     text = str(rewritten)
     return interner.one(rewritten), (text, _digest([text.encode()]))
 

@@ -6,6 +6,7 @@ where SQL's logic needs it, because `NULL OR x` is unknown or true, but never fa
 
 from __future__ import annotations
 
+from tamis.language.choices import CHOICES, Arm, choice_of, widens_nothing
 from tamis.language.expressions import (
     FALSE,
     TRUE,
@@ -26,6 +27,7 @@ from tamis.language.expressions import (
 )
 from tamis.language.meaning import meaning
 from tamis.language.rewrites.junctions import conjunction, disjunction
+from tamis.language.rewrites.operands import over
 
 _CONSTANTS = {True: TRUE, False: FALSE, None: UNKNOWN}
 
@@ -53,7 +55,9 @@ def _folded(node: Expression, below: list[Expression]) -> Expression:
         case Not():
             return _negation(below[0])
         case Call("array"):
-            return node.with_children(tuple(below))
+            return over(node, below)
+        case Call(name) if name in CHOICES:
+            return _chosen(_computed(node, below))
         case Compare("<=>", _, _) if Literal(None) in below:
             other = below[0] if below[1] == UNKNOWN else below[1]
             return _computed(IsNull(other), [other])
@@ -69,9 +73,37 @@ def _folded(node: Expression, below: list[Expression]) -> Expression:
 
 def _computed(node: Expression, below: list[Expression]) -> Expression:
     if not all(isinstance(child, Literal) for child in below):
-        return node.with_children(tuple(below))
-    found = meaning(node, [child.value for child in below if isinstance(child, Literal)], {}, None)
-    return _CONSTANTS[found] if isinstance(node, Condition) else Literal(found)
+        return over(node, below)
+    value = meaning(node, [child.value for child in below if isinstance(child, Literal)], {}, None)
+    return _CONSTANTS[value] if isinstance(node, Condition) else Literal(value)
+
+
+def _chosen(node: Expression) -> Expression:
+    """Drop the arms of a choice that are never taken, as long as the others keep their types without them."""
+    choice = choice_of(node)
+    if choice is None:
+        return node
+    arms: list[Arm] = []
+    for index, arm in enumerate(choice.arms):
+        deciding = fold_constants(arm.deciding)
+        if deciding == TRUE:
+            unreachable = [*(each.value for each in choice.arms[index + 1 :]), choice.otherwise]
+            if all(map(widens_nothing, unreachable)):
+                return _again(node, arms, arm.value)
+        elif deciding in (FALSE, UNKNOWN) and widens_nothing(arm.value):
+            continue
+        arms.append(arm)
+    return _again(node, arms, choice.otherwise) if len(arms) < len(choice.arms) else node
+
+
+def _again(node: Expression, arms: list[Arm], otherwise: Expression) -> Expression:
+    """Return a choice with other arms, in its own words where it has them."""
+    if not arms:
+        return otherwise
+    if isinstance(node, Call) and node.function == "coalesce":
+        return Call("coalesce", (*(arm.value for arm in arms), otherwise))
+    arguments = [part for arm in arms for part in arm]
+    return Call("case", (*arguments, *([] if otherwise == UNKNOWN else [otherwise])))
 
 
 def _conjunction(below: list[Expression]) -> Expression:

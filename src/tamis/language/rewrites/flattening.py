@@ -7,6 +7,7 @@ Departs: XOR is flattened too, and NOT NOT is removed.
 from __future__ import annotations
 
 from tamis.language.expressions import And, Expression, Not, Or, Xor, fold_shared, is_condition
+from tamis.language.rewrites.operands import over
 
 
 def flatten(expression: Expression) -> Expression:
@@ -28,5 +29,7 @@ def _flattened(node: Expression, below: list[Expression]) -> Expression:
             return type(node)(tuple(operands))
         case Not() if isinstance(below[0], Not) and is_condition(below[0].value):
             return below[0].value
+        case Not():
+            return Not(*below)
         case _:
-            return node.with_children(tuple(below)) if below else node
+            return over(node, below)

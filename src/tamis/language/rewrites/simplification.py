@@ -16,12 +16,12 @@ from tamis.language.expressions import (
     FALSE,
     TRUE,
     And,
+    AtLeast,
     Attribute,
     Expression,
     IsNull,
     Not,
     Or,
-    fold_shared,
 )
 from tamis.language.ranges.rewording import INTEGER, Ranged, as_predicates, ranged
 from tamis.language.ranges.value_sets import intersection_of, union_of
@@ -29,6 +29,8 @@ from tamis.language.rewrites.junctions import conjunction, disjunction
 from tamis.language.types import ScalarType
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tamis.language.schema import Schema
 
 
@@ -41,7 +43,24 @@ def simplify(expression: Expression, schema: Schema | None = None) -> Expression
     >>> print(simplify(tamis.parse("a > 5 AND a < 3")))
     FALSE
     """
-    return fold_shared(expression, lambda node, below: _simplified(node, below, schema))
+    return _fold_connectives(expression, lambda node, below: _simplified(node, below, schema))
+
+
+def _fold_connectives(root: Expression, combine: Callable[[Expression, list[Expression]], Expression]) -> Expression:
+    """Go through AND, OR and `at_least` only: inside a predicate or function, unknown and false are two things."""
+    values: dict[int, Expression] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        children = node.children if isinstance(node, And | Or | AtLeast) else ()
+        missing = [child for child in children if id(child) not in values]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if id(node) not in values:
+            values[id(node)] = combine(node, [values[id(child)] for child in children])
+    return values[id(root)]
 
 
 def _simplified(node: Expression, below: list[Expression], schema: Schema | None) -> Expression:
@@ -54,8 +73,10 @@ def _simplified(node: Expression, below: list[Expression], schema: Schema | None
             return FALSE
         case Not(IsNull(Attribute(path))) if schema is not None and schema.is_mandatory(path):
             return TRUE
+        case AtLeast():
+            return node.with_children(tuple(below))
         case _:
-            return node.with_children(tuple(below)) if below else node
+            return node
 
 
 def _unique(operands: list[Expression], kind: type[And] | type[Or]) -> list[Expression]:
@@ -156,8 +177,8 @@ def _anything(term: Expression, everything: Ranged, schema: Schema | None) -> Ex
 
 
 def _is_integer(term: Expression, schema: Schema | None) -> bool:
-    found = schema.type_of(term.path) if schema is not None and isinstance(term, Attribute) else None
-    return isinstance(found, ScalarType) and found.name == "int"
+    kind = schema.type_of(term.path) if schema is not None and isinstance(term, Attribute) else None
+    return isinstance(kind, ScalarType) and kind.name == "int"
 
 
 def _not_absorbed(operands: list[Expression], inner: type[And] | type[Or]) -> list[Expression]:

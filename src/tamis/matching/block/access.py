@@ -232,7 +232,7 @@ class _LeafReader:
                     return leaf
             elif self._intervals[leaf] == (firsts[0], lasts[0]):
                 return leaf
-        raise AssertionError("a row lies under a key that is no leaf of its clause")
+        raise AssertionError("a row lies under a key that is not a leaf of its clause")
 
     def tree(self, clause: int) -> tuple[TreeStep, ...]:
         """Return the program of a clause's tree; steps are numbered from 1."""

@@ -75,7 +75,7 @@ _LARGEST_MAP = 1 << 24
 T = TypeVar("T")
 
 
-class Block(Algorithm):
+class BlockAlgorithm(Algorithm):
     """The flagship: predicates as intervals, clauses found by keys or checked by bitmaps, blocks of events at once."""
 
     name: ClassVar[str] = "block"
@@ -177,7 +177,7 @@ class Block(Algorithm):
             ]
             self._snapshot = None
 
-    def renumbered(self, living: Handles, expressions: Iterable[Expression]) -> tuple[Block, Handles]:
+    def renumbered(self, living: Handles, expressions: Iterable[Expression]) -> tuple[BlockAlgorithm, Handles]:
         """Give new handles to all that the segments hold, the dead included: nothing need be compiled for that."""
         with self._lock:
             self._bury()
@@ -195,8 +195,8 @@ class Block(Algorithm):
             self._open = OpenPart.of(self.schema, renumbered)
             return self, kept
 
-    def emptied(self) -> Block:
-        fresh = Block(self.schema)
+    def emptied(self) -> BlockAlgorithm:
+        fresh = BlockAlgorithm(self.schema)
         fresh._sample, fresh.merge_always = self._sample, self.merge_always
         return fresh
 
@@ -520,7 +520,7 @@ class Block(Algorithm):
 
 
 @dataclass(slots=True)
-class _Found:
+class _BlockMatches:
     """The matches of a block: how many each event has, and their events and owners in pieces."""
 
     counts: npt.NDArray[np.int64]
@@ -541,13 +541,13 @@ class BlockSnapshot(Snapshot):
         self._rate = MatchRate()
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
-        found = []
+        pieces = []
         for part, encoder, offset in zip(self._parts, self._encoders, self._offsets, strict=True):
             owners = part.segment.match_event(encoder.codes(event), *part.among(among))
-            found.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
+            pieces.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
         if self._open:
-            found.append(self._match_open(event, among))
-        return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found])
+            pieces.append(self._match_open(event, among))
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.zeros(0, np.int64), *pieces])
 
     def _match_open(self, event: Mapping[str, Any], among: Handles | None) -> Handles:
         handles = self._open.matches(event)
@@ -562,19 +562,19 @@ class BlockSnapshot(Snapshot):
         if len(destinations) > _MOST_DESTINATIONS:
             return super().reach_event(event, destinations, among)
         reached = np.zeros(len(destinations), np.uint64)
-        found: list[Handles] = []
+        pieces: list[Handles] = []
         for part, encoder in zip(self._parts, self._encoders, strict=True):
             alive, asked = part.among(among)
             shortcut = part.segment.shortcut(destinations)
             owners = part.segment.match_event(encoder.codes(event), alive, asked, shortcut.arrays(alive, reached, 1))
             if len(owners):
-                found.append(part.segment.draft.handles[owners[shortcut.destinations[owners] == 0]])
+                pieces.append(part.segment.draft.handles[owners[shortcut.destinations[owners] == 0]])
         if self._open:
             handles = self._match_open(event, among)
             numbers = destinations.of(handles)
             reached[numbers[numbers > 0]] = 1
-            found.append(handles[numbers == 0])
-        handles = found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int64), *found])
+            pieces.append(handles[numbers == 0])
+        handles = pieces[0] if len(pieces) == 1 else np.concatenate([np.zeros(0, np.int64), *pieces])
         return handles, reached.nonzero()[0]
 
     def reach_events(
@@ -590,16 +590,16 @@ class BlockSnapshot(Snapshot):
             return self._listed(events, destinations, among, threads)
         alive = [part.among(among) for part in self._parts]
 
-        def block(start: int) -> tuple[_Found, Pairs]:
+        def block(start: int) -> tuple[_BlockMatches, Pairs]:
             part = events if events.count <= BLOCK else events.slice(start, BLOCK)
             words = (part.count + 63) // 64
             reached = np.zeros(len(destinations) * words, np.uint64)
-            found = self._match_block(part, alive, destinations, reached)
-            return found, _sorted_pairs(reached, words, start)
+            matched = self._match_block(part, alive, destinations, reached)
+            return matched, _sorted_pairs(reached, words, start)
 
-        found, reached = zip(*_of_blocks(block, events.count, threads), strict=True)
+        matched, reached = zip(*_of_blocks(block, events.count, threads), strict=True)
         numbers, handles = zip(*reached, strict=True)
-        return _placed(found, events.count), (np.concatenate(numbers), np.concatenate(handles))
+        return _placed(matched, events.count), (np.concatenate(numbers), np.concatenate(handles))
 
     def _listed(
         self, events: Events, destinations: Destinations, among: Handles | None, threads: int
@@ -623,7 +623,7 @@ class BlockSnapshot(Snapshot):
         assert not self._open, "a batch is matched against a compiled snapshot"
         alive = [part.among(among) for part in self._parts]
 
-        def block(start: int) -> _Found:
+        def block(start: int) -> _BlockMatches:
             part = events if events.count <= BLOCK else events.slice(start, BLOCK)
             return self._match_block(part, alive)
 
@@ -657,9 +657,9 @@ class BlockSnapshot(Snapshot):
         alive: list[tuple[Flags, Flags]],
         destinations: Destinations | None = None,
         reached: npt.NDArray[np.uint64] | None = None,
-    ) -> _Found:
+    ) -> _BlockMatches:
         """Match a block; with destinations the events that reach them are noted, and only the others' matches found."""
-        found = _Found(np.zeros(events.count, np.int64), [])
+        matches = _BlockMatches(np.zeros(events.count, np.int64), [])
         for part, living in zip(self._parts, alive, strict=True):
             segment = part.segment
             shortcut = None if destinations is None else segment.shortcut(destinations)
@@ -670,9 +670,9 @@ class BlockSnapshot(Snapshot):
                 if shortcut is not None and segment.has_twins:
                     has_none = shortcut.destinations[owners] == 0  # a twin may have one
                     numbers, owners = numbers[has_none], owners[has_none]
-                kernels.count_events(numbers, found.counts)
-                found.pieces.append((numbers, owners, segment.draft.handles))
-        return found
+                kernels.count_events(numbers, matches.counts)
+                matches.pieces.append((numbers, owners, segment.draft.handles))
+        return matches
 
 
 def _drafted(entries: Iterable[OpenSubscription]) -> Draft:
@@ -685,10 +685,10 @@ def _drafted(entries: Iterable[OpenSubscription]) -> Draft:
     return drafting.finished()
 
 
-def _numbered(found: list[Handles]) -> Pairs:
+def _numbered(handles_of_events: list[Handles]) -> Pairs:
     """Return what was found for each event beside the number of the event."""
-    events = np.repeat(np.arange(len(found)), [len(each) for each in found])
-    return events, np.concatenate([np.zeros(0, np.int64), *found])
+    events = np.repeat(np.arange(len(handles_of_events)), [len(each) for each in handles_of_events])
+    return events, np.concatenate([np.zeros(0, np.int64), *handles_of_events])
 
 
 def _of_blocks(block: Callable[[int], T], count: int, threads: int) -> list[T]:
@@ -700,13 +700,13 @@ def _of_blocks(block: Callable[[int], T], count: int, threads: int) -> list[T]:
     return list(map(block, starts))
 
 
-def _placed(blocks: Sequence[_Found], count: int) -> Pairs:
+def _placed(blocks: Sequence[_BlockMatches], count: int) -> Pairs:
     """Return the matches of all blocks, sorted by event."""
-    counts = np.concatenate([np.zeros(0, np.int64), *(found.counts for found in blocks)])
+    counts = np.concatenate([np.zeros(0, np.int64), *(matches.counts for matches in blocks)])
     starts = np.cumsum(counts) - counts
     handles = np.empty(int(counts.sum()), np.int64)
-    for start, found in zip(range(0, count, BLOCK), blocks, strict=True):
-        for numbers, owners, handles_of in found.pieces:
+    for start, matches in zip(range(0, count, BLOCK), blocks, strict=True):
+        for numbers, owners, handles_of in matches.pieces:
             kernels.place_matches(numbers, owners, handles_of, starts[start:], handles)
     return np.repeat(np.arange(count), counts), handles
 

@@ -26,7 +26,11 @@ from tamis.language.expressions import (
     UNKNOWN,
     And,
     AtLeast,
+    Between,
+    Call,
+    Compare,
     Expression,
+    In,
     Literal,
     Not,
     Or,
@@ -34,6 +38,8 @@ from tamis.language.expressions import (
 )
 from tamis.language.rewrites import flatten, fold_constants, nnf
 from tamis.language.rewrites.junctions import conjunction
+from tamis.language.rewrites.monotone import fold_monotone
+from tamis.language.rewrites.weighing import weighed
 from tamis.matching.block.budgets import asked_whole, is_linear
 from tamis.matching.block.kernels import NONE
 from tamis.matching.block.plans import ALWAYS, LEAF, NEVER, Clause, plan_of, sketched, with_leaves
@@ -149,6 +155,11 @@ class Drafting:
         known, owners, ends, clause_leaves = self._handles, self._clause_owners, self._clause_ends, self._clause_leaves
         for handle, expression in zip(handles, expressions, strict=False):  # there may be more handles
             operands = expression.operands if type(expression) is And else (expression,)
+            if any(
+                type(each) is Compare and (type(each.left) is Call or type(each.right) is Call) for each in operands
+            ):
+                expression = flatten(conjunction(map(_weighed_leaf, operands)))
+                operands = expression.operands if type(expression) is And else (expression,)
             if _NO_LEAVES.isdisjoint(map(type, operands)):
                 leaves = leaves_of(operands)
                 if -1 not in leaves:
@@ -175,9 +186,11 @@ class Drafting:
             if whole:
                 self._add_partly(handle, [operand for operand in operands if operand not in whole], whole)
                 return
-        if self._take_sketched(handle, expression):
+        if not _calls(expression) and self._take_sketched(handle, expression):
             return
         rewritten = _monotone(expression)
+        if _calls(rewritten):
+            rewritten = _monotone(_weighed(rewritten))
         if rewritten in (FALSE, TRUE):
             self._take(handle, ALWAYS if rewritten == TRUE else NEVER, [])
         elif not self._take_sketched(handle, rewritten):
@@ -271,6 +284,34 @@ def _monotone(expression: Expression) -> Expression:
     """Return what is true for the same events, without NOT and XOR: unknown is then read as false, and folded away."""
     positive = fold_shared(fold_constants(nnf(expression)), _without_unknown)
     return flatten(fold_constants(positive))
+
+
+def _calls(expression: Expression) -> bool:
+    """Does it compare the results of functions, which may be weighed?"""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, CONNECTIVES):
+            stack.extend(node.children)
+        elif isinstance(node, Compare | Between | In) and any(type(each) is Call for each in node.children):
+            return True
+    return False
+
+
+def _weighed(expression: Expression) -> Expression:
+    """Return a monotone expression with its weighted partial matches as trees."""
+    return fold_monotone(expression, _weighed_node)
+
+
+def _weighed_node(node: Expression, below: list[Expression]) -> Expression:
+    if isinstance(node, And | Or | AtLeast):
+        return node.with_children(tuple(below))
+    return _weighed_leaf(node)
+
+
+def _weighed_leaf(predicate: Expression) -> Expression:
+    tree = weighed(predicate)
+    return predicate if tree is None else tree
 
 
 def _without_unknown(node: Expression, below: list[Expression]) -> Expression:

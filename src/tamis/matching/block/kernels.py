@@ -838,6 +838,17 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
 
 
 @njit(nogil=True, cache=True)
+def match_event_of_columns(codes, columns, asked, out_owners, shortcut):
+    """`match_event`, given the columns of keys, probes and program side by side, in one plain tuple.
+
+    Python calls this one: to look into a named tuple takes the dispatcher 0.6 µs, and a small event takes 20.
+    """
+    return match_event(
+        codes, Keys(*columns[:6]), Probes(*columns[6:8]), Program(*columns[8:]), asked, out_owners, shortcut
+    )
+
+
+@njit(nogil=True, cache=True)
 def drop_repeated(owners):
     """Move the distinct ones of some sorted owners to the front; returns how many there are."""
     kept = 0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
 
-_SHORT = 2**53
+_EXACT_IN_DOUBLES = 2**53
 """Integers up to here are equal to whatever number Python says they are equal to, doubles included."""
 _MOST_VALUES = 16
 """A subscription lies under so many values at most."""
@@ -264,4 +264,4 @@ def _value_count(key: Key) -> int:
 
 
 def _is_key(value: Any) -> bool:
-    return type(value) is str or (type(value) is int and -_SHORT <= value <= _SHORT)
+    return type(value) is str or (type(value) is int and -_EXACT_IN_DOUBLES <= value <= _EXACT_IN_DOUBLES)

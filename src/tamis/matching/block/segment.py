@@ -90,6 +90,8 @@ class _Caches:
     encoder: tuple[Schema | None, Encoder] | None = None
     offset: tuple[npt.NDArray[np.int64], np.int64 | None] | None = None
     first_twins: npt.NDArray[np.uint32] | None = None
+    event_columns: tuple[Any, ...] = ()
+    """The columns of keys, probes and program, side by side, for `kernels.match_event_of_columns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +255,12 @@ class Segment:
     ) -> npt.NDArray[np.uint32]:
         """Match one event, given its code on every axis; return the owners of all matches, in order."""
         column = np.array(codes if len(codes) else [0], np.uint32).reshape(-1, 1)
+        columns = self._caches.event_columns
+        if not columns:
+            columns = self._caches.event_columns = (*self.keys, *self.probes, *self.program)
         out = np.empty(1024, np.uint32)
         while True:
-            written = kernels.match_event(column, self.keys, self.probes, self.program, asked, out, shortcut)
+            written = kernels.match_event_of_columns(column, columns, asked, out, shortcut)
             if written <= len(out):
                 owners = out[:written]
                 if written == 0:

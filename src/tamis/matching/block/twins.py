@@ -3,7 +3,7 @@
 A million people have saved far fewer than a million searches. Subscriptions with equal clauses are *twins*: the first
 of them is laid out, and what it matches all of them match. Leaves are equal that ask the same of the same axis, clauses
 that have equal leaves and trees, and subscriptions that have equal clauses: three steps, each of which numbers what the
-one before found equal. Subscriptions that are written differently and mean the same are no twins.
+one before found equal. Subscriptions that are written differently and mean the same are not twins.
 """
 
 from __future__ import annotations

@@ -5,6 +5,6 @@ what a node gives; `numbers`, `comparison`, `texts`, `arrays`, `places` and `tru
 arguments; `evaluation` walks the expression; `rows` is the way out where a column has no answer.
 """
 
-from tamis.matching.columnwise.evaluation import Batch, term_column, truth_codes
+from tamis.matching.columnwise.evaluation import BatchSeries, term_column, truth_codes
 
-__all__ = ["Batch", "term_column", "truth_codes"]
+__all__ = ["BatchSeries", "term_column", "truth_codes"]

@@ -83,8 +83,8 @@ def _is_in_one(arrays: Series, element: Series) -> Series:
     members = arrays.tolist()[0]
     if members is None:
         return NULL
-    found = among(element, members)
-    return NULL if found is NULL else replace(found, valid=both(found.valid, element.known()))
+    is_member = among(element, members)
+    return NULL if is_member is NULL else replace(is_member, valid=both(is_member.valid, element.known()))
 
 
 def _counted(arrays: Series, is_equal: Any, is_unequal: Any, known: Any) -> Series:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tamis.language.choices import CHOICES
 from tamis.language.expressions import (
     And,
     AtLeast,
@@ -36,11 +37,11 @@ from tamis.language.expressions import (
     Xor,
     fold_shared,
 )
-from tamis.language.functions import FUNCTIONS
+from tamis.language.functions import FUNCTIONS, HostedName
 from tamis.language.meaning import meaning
-from tamis.matching.columnwise import arrays, comparison, numbers, places, texts, truths, vectors
+from tamis.matching.columnwise import arrays, choices, comparison, hosted, numbers, places, texts, truths, vectors
 from tamis.matching.columnwise.rows import row_by_row
-from tamis.matching.columnwise.series import NULL, Series, from_arrow_arrays, from_column, from_values, literal
+from tamis.matching.columnwise.series import MIXED, NULL, Series, from_arrow_arrays, from_column, from_values, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ _MOST_VALUES = 1 << 25
 """An expression of so many nodes that all their values are more than this is computed for some events at a time."""
 
 
-class Batch:
+class BatchSeries:
     """What is known of a batch beside its columns: the series of its attributes, and of some inner nodes."""
 
     def __init__(self, events: Events, schema: Schema | None) -> None:
@@ -69,12 +70,12 @@ class Batch:
         self._whereabouts: dict[places.Position, places.Whereabouts] = {}
 
     @classmethod
-    def of(cls, events: Events, schema: Schema | None = None) -> Batch:
+    def of(cls, events: Events, schema: Schema | None = None) -> BatchSeries:
         """Return what is known of some events."""
-        found: Batch | None = events.derived
-        if found is None or found._schema is not schema:
-            found = events.derived = cls(events, schema)
-        return found
+        batch: BatchSeries | None = events.derived
+        if batch is None or batch._schema is not schema:
+            batch = events.derived = cls(events, schema)
+        return batch
 
     def attribute(self, node: Attribute) -> Series:
         """Return the values of an attribute."""
@@ -89,11 +90,11 @@ class Batch:
 
     def whereabouts(self, position: places.Position) -> places.Whereabouts:
         """Return where the events are, given the terms of their latitude and longitude."""
-        found = self._whereabouts.get(position)
-        if found is None:
-            latitude, longitude = map(self.evaluated, position)
-            found = self._whereabouts[position] = places.Whereabouts.of(latitude, longitude, self._events.count)
-        return found
+        calculated = self._whereabouts.get(position)
+        if calculated is None:
+            latitude, longitude = (choices.of_one_kind(self.evaluated(each)) for each in position)
+            calculated = self._whereabouts[position] = places.Whereabouts.of(latitude, longitude, self._events.count)
+        return calculated
 
     def evaluated(self, expression: Expression) -> Series:
         """Return the values of an expression, one for each event or one for all."""
@@ -135,7 +136,7 @@ def term_column(term: Expression, events: Events, schema: Schema | None = None) 
     """
     if not events.count:  # no rows: nothing to learn about anything, a length or a kind
         return NULL.column(0)
-    return Batch.of(events, schema).evaluated(term).column(events.count)
+    return BatchSeries.of(events, schema).evaluated(term).column(events.count)
 
 
 def truth_codes(predicate: Expression, events: Events, schema: Schema | None = None) -> npt.NDArray[np.uint32]:
@@ -150,10 +151,12 @@ def truth_codes(predicate: Expression, events: Events, schema: Schema | None = N
         return np.zeros(0, np.uint32)
     step_count = len(_steps(predicate))
     if step_count * events.count <= _MOST_VALUES:
-        return truths.codes_of(Batch.of(events, schema).evaluated(predicate), events.count)
+        return truths.codes_of(BatchSeries.of(events, schema).evaluated(predicate), events.count)
     part = max(1, _MOST_VALUES // step_count)
     parts = [events.slice(start, part) for start in range(0, events.count, part)]
-    return np.concatenate([truths.codes_of(Batch(each, schema).evaluated(predicate), each.count) for each in parts])
+    return np.concatenate(
+        [truths.codes_of(BatchSeries(each, schema).evaluated(predicate), each.count) for each in parts]
+    )
 
 
 @lru_cache(1 << 14)
@@ -181,8 +184,12 @@ def _steps(expression: Expression) -> tuple[Step, ...]:
 
 def applied(node: Expression, below: list[Series], schema: Schema | None) -> Series:
     """Return the values of a node, given those of its children."""
+    if any(series.kind == MIXED for series in below) and not (isinstance(node, Call) and node.function in CHOICES):
+        return choices.of_parts(lambda parts: applied(node, parts, schema), below)
     match node:
         case Call(name) | Test(name):
+            if isinstance(name, HostedName):
+                return hosted.applied(name.function, below)
             row = FUNCTIONS[name]
             series = COLUMN_FORMS[name](*below) if row.over_columns else None
             return from_values(row_by_row(row.meaning, below)) if series is None else series
@@ -218,6 +225,10 @@ def applied(node: Expression, below: list[Series], schema: Schema | None) -> Ser
 
 
 COLUMN_FORMS: dict[str, Callable[..., Series | None]] = {
+    "case": lambda *arguments: choices.case(arguments),
+    "if": lambda *arguments: choices.case(arguments),
+    "coalesce": lambda *arguments: choices.coalesce(arguments),
+    "nullif": choices.nullif,
     "add": numbers.add,
     "subtract": numbers.subtract,
     "multiply": numbers.multiply,

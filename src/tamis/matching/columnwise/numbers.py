@@ -22,7 +22,7 @@ _ZERO = literal(0)
 
 
 def common_kind(*arguments: Series) -> str:
-    """Return the widest kind of some numbers, `null` where one is no number, `object` where it depends on the row.
+    """Return the widest kind of some numbers, `null` where one is not a number, `object` where it depends on the row.
 
     >>> common_kind(literal(1), literal(0.5)), common_kind(literal(1), literal("a"))
     ('double', 'null')
@@ -265,6 +265,14 @@ def _aligned(left: Series, right: Series) -> tuple[tuple[Any, Bounds], tuple[Any
     return aligned[0], aligned[1], scale
 
 
+def aligned_units(number: Series, scale: int) -> Any:
+    """Return an exact number in units of a scale that is not less than its own; None where they need more bits."""
+    factor = 10 ** (scale - number.scale)
+    if not fits((number.bounds[0] * factor, number.bounds[1] * factor)):
+        return None
+    return number.values * factor if 1 < factor <= GREATEST_INTEGER else number.values
+
+
 def _of_aligned(operation: Any, left: Series, right: Series, of_bounds: Any) -> Series | None:
     aligned = _aligned(left, right)
     if aligned is None:
@@ -281,7 +289,7 @@ def _all(valid: Flags | None) -> Any:
 
 
 def _any_of(flags: list[Any]) -> Any:
-    found = flags[0]
+    union = flags[0]
     for each in flags[1:]:
-        found = found | each
-    return found
+        union = union | each
+    return union

@@ -113,7 +113,7 @@ class Whereabouts:
 
     @classmethod
     def of(cls, latitude: Series, longitude: Series, count: int) -> Whereabouts:
-        """Find the places; what has no number, or one that is no coordinate, is nowhere."""
+        """Find the places; what has no number, or one that is not a coordinate, is nowhere."""
         latitudes, longitudes = _degrees(latitude, count), _degrees(longitude, count)
         is_nowhere = ~((np.abs(latitudes) <= _MOST_LATITUDE) & (np.abs(longitudes) <= _MOST_LONGITUDE))
         if not is_nowhere.any():

@@ -21,6 +21,7 @@ from tamis.language.values import EXACT, GREATEST_INTEGER, LEAST_INTEGER
 from tamis.matching.columns import EPOCH, Column, Texts, as_doubles, from_arrow, from_python, micros
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+MIXED = "mixed"
 NUMBERS = ("int", "decimal", "double")
 """The kinds that are numbers, the widest last."""
 
@@ -67,6 +68,7 @@ class Series:
     string     int32 positions among `words`; -1 is NULL
     array      int64, where each array ends among the values of `elements`; it starts where the one before ends
     object     a list of Python values, of any kind
+    mixed      uint8, which of the series in `elements` a row is of; one more than there are is NULL (`choices.py`)
     """
 
     kind: str
@@ -107,6 +109,12 @@ class Series:
                 return np.asarray(self.values >= 0)
             case "object":
                 return np.fromiter((value is not None for value in self.values), np.bool_, len(self.values))
+            case "mixed":
+                known = np.zeros(len(self.values), np.bool_)
+                for index, part in enumerate(self.elements):
+                    flags = part.known()
+                    known |= (self.values == index) if flags is None else (self.values == index) & flags
+                return known
             case _:
                 return self.valid
 
@@ -126,6 +134,10 @@ class Series:
                 return [None]
             case "object":
                 return list(self.values)
+            case "mixed":
+                parts = [[*part.tolist() * (len(self.values) if part.is_constant else 1)] for part in self.elements]
+                parts.append([None] * len(self.values))
+                return [parts[index][row] for row, index in enumerate(self.values.tolist())]
             case "string":
                 strings = [*self.words.strings, None]  # -1 finds the last one
                 return [strings[position] for position in self.values.tolist()]
@@ -146,6 +158,9 @@ class Series:
 
     def column(self, count: int) -> Column:
         """Return the series as a column of so many events."""
+        if self.kind == MIXED:
+            numbers = self._as_numbers()
+            return Column("object", self._spread(count)) if numbers is None else numbers.column(count)
         if self.kind == "object":
             return Column("object", self.values * count if len(self.values) < count else self.values[:count])
         if self.kind in ("null", "array"):  # arrays have no place on any axis
@@ -155,6 +170,27 @@ class Series:
             return Column("string", values, texts=self.words.texts)
         valid = None if self.valid is None else np.ascontiguousarray(np.broadcast_to(self.valid, count))
         return Column(self.kind, values.astype(np.int64) if self.kind == "boolean" else values, valid, scale=self.scale)
+
+    def _spread(self, count: int) -> list[Any]:
+        values = self.tolist()
+        return values * count if len(values) < count else values
+
+    def _as_numbers(self) -> Series | None:
+        """Return mixed numbers as doubles, if none of them is told from its double by an operand of an axis.
+
+        Integers up to 2**53 and decimals of up to 15 digits are not: the operands that are compared exactly are as
+        short (`axes.is_told_apart`), and between such numbers doubles have the same order.
+        """
+        values: Any = np.zeros(len(self.values))
+        valid = np.zeros(len(self.values), np.bool_)
+        for index, part in enumerate(self.elements):
+            most = {"int": 2**53, "decimal": 10**15 - 1, "double": 0}.get(part.kind)
+            if most is None or max(map(abs, part.bounds)) > most:
+                return None
+            rows = self.values == index
+            values = np.where(rows, part.doubles(), values)
+            valid |= rows if part.valid is None else rows & part.valid
+        return Series("double", values, valid)
 
 
 NULL = Series("null")
@@ -181,9 +217,9 @@ def texts_of(strings: list[str], positions: Any) -> Series:
     return Series("string", positions, words=Words.of(strings))
 
 
-def by_text(found: Any, texts: Series) -> Any:
+def by_text(of_texts: Any, texts: Series) -> Any:
     """Spread what was found for each distinct text over the rows; a NULL gets what nobody will look at."""
-    return found[np.maximum(texts.values, 0)] if len(found) else np.zeros(len(texts.values), found.dtype)
+    return of_texts[np.maximum(texts.values, 0)] if len(of_texts) else np.zeros(len(texts.values), of_texts.dtype)
 
 
 def from_column(column: Column | None) -> Series:
@@ -212,7 +248,7 @@ def from_values(values: list[Any]) -> Series:
 
 
 def _arrays(values: list[Any]) -> Series | None:
-    """Return Python lists as arrays; None where some are no lists."""
+    """Return Python lists as arrays; None where some are not lists."""
     if not {type(value) for value in values} <= {list, type(None)}:
         return None
     ends = np.cumsum([0 if value is None else len(value) for value in values])

@@ -37,6 +37,13 @@ def truth_of(series: Series) -> Truth:
             count = len(series.values)
             true = np.fromiter((value is True for value in series.values), np.bool_, count)
             return Truth(true, np.fromiter((value is False for value in series.values), np.bool_, count))
+        case "mixed":
+            true, false = np.zeros(1, np.bool_), np.zeros(1, np.bool_)
+            for index, part in enumerate(series.elements):
+                truth = truth_of(part)
+                true = true | (truth.true & (series.values == index))
+                false = false | (truth.false & (series.values == index))
+            return Truth(true, false)
         case _:
             return Truth(np.zeros(1, np.bool_), np.zeros(1, np.bool_))
 

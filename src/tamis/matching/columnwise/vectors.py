@@ -53,7 +53,7 @@ def cosine(one: Series, two: Series) -> Series | None:
 def _coordinates(vectors: list[Series]) -> tuple[list[Any], Any] | Series | None:
     """Return vectors of one length as tables of doubles, a row for each, and which rows are such vectors.
 
-    NULL where none is; None where only the rows can tell: some are no arrays, or they have no common length.
+    NULL where none is; None where only the rows can tell: some are not arrays, or they have no common length.
     """
     if any(vector.kind not in ("array", "object") for vector in vectors):
         return NULL

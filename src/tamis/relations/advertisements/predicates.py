@@ -32,7 +32,7 @@ class Predicates:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._numbers: dict[Expression, int] = {}
-        self._lines: dict[TermAxis, _Line] = {}
+        self._lines: dict[TermAxis, _TermSets] = {}
         self._facts: dict[Expression, list[tuple[int, Fact]]] = {}
         self._known: dict[Formula, frozenset[int]] = {}
         self._known_count = 0
@@ -52,7 +52,7 @@ class Predicates:
             self.never |= {number}
         for part in formula.children if isinstance(formula, Conjunction) else (formula,):
             if isinstance(part, Within):
-                self._lines.setdefault(part.axis, _Line()).members.append((part.values, number))
+                self._lines.setdefault(part.axis, _TermSets()).members.append((part.values, number))
             elif isinstance(part, Fact):
                 self._facts.setdefault(part.predicate, []).append((number, part))
         return number
@@ -99,7 +99,7 @@ class Predicates:
         return frozenset()
 
 
-class _Line:
+class _TermSets:
     """The sets of values of one term, in order of where they begin, and of where they end."""
 
     def __init__(self) -> None:

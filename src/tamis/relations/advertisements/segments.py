@@ -129,27 +129,27 @@ class FilterSegment:
         if len(false_sets) > 1:
             # Who is false without what is disjoint to all alternatives is false for each: mostly one look is enough.
             everybody = np.zeros(len(self._keys), np.bool_)
-            if not self._found(frozenset.intersection(*false_sets), everybody, 1):
+            if not self._possible(frozenset.intersection(*false_sets), everybody, 1):
                 return
         is_found = np.zeros(len(self._keys), np.bool_)
         most = first
         for disjoint in false_sets:
             while True:
-                numbers = self._found(disjoint, is_found, most)
+                numbers = self._possible(disjoint, is_found, most)
                 if numbers:
                     yield [self._keys[number] for number in numbers]
                 if len(numbers) < most:
                     break
                 most = min(most * _GROWTH, len(self._keys))
 
-    def _found(self, disjoint: frozenset[int], found: NDArray[np.bool_], most: int) -> list[int]:
+    def _possible(self, disjoint: frozenset[int], marks: NDArray[np.bool_], most: int) -> list[int]:
         """Return the numbers of some filters that can be true without some predicates; they are marked as found."""
         false = np.array(sorted(disjoint | self._predicates.never), np.int32)
         is_false = np.zeros(len(self._predicates), np.bool_)
         is_false[false] = True
         order = np.empty(most, np.int32)
         count, candidates, evaluated = kernels.find_overlaps(
-            self._forest, Falsehoods(false, is_false), self._is_there, self._scratch, found, order
+            self._forest, Falsehoods(false, is_false), self._is_there, self._scratch, marks, order
         )
         self.candidate_count += candidates
         self.evaluated_count += evaluated

@@ -15,6 +15,7 @@ except ImportError as error:
 
 from tamis.service.client.asynchronous import AsyncClient
 from tamis.service.client.events import Event
+from tamis.service.client.polling import TakenDelivery
 from tamis.service.client.subscribing import Delivery, Gap, Subscription
 from tamis.service.client.synchronous import BlockingDelivery, BlockingSubscription, Client
 
@@ -27,4 +28,5 @@ __all__ = [
     "Event",
     "Gap",
     "Subscription",
+    "TakenDelivery",
 ]

@@ -93,7 +93,7 @@ async def history(
                 return
             continue
         except msgspec.MsgspecError as error:
-            raise ServiceError(f"the broker answered with a line that is no event: {error}") from None
+            raise ServiceError(f"the broker answered with a line that is not an event: {error}") from None
         except TooManyError as error:
             retry_s, failure = error.retry_s, error
         except UnreachableError as error:
@@ -138,11 +138,23 @@ async def check(dialler: Dialler, text: str) -> dict[str, Any]:
         return await _document(response)
 
 
+async def links(dialler: Dialler) -> dict[str, Any]:
+    """Ask how a broker is joined to others."""
+    async with dialler.request("GET", "/links") as response:
+        return await _document(response)
+
+
+async def metrics(dialler: Dialler) -> str:
+    """Ask for the figures of a broker."""
+    async with dialler.request("GET", "/metrics") as response:
+        return (await response.read()).decode()
+
+
 async def _document(response: aiohttp.ClientResponse) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(await response.read())
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise ServiceError("the broker answered with something that is no JSON object")
+        raise ServiceError("the broker answered with something that is not a JSON object")
     return document

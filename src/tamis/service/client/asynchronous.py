@@ -16,7 +16,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Ma
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from tamis.service.client import asking
+from tamis.service.client import asking, polling
 from tamis.service.client.dialling import Dialler
 from tamis.service.client.endpoints import DEFAULT_URL, Certificate
 from tamis.service.client.events import DEFAULT_SOURCE, Event, encoded
@@ -152,6 +152,17 @@ class AsyncClient:
         """Return the events that a text wants from now on, as long as one listens: a passing subscriber."""
         return self.subscribe(wanted, since=since, durable=False, credit=credit)
 
+    async def take(
+        self, name: str, *, most: int = 100, wait_s: float = 0.0, on_gap: Callable[[Gap], None] | None = None
+    ) -> list[polling.TakenDelivery]:
+        """Take up to `most` deliveries of a durable subscriber, at once or when there are some, and end (a long poll).
+
+        What is not called `done()` comes again after a while. `on_gap` is told of events that are lost to the
+        subscriber, at each poll until something behind them is done; otherwise a warning is logged.
+        """
+        self._require_open()
+        return await polling.take(self._dialler, name, most, wait_s, on_gap or tell_of_gap)
+
     # -- Asking
 
     def read(
@@ -181,6 +192,16 @@ class AsyncClient:
         """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
         self._require_open()
         return await asking.check(self._dialler, text)
+
+    async def links(self) -> dict[str, Any]:
+        """Return how the broker is joined to others, as `GET /links` says it; for an admin."""
+        self._require_open()
+        return await asking.links(self._dialler)
+
+    async def metrics(self) -> str:
+        """Return the figures of the broker, as Prometheus reads them."""
+        self._require_open()
+        return await asking.metrics(self._dialler)
 
     def _require_open(self) -> None:
         if self._is_closed:

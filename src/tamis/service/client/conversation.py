@@ -219,10 +219,10 @@ class Conversation(ABC):
             try:
                 return wire.decode_broker(message.data)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                raise Broken(f"the broker said what cannot be read: {error}") from None
+                raise Broken(f"the broker sent a message that cannot be read: {error}") from None
         if socket.close_code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG:
             # It would be refused again; whoever waits learns why.
-            raise TooLargeError("a message was larger than the broker takes", "events within the broker's limits")
+            raise TooLargeError("a message was larger than the broker accepts", "events within the broker's limits")
         raise self._bye or Broken(f"the connection was closed ({socket.close_code})")
 
     def _hear_all(self, messages: list[wire.FromBroker]) -> None:

@@ -102,7 +102,7 @@ class Dialler:
     def _unreachable(self, error: Exception) -> ServiceError:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return UnauthenticatedError(
-                f"{self.url} does not prove who it is: {error.certificate_error}",
+                f"{self.url} could not be verified: {error.certificate_error}",
                 "a certificate of an authority that is trusted, see ca=…",
             )
         reason = error.os_error.strerror if isinstance(error, aiohttp.ClientConnectorError) else str(error)
@@ -133,5 +133,5 @@ def _retry_s(response: aiohttp.ClientResponse) -> float:
 
 def _refusal(status: int, words: str, url: str) -> Exception:
     if status == 200 or status == 404:
-        return UnreachableError(f"what answers at {url} is no broker ({status})", "a broker's address and port")
+        return UnreachableError(f"what answers at {url} is not a broker ({status})", "a broker's address and port")
     return rebuilt({"status": status, "detail": f"{url} refuses the connection: {status} {words}".strip()})

@@ -46,9 +46,9 @@ class Endpoint:
         try:
             port = split.port
         except ValueError:
-            raise SettingsError(f"{url!r:.100} has no port that can be", expected) from None
+            raise SettingsError(f"{url!r:.100} has an invalid port", expected) from None
         if split.scheme not in _IS_SECURE or not split.hostname or split.query or split.fragment:
-            raise SettingsError(f"{url!r:.100} is no address of a broker", expected)
+            raise SettingsError(f"{url!r:.100} is not the address of a broker", expected)
         if split.username is not None:
             raise SettingsError("an address holds no name and password", "a token: token=…")
         host = f"[{split.hostname}]" if ":" in split.hostname else split.hostname

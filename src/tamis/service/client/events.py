@@ -96,7 +96,7 @@ def encoded(event: Any, default_source: str = DEFAULT_SOURCE, /, **context: Any)
     try:
         body = wire.encode(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise BadRequestError(f"the event is no JSON: {error}", "numbers, texts, lists, mappings by text") from None
+        raise BadRequestError(f"the event is not JSON: {error}", "numbers, texts, lists, mappings by text") from None
     if b"null" in body and _has_endless_number(members):
         # JSON has none of them, and the library writes null: another event than the one that was meant.
         raise BadRequestError("the event has a number that is NaN or infinite", "finite numbers, or None")

@@ -3,6 +3,9 @@
 A *batch* goes out as one message, and at most so many batches are under way. It is under way until the broker says that
 it is on disk; if the connection breaks before that, it is sent again on the next one, in the order in which batches
 were given. Their events have the ids that they had, so the broker knows those that it has taken already.
+
+A broker that is busy refuses a batch for now, and with it all that come behind it on the same connection. When all of
+these have their answers, they are sent again in their order: the order of events is that of their publisher.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -43,6 +47,8 @@ class Batch:
         self.message = wire.FromClient(publish=[msgspec.Raw(event) for event in events], id=number)
         self.count = len(events)
         self.answer: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+        self.is_refused = False
+        """Whether the broker was too busy for it, and it was not sent again yet."""
 
 
 class Publisher(Conversation):
@@ -53,6 +59,10 @@ class Publisher(Conversation):
         self._under_way: dict[int, Batch] = {}
         self._room = asyncio.Semaphore(WINDOW)
         self._last_number = 0
+        self._connection_number = 0
+        self._is_pausing = False
+        """Whether what was refused is about to be sent again: nothing else goes out before."""
+        self._pause_until_s = 0.0
         self._welcomed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.largest = Largest()
 
@@ -102,12 +112,16 @@ class Publisher(Conversation):
         self._last_number += 1
         batch = self._under_way[self._last_number] = Batch(self._last_number, events)
         batch.answer.add_done_callback(partial(self._finished, self._last_number))
-        self.say(batch.message)
+        if any(earlier.is_refused for earlier in self._under_way.values()):
+            batch.is_refused = True  # it waits for those before it
+        else:
+            self.say(batch.message)
         return batch
 
     def _finished(self, number: int, _: asyncio.Future[list[str]]) -> None:
         del self._under_way[number]
         self._room.release()
+        self._send_again()
 
     # -- The conversation
 
@@ -121,7 +135,10 @@ class Publisher(Conversation):
         self.largest = Largest(*map(_lesser, Largest(), allowed))
         if not self._welcomed.done():
             self._welcomed.set_result(None)
+        self._connection_number += 1
+        self._is_pausing = False
         for batch in self._under_way.values():
+            batch.is_refused = False
             self.say(batch.message)
 
     def before_writing(self) -> None:
@@ -134,19 +151,36 @@ class Publisher(Conversation):
                 batch.answer.set_result(_positions(message, batch.count))
         elif isinstance(message.error, dict) and isinstance(message.id, int):
             self._refused(message.id, rebuilt(message.error, message.retry_s))
+        self._send_again()
 
     def _refused(self, number: int, error: TamisError) -> None:
         batch = self._under_way.get(number)
         if batch is None or batch.answer.done():
             return
-        if isinstance(error, TooManyError):
-            asyncio.get_running_loop().call_later(error.retry_s, self._send_again, number)
-        else:
+        if not isinstance(error, TooManyError):
             batch.answer.set_exception(error)
+            return
+        batch.is_refused = True
+        self._pause_until_s = max(self._pause_until_s, monotonic() + error.retry_s)
 
-    def _send_again(self, number: int) -> None:
-        if batch := self._under_way.get(number):
-            self.say(batch.message)
+    def _send_again(self) -> None:
+        """Send what was refused for now, in its order, when nothing else is under way and the broker has rested."""
+        waiting = list(self._under_way.values())
+        first = next((index for index, batch in enumerate(waiting) if batch.is_refused), None)
+        if first is None or self._is_pausing or not all(batch.is_refused for batch in waiting[first:]):
+            return
+        self._is_pausing = True
+        wait_s = max(0.0, self._pause_until_s - monotonic())
+        asyncio.get_running_loop().call_later(wait_s, self._go_on, self._connection_number)
+
+    def _go_on(self, connection_number: int) -> None:
+        if connection_number != self._connection_number:
+            return  # the connection broke meanwhile, and all of it was sent again on the next one
+        self._is_pausing = False
+        for batch in self._under_way.values():
+            if batch.is_refused:
+                batch.is_refused = False
+                self.say(batch.message)
 
     def ended(self, failure: TamisError) -> None:
         """Tell everybody who waits."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from tamis.service.client.polling import TakenDelivery
     from tamis.service.client.subscribing import Delivery, Gap, Subscription
 
 Answer = TypeVar("Answer")
@@ -74,7 +75,7 @@ class _Loop:
 class BlockingDelivery(Event):
     """An event for a subscription; its verdicts are plain calls."""
 
-    def __init__(self, delivery: Delivery, loop: _Loop) -> None:
+    def __init__(self, delivery: Delivery | TakenDelivery, loop: _Loop) -> None:
         super().__init__(delivery.at, delivery.body)
         self.keys = delivery.keys
         """The keys of the subscriptions that want it."""
@@ -221,6 +222,13 @@ class Client:
         """Return the events that a text wants from now on, as long as one listens: a passing subscriber."""
         return self.subscribe(wanted, since=since, durable=False, credit=credit)
 
+    def take(
+        self, name: str, *, most: int = 100, wait_s: float = 0.0, on_gap: Callable[[Gap], None] | None = None
+    ) -> list[BlockingDelivery]:
+        """Take deliveries of a durable subscriber, and end (a long poll). See `AsyncClient.take`."""
+        taken = self._loop.wait_for(self._client.take(name, most=most, wait_s=wait_s, on_gap=on_gap))
+        return [BlockingDelivery(delivery, self._loop) for delivery in taken]
+
     def read(
         self,
         where: str | None = None,
@@ -241,6 +249,14 @@ class Client:
     def check(self, text: str) -> dict[str, Any]:
         """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
         return self._loop.wait_for(self._client.check(text))
+
+    def links(self) -> dict[str, Any]:
+        """Return how the broker is joined to others. See `AsyncClient.links`."""
+        return self._loop.wait_for(self._client.links())
+
+    def metrics(self) -> str:
+        """Return the figures of the broker, as Prometheus reads them."""
+        return self._loop.wait_for(self._client.metrics())
 
 
 _PORTION = 64

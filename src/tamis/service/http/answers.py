@@ -63,8 +63,8 @@ def problem_of(error: TamisError) -> Problem:
 
     It may quote what a client sent, and a header has bytes that are no text: they are written as escapes.
 
-    >>> problem_of(ServiceError("this is no name: \udcb5")).detail
-    'this is no name: \\udcb5'
+    >>> problem_of(ServiceError("this is not a name: \udcb5")).detail
+    'this is not a name: \\udcb5'
     """
     problem = _problem(error)
     texts = {

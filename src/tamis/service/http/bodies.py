@@ -63,8 +63,18 @@ class SubscribedBody(msgspec.Struct):
     """The subscriptions are in force."""
 
     since: Annotated[str, Meta(description="for every event behind this position")]
-    settled: bool
+    settled: Annotated[bool, Meta(description="whether every broker of the network that has to know of them does")]
     effective: Annotated[dict[str, str], Meta(description="what is matched, by key")]
+
+
+class LinkBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A link to another broker, and what may pass over it."""
+
+    url: Annotated[str, Meta(description="where it is called; empty: it calls")] = ""
+    may_send: Annotated[str, Meta(description="a filter of the events that may go there")] = "TRUE"
+    may_receive: Annotated[str, Meta(description="a filter of the events that may come from there")] = "TRUE"
+    rate: Annotated[float, Meta(ge=0, description="events a second that are taken from there; 0: no limit")] = 0.0
+    patience_s: Annotated[float, Meta(gt=0, description="so long after its last connection it is gone")] = 3600.0
 
 
 class CheckedBody(msgspec.Struct):

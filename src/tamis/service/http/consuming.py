@@ -10,23 +10,26 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from tamis.service.errors import ServiceError
 from tamis.service.messages import Attached, Refused, Subscribed, Wrote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.service.http.front import Front
+    from tamis.service.http.holding import Hold
     from tamis.service.messages import Answer, Deliveries, Principal, Request
 
 
 class Mailbox:
     """The answers that wait for one connection. A context: leaving it ends the session."""
 
-    def __init__(self, front: Front, principal: Principal) -> None:
+    def __init__(self, front: Front, principal: Principal, hold: Hold) -> None:
         self.front = front
         self.session = front.core.open(principal, self._listen)
         self._waiting: list[Any] = []
         self._arrived = asyncio.Event()
+        hold.on_end(self.put)
 
     def __enter__(self) -> Mailbox:
         return self
@@ -72,6 +75,8 @@ class Mailbox:
             for item in await self.take(60.0):
                 if isinstance(item, Refused):
                     raise item.error
+                if isinstance(item, ServiceError):
+                    raise item
                 if isinstance(item, Attached | Subscribed):
                     answers.append(item)
                 else:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from tamis.service.http.answers import answer
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.event_stream import EventStream, begun, form_of, stream
 from tamis.service.http.front import FRONT, Front
-from tamis.service.http.guarding import PRINCIPAL
+from tamis.service.http.guarding import CALLER, PRINCIPAL
 from tamis.service.messages import Attach, Publish, Published, Subscribe
 from tamis.service.positions import Position, read_position
 
@@ -47,7 +48,9 @@ async def publish(request: web.Request) -> web.Response:
         front.quotas.take(principal, events=len(events), size_bytes=size_bytes, now=time.monotonic())
     if not events:
         at = Position.of(front.core.head).text(epoch)
-        return answer({"position": at, "positions": [], "events": 0, "known": 0, "durable": True})
+        return answer(
+            {"position": at, "positions": [], "events": 0, "known": 0, "durable": not front.settings.log.sync}
+        )
     published = await front.core.ask(principal, Publish(1, events, asks_wanted))
     assert isinstance(published, Published)
     content = {
@@ -70,6 +73,7 @@ async def read(request: web.Request) -> web.StreamResponse:
         return await listen(request)
     where = request.query.get("where")
     wanted = None if where is None else (await front.parsed({"where": where}))["where"].filter
+    await asyncio.to_thread(front.core.refresh)
     first = await front.start(request.query.get("from", "first"))
     until = await front.start(request.query["until"]) if "until" in request.query else 0
     head = front.core.head
@@ -78,7 +82,7 @@ async def read(request: web.Request) -> web.StreamResponse:
     begins = max(first, front.core.first)
     positions = Range(begins, min(until or head + 1, head + 1))
     epoch = front.core.epoch
-    with front.connected(principal):
+    with front.connected(request[CALLER]) as hold:
         response = await begun(request, form)
         if begins > first > 1:
             gap = {"first": _at(first, epoch), "last": _at(begins - 1, epoch), "reason": "retention"}
@@ -94,7 +98,7 @@ async def read(request: web.Request) -> web.StreamResponse:
             left -= len(lines)
             if not left:
                 break
-            if front.closing.is_set():  # cut off, so that nobody takes a part for the whole
+            if front.closing.is_set() or hold.error is not None:  # cut off, so that nobody takes a part for the whole
                 assert request.transport is not None
                 request.transport.abort()
                 return response
@@ -111,7 +115,7 @@ async def listen(request: web.Request) -> web.StreamResponse:
     most = whole(request, "most", 0, 0, 10_000_000)
     name = front.passing_name(principal)
     limits = front.settings.limits
-    with front.connected(principal), Mailbox(front, principal) as mailbox:
+    with front.connected(request[CALLER]) as hold, Mailbox(front, principal, hold) as mailbox:
         attach = Attach(1, name, False, limits.credit, limits.credit_bytes, False)
         subscribe = Subscribe(2, name, wanted, False, start)
         _, waiting = await mailbox.answers_to([attach, subscribe])

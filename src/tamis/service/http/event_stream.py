@@ -22,7 +22,7 @@ import msgspec
 from aiohttp import web
 
 from tamis.service.errors import ServiceError
-from tamis.service.http.answers import delivery_json, gap_json
+from tamis.service.http.answers import delivery_json, gap_json, problem_of
 from tamis.service.messages import CaughtUp, Deliveries, Ended, Lost
 from tamis.service.positions import Position
 
@@ -113,7 +113,9 @@ async def stream(
                     )
                 elif isinstance(item, Lost | CaughtUp | Ended):
                     written += form.note(*noted(item, epoch))
-            is_over = left == 0 or any(item is None or isinstance(item, Ended) for item in items)
+                elif isinstance(item, ServiceError):
+                    written += form.note("error", problem_of(item))
+            is_over = left == 0 or any(item is None or isinstance(item, Ended | ServiceError) for item in items)
             if is_over and any(item is None for item in items):
                 written += form.bye
             if written or not items:

@@ -20,6 +20,7 @@ from aiohttp import web
 from tamis.language.limits import Limits
 from tamis.service.errors import BadRequestError, GoneError, ServiceError, TooLargeError, TooManyError
 from tamis.service.filters import all_wanted
+from tamis.service.http.holding import Caller, Hold, objection_to_stay
 from tamis.service.quotas import Connections
 from tamis.service.starting_points import Moment, starting_point
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.service.changes import Buried
     from tamis.service.figures import Figures
+    from tamis.service.links.server import LinkServer
     from tamis.service.log.base import Block
     from tamis.service.messages import Answer, Principal, Request, Session, Wanted
     from tamis.service.permissions import Permissions
@@ -40,6 +42,8 @@ _Kind = TypeVar("_Kind")
 
 SLOWEST_BYTES_PER_S = 50_000
 """Whoever sends a body more slowly than this holds a connection for nothing."""
+RECHECKED_AT_ONCE = 100
+"""So many connections are asked again whether they may stay, before others have their turn."""
 PARSED_AT_ONCE = 2_000
 """Characters of filters that are parsed in the loop; more are parsed in a thread, so that others do not wait."""
 
@@ -63,6 +67,7 @@ class Core(Protocol):
     def hear(self, session: Session, request: Request) -> None: ...
     def close(self, session: Session) -> None: ...
     async def ask(self, principal: Principal, request: Request) -> Answer: ...
+    def refresh(self) -> None: ...
     def position_at(self, time_us: int) -> int: ...
     def read(self, first: int, last: int) -> Iterator[Block]: ...
     def dead(self, subscriber: str) -> list[Buried]: ...
@@ -84,7 +89,11 @@ class Front:
         self.authenticator = authenticator
         self.quotas = quotas
         self.reload = reload
+        self.links: LinkServer | None = None
+        """The sockets of neighbours."""
         self.connections = Connections(settings.limits)
+        self._holds: set[Hold] = set()
+        self._edition: tuple[object, ...] = ()
         self.closing = asyncio.Event()
         """Set when the broker stops: whoever holds a connection says goodbye and ends it."""
         self._process, self._ids = secrets.token_hex(8), itertools.count(1)
@@ -100,27 +109,51 @@ class Front:
 
     # -- Who
 
-    def principal_of(self, request: web.Request) -> Principal:
+    def caller_of(self, request: web.Request) -> Caller:
         """Return who asks: by a ticket in the address, a token in the header, or a certificate."""
         ticket = request.query.get("ticket")
         if ticket is not None:
-            return self.authenticator.of_ticket(ticket)
-        return self.principal(request, request.headers.get("Authorization"))
+            redeemed = self.authenticator.redeemed(ticket)
+            return Caller(redeemed.principal, redeemed.renew)
+        return self.caller(request, request.headers.get("Authorization"))
 
-    def principal(self, request: web.Request, authorization: str | None) -> Principal:
+    def caller(self, request: web.Request, authorization: str | None) -> Caller:
         """Return who shows this header, over the connection of this request."""
         transport = request.transport
         certificate = None if transport is None else transport.get_extra_info("peercert")
-        return self.authenticator.principal(authorization, certificate, request.remote or "")
+        remote = request.remote or ""
+
+        def renew() -> Principal:
+            return self.authenticator.principal(authorization, certificate, remote)
+
+        return Caller(renew(), renew)
 
     @contextmanager
-    def connected(self, principal: Principal) -> Iterator[None]:
-        """Count a connection that lasts, for as long as it does."""
-        self.connections.enter(principal)
+    def connected(self, caller: Caller) -> Iterator[Hold]:
+        """Count a connection that lasts, for as long as it does; what is yielded ends it before, if it has to."""
+        if (error := objection_to_stay(caller, self.permissions.roles)) is not None:
+            raise error  # something has changed since its first words came
+        self.connections.enter(caller.principal)
+        hold = Hold(caller)
+        self._holds.add(hold)
         try:
-            yield
+            yield hold
         finally:
-            self.connections.leave(principal)
+            self._holds.discard(hold)
+            self.connections.leave(caller.principal)
+
+    async def recheck(self) -> None:
+        """End the connections of those who may not stay, if anything has changed that says who may."""
+        edition = self.authenticator.edition
+        if edition == self._edition:
+            return
+        self._edition = edition
+        for number, hold in enumerate(list(self._holds)):
+            if number % RECHECKED_AT_ONCE == RECHECKED_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            error = objection_to_stay(hold.caller, self.permissions.roles)
+            if error is not None:
+                hold.end(error)
 
     def passing_name(self, principal: Principal) -> str:
         """Return a name for a subscriber that lasts as long as its connection."""
@@ -148,21 +181,28 @@ class Front:
     async def body(self, request: web.Request, most_bytes: int = 0) -> bytes:
         """Return the body of a request, if it is small enough and comes in time."""
         limits = self.settings.limits
-        limit = "batch_bytes" if not most_bytes else "the size of this request"
-        most_bytes = most_bytes or limits.batch_bytes
-        too_large = TooLargeError(
-            f"the request has more than {most_bytes} bytes", f"at most the limit {limit}, {most_bytes}"
-        )
-        if (request.content_length or 0) > most_bytes:
-            raise too_large
+        most = most_bytes or limits.batch_bytes
+
+        def too_large() -> TooLargeError:
+            limit = "the size of this request" if most_bytes else "batch_bytes"
+            return TooLargeError(f"the request has more than {most} bytes", f"at most the limit {limit}, {most}")
+
+        if (request.content_length or 0) > most:
+            raise too_large()
+        content = request.content
         chunks, size = [], 0
         try:
-            async with asyncio.timeout(limits.header + most_bytes / SLOWEST_BYTES_PER_S):
+            if content.is_eof():  # a small body, which has come with its head: there is nothing to wait for
+                chunks = [content.read_nowait(most + 1)]
+                if len(chunks[0]) > most:
+                    raise too_large()
+                return chunks[0]
+            async with asyncio.timeout(limits.header + most / SLOWEST_BYTES_PER_S):
                 # What was compressed is unpacked piece by piece, so that a small body that becomes large is noticed.
-                async for chunk in request.content.iter_chunked(65_536):
+                async for chunk in content.iter_chunked(65_536):
                     size += len(chunk)
-                    if size > most_bytes:
-                        raise too_large
+                    if size > most:
+                        raise too_large()
                     chunks.append(chunk)
         except TimeoutError:
             raise BadRequestError("the request did not come in time", "the whole body without a pause") from None

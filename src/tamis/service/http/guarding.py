@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
@@ -20,6 +21,7 @@ from tamis.errors import TamisError
 from tamis.service.errors import BadRequestError, ForbiddenError, NotFoundError, ServiceError
 from tamis.service.http.answers import refusal
 from tamis.service.http.front import FRONT, Front
+from tamis.service.http.holding import Caller
 from tamis.service.messages import Principal
 from tamis.service.settings import is_loopback
 
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 PRINCIPAL: web.RequestKey[Principal] = web.RequestKey("principal", Principal)
+CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
 OPEN = frozenset({"/", "/live", "/ready", "/openapi.json", "/asyncapi.json"})
 """What anybody may ask: it says nothing of events, subscribers or principals."""
 GREETED = frozenset({"/ws"})
 """Where the one who asks may say who it is later, in the first message."""
 
+_UNASKED = OPEN | GREETED
 _SAFE = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -74,14 +78,15 @@ async def _answered(request: web.Request, handler: Handler, front: Front) -> web
             return web.Response(status=204, headers=_CORS)
         path = request.match_info.route.resource
         canonical = "" if path is None else path.canonical
-        if canonical not in OPEN | GREETED:
-            request[PRINCIPAL] = front.principal_of(request)
+        if canonical not in _UNASKED:
+            request[CALLER] = front.caller_of(request)
+            request[PRINCIPAL] = request[CALLER].principal
         return await handler(request)
     except web.HTTPNotFound:
         return refusal(NotFoundError(f"there is nothing at {request.path!r:.100}", "a path of /openapi.json"))
     except web.HTTPMethodNotAllowed as error:
         methods = ", ".join(sorted(error.allowed_methods))
-        response = refusal(NotAllowedError(f"{request.method:.20} is no method of this path", methods))
+        response = refusal(NotAllowedError(f"{request.method:.20} is not a method of this path", methods))
         response.headers["Allow"] = methods
         return response
     except (web.HTTPException, ConnectionError):
@@ -98,14 +103,20 @@ def split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError as error:
-        raise BadRequestError(f"{address!r:.100} is no address: {error}", "the name or number of a host") from None
+        raise BadRequestError(f"{address!r:.100} is not an address: {error}", "the name or number of a host") from None
+
+
+@lru_cache(maxsize=256)
+def _host_of(header: str) -> str | None:
+    """Return the host that a header names, without its port; of every request it is nearly always the same."""
+    return split(f"//{header}").hostname
 
 
 def check_host(request: web.Request, front: Front) -> None:
     """Refuse a name that is none of this machine's, where everybody who reaches the broker is trusted."""
     if front.settings.roles or front.settings.insecure:
         return
-    host = split(f"//{request.headers.get('Host', '')}").hostname if "Host" in request.headers else "localhost"
+    host = _host_of(request.headers["Host"]) if "Host" in request.headers else "localhost"
     if not host or not is_loopback(host):
         raise ForbiddenError(f"this broker is not {host!r:.100}", "localhost or 127.0.0.1; it has no roles")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from tamis.service.descriptions import asyncapi, openapi
+from tamis.service.asyncapi import asyncapi
 from tamis.service.errors import ForbiddenError, NotFoundError
 from tamis.service.http.answers import answer
 from tamis.service.http.front import FRONT
-from tamis.service.http.guarding import PRINCIPAL
+from tamis.service.http.guarding import CALLER, PRINCIPAL
+from tamis.service.openapi import openapi
 
 GREETING = """\
 This is Tamis, a broker of events: publishers send them, and whoever wants those that fulfil a condition gets them.
@@ -44,6 +45,8 @@ async def metrics(request: web.Request) -> web.Response:
     front = request.app[FRONT]
     figures = front.core.figures
     figures.connections = front.connections.count
+    if front.links is not None:
+        front.links.count_bytes()
     figures.log_first, figures.log_head = front.core.first, front.core.head
     figures.ready = int(front.core.is_ready)
     headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
@@ -74,4 +77,4 @@ async def reload(request: web.Request) -> web.Response:
 async def ticket(request: web.Request) -> web.Response:
     """Answer with a ticket: it stands for the one who asks, in an address, once and for a minute."""
     front = request.app[FRONT]
-    return answer({"ticket": front.authenticator.ticket(request[PRINCIPAL])}, 201)
+    return answer({"ticket": front.authenticator.ticket(*request[CALLER])}, 201)

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from tamis.service import wire
 from tamis.service.errors import BadRequestError, UnauthenticatedError
-from tamis.service.http import event_routes, operation_routes, question_routes, subscriber_routes
+from tamis.service.http import event_routes, link_routes, operation_routes, question_routes, subscriber_routes
 from tamis.service.http.front import FRONT
 from tamis.service.http.web_socket import WebSocket
 
@@ -17,12 +17,12 @@ async def web_socket(request: web.Request) -> web.StreamResponse:
     if request.headers.get("Upgrade", "").lower() != "websocket":
         raise BadRequestError("this path is for WebSockets", "the header Upgrade: websocket")
     try:
-        principal = front.principal_of(request)
+        caller = front.caller_of(request)
     except UnauthenticatedError:
         if "Authorization" in request.headers or "ticket" in request.query:
             raise
-        principal = None
-    return await WebSocket(front, request, principal).run()
+        caller = None
+    return await WebSocket(front, request, caller).run()
 
 
 SUBSCRIBER = "/subscribers/{subscriber}"
@@ -52,6 +52,10 @@ ROUTES = (
     web.post("/match", question_routes.match),
     web.post("/tickets", operation_routes.ticket),
     web.post("/reload", operation_routes.reload),
+    web.get("/links", link_routes.list_links),
+    web.put("/links/{link}", link_routes.put_link),
+    web.delete("/links/{link}", link_routes.delete_link),
+    web.get("/brokers", link_routes.list_brokers),
     web.get("/live", operation_routes.live),
     web.get("/ready", operation_routes.ready),
     web.get("/metrics", operation_routes.metrics),

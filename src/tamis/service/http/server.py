@@ -99,6 +99,7 @@ class HttpServer:
                 listener.port,
                 ssl=context,
                 backlog=BACKLOG,
+                reuse_port=listener.shared or None,
                 ssl_handshake_timeout=None if context is None else self.front.settings.limits.header,
             )
             self._servers.append(server)

@@ -16,7 +16,7 @@ from tamis.service.http.bodies import AgainBody, DoneBody, SubscriberBody, TakeB
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.event_stream import EventStream, begun, stream
 from tamis.service.http.front import FRONT, Front
-from tamis.service.http.guarding import PRINCIPAL
+from tamis.service.http.guarding import CALLER, PRINCIPAL
 from tamis.service.http.web_socket import WebSocket
 from tamis.service.messages import (
     Acknowledge,
@@ -35,6 +35,7 @@ from tamis.service.messages import (
     Unsubscribe,
 )
 from tamis.service.positions import Position, read_position
+from tamis.service.settings import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,7 +108,7 @@ async def filter_in(request: web.Request, front: Front) -> Any:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        raise BadRequestError(f"byte {error.start} of the text is no UTF-8", "UTF-8") from None
+        raise BadRequestError(f"byte {error.start} of the text is not UTF-8", "UTF-8") from None
 
 
 async def subscribe(request: web.Request) -> web.Response:
@@ -120,7 +121,7 @@ async def subscribe_many(request: web.Request) -> web.Response:
     """Add or replace several subscriptions (POST), or make them all there are (PUT)."""
     given = read_json(await request.app[FRONT].body(request))
     if type(given) is not dict:
-        raise BadRequestError("these are no subscriptions", 'an object such as {"cheap": "price < 20"}')
+        raise BadRequestError("these are not subscriptions", 'an object such as {"cheap": "price < 20"}')
     return await _subscribed(request, given, request.method == "PUT")
 
 
@@ -129,15 +130,27 @@ async def _subscribed(request: web.Request, given: dict[str, Any], removes_other
     wanted = await front.wanted(principal, given)
     start = await front.start(request.query.get("from", "now"))
     subscribed = await front.core.ask(
-        principal, Subscribe(1, subscriber_of(request), wanted, True, start, removes_others)
+        principal,
+        Subscribe(
+            1, subscriber_of(request), wanted, True, start, removes_others, settle_time(request.query.get("settle"))
+        ),
     )
     assert isinstance(subscribed, Subscribed)
     content = {
         "since": Position.of(subscribed.since).text(front.core.epoch),
-        "settled": True,
+        "settled": subscribed.is_settled,
         "effective": subscribed.effective,
     }
     return answer(content, 201 if subscribed.is_new else 200)
+
+
+def settle_time(text: str | None, most_s: float = 300.0) -> float:
+    """Return how long somebody wants to wait until every broker knows, in seconds."""
+    try:
+        return 0.0 if not text else min(float(Duration.read(text)), most_s)
+    except ValueError as error:
+        what, _, expected = str(error).partition("; expected ")
+        raise BadRequestError(f"settle: {what}", expected) from None
 
 
 async def describe_subscription(request: web.Request) -> web.Response:
@@ -163,10 +176,10 @@ async def consume(request: web.Request) -> web.StreamResponse:
     """Deliver to this connection: as server-sent events, or over a WebSocket."""
     front, principal, subscriber = request.app[FRONT], request[PRINCIPAL], subscriber_of(request)
     if request.headers.get("Upgrade", "").lower() == "websocket":
-        return await WebSocket(front, request, principal, subscriber).run()
+        return await WebSocket(front, request, request[CALLER], subscriber).run()
     limits, seen = front.settings.limits, request.headers.get("Last-Event-ID", "")
     done_through = read_position(seen, front.core.epoch) if seen else None
-    with front.connected(principal), Mailbox(front, principal) as mailbox:
+    with front.connected(request[CALLER]) as hold, Mailbox(front, principal, hold) as mailbox:
         attach = Attach(1, subscriber, False, limits.credit, limits.credit_bytes, True, done_through)
         _, waiting = await mailbox.answers_to([attach])
         form = EventStream()
@@ -181,8 +194,9 @@ async def take(request: web.Request) -> web.Response:
     front, principal = request.app[FRONT], request[PRINCIPAL]
     body = await front.struct(request, TakeBody)
     wait_s = min(body.wait_s, front.settings.limits.wait)
-    with front.connected(principal):
-        taken = await front.core.ask(principal, Take(1, subscriber_of(request), body.most, wait_s))
+    with front.connected(request[CALLER]) as hold:
+        asked = Take(1, subscriber_of(request), body.most, wait_s)
+        taken = await hold.outlast(front.core.ask(principal, asked))
     if isinstance(taken, Ended):
         raise NotFoundError(taken.reason, "the name of a subscriber that is there")
     assert isinstance(taken, Taken)
@@ -244,7 +258,7 @@ async def revive(request: web.Request) -> web.Response:
         letters = [letter for letter in letters if letter.position in asked]
         if missing := asked - {letter.position for letter in letters}:
             text = min(missing).text(front.core.epoch)
-            raise NotFoundError(f"{text} is no dead letter of {subscriber!r:.80}", "one of GET …/dead")
+            raise NotFoundError(f"{text} is not a dead letter of {subscriber!r:.80}", "one of GET …/dead")
     if len(letters) > DEAD_MOST:
         if body.at is not None:
             raise TooLargeError(f"these are {len(letters)} dead letters", f"at most {DEAD_MOST} at once")

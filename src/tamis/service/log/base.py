@@ -69,11 +69,13 @@ class EventLog(Protocol):
     """A durable sequence of events.
 
     One thread appends, any thread may read. `epoch` is the random name of this log. `is_shared` says whether others
-    append to it too: then positions are given by the log, and not by who appends.
+    append to it too: then positions are given by the log, and not by who appends. Each block takes a multiple of
+    `block_positions`, whether or not it has so many events.
     """
 
     epoch: str
     is_shared: bool
+    block_positions: int
 
     @property
     def first(self) -> int:

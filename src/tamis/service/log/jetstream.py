@@ -31,7 +31,7 @@ from tamis.service.log.base import Block, Extent, Gap
 from tamis.service.log.blocks import block_in, message_of
 from tamis.service.log.jetstream_following import Follower
 from tamis.sources.errors import NatsError, OptionError
-from tamis.sources.jetstream import JetStream
+from tamis.sources.jetstream import JetStreamClient
 from tamis.sources.nats_address import nats_address
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class JetStreamLog:
     """
 
     is_shared = True
+    block_positions = BLOCK_EVENTS
 
     def __init__(self, url: str, stream: str = "", replicas: int = 1, timeout_s: float = 10.0) -> None:
         try:
@@ -72,7 +73,7 @@ class JetStreamLog:
         self._failure: LogError | None = None
         self._lock = Lock()
         """Held while something is asked that is no long reading: a connection serves one thread at a time."""
-        self._idle: list[JetStream] = []
+        self._idle: list[JetStreamClient] = []
         self._first = self._last = self._time_us = 0
         try:
             with self._lent() as connection:
@@ -112,12 +113,19 @@ class JetStreamLog:
         """Yield the blocks that have an event from `first` to `last`, whole, in order. Raise `DamagedLogError`."""
         if last < first:
             return
+        begin, end = max(1, first // BLOCK_EVENTS), last // BLOCK_EVENTS + 1
+        expected = begin
         with self._lent() as connection:
-            for messages in connection.messages(max(1, first // BLOCK_EVENTS), last // BLOCK_EVENTS + 1):
+            for messages in connection.messages(begin, end):
                 for message in messages:
+                    if message.sequence > expected:
+                        self.refresh()  # others have dropped something: whoever reads this asks for `first` next
+                    expected = message.sequence + 1
                     block = self._block(message.sequence, message.body)
                     if block.first <= last and block.last >= first:
                         yield block
+        if expected < end:
+            self.refresh()
 
     def gaps(self) -> tuple[Gap, ...]:
         """Return what a repair has left out: nothing, since the server repairs its files itself."""
@@ -147,6 +155,7 @@ class JetStreamLog:
         with self._lock, self._lent() as connection:
             state = connection.ask(f"STREAM.INFO.{self._address.stream}", {})["state"]
             first, last, count = state["first_seq"], state["last_seq"], state["messages"]
+            self._first = max(self._first, first * BLOCK_EVENTS)
             if count == 0:
                 return ()
             step = max(1, -(-(last - first + 1) // _SLICES))
@@ -203,7 +212,7 @@ class JetStreamLog:
 
     # -- Talking to the server
 
-    def _stored(self, connection: JetStream, blocks: Sequence[Block]) -> tuple[Block, ...]:
+    def _stored(self, connection: JetStreamClient, blocks: Sequence[Block]) -> tuple[Block, ...]:
         most_bytes = connection.persistently(_max_payload) - _HEADER_BYTES
         parts = [part for block in blocks for part in _parts(block, most_bytes)]
         messages = []
@@ -252,7 +261,7 @@ class JetStreamLog:
             raise LogError(f"{self._address} refuses events: {refusals[0].get('description')}")
         return sequences
 
-    def _refresh(self, connection: JetStream) -> None:
+    def _refresh(self, connection: JetStreamClient) -> None:
         state = connection.state()
         newest = state.next - 1
         self._first = state.first * BLOCK_EVENTS if newest else 1
@@ -264,7 +273,7 @@ class JetStreamLog:
         else:  # dropped: its length is not known any more
             self._last = max(self._last, self._first - 1)
 
-    def _block_from(self, connection: JetStream, sequence: int) -> Block | None:
+    def _block_from(self, connection: JetStreamClient, sequence: int) -> Block | None:
         """Return the block at a sequence, or the next one that is there."""
         try:
             answer = connection.ask(
@@ -286,13 +295,13 @@ class JetStreamLog:
         return block
 
     @contextmanager
-    def _lent(self) -> Iterator[JetStream]:
+    def _lent(self) -> Iterator[JetStreamClient]:
         """Lend a connection that nobody else uses."""
         try:
             try:
                 connection = self._idle.pop()
             except IndexError:
-                connection = JetStream(self._address, self._timeout_s)
+                connection = JetStreamClient(self._address, self._timeout_s)
             try:
                 yield connection
             finally:
@@ -304,7 +313,7 @@ class JetStreamLog:
             raise LogError(str(error)) from None
 
 
-def _opened(connection: JetStream, address: NatsAddress, replicas: int) -> tuple[str, str]:
+def _opened(connection: JetStreamClient, address: NatsAddress, replicas: int) -> tuple[str, str]:
     """Return the subject and the epoch of a stream; make it if it is not there, or if it is empty, take it."""
     what = f"STREAM.INFO.{address.stream}"
     try:
@@ -326,7 +335,7 @@ def _opened(connection: JetStream, address: NatsAddress, replicas: int) -> tuple
         raise LogError(f"{address} has the subjects {', '.join(subjects)}", "a stream with one subject, for this log")
     if _EPOCH not in metadata:
         if found["state"]["last_seq"]:
-            raise LogError(f"{address} holds messages of somebody else", "a new stream, or that of a log of Tamis")
+            raise LogError(f"{address} holds messages of another program", "a new stream, or that of a log of Tamis")
         # Everybody who opens the new stream at once computes the same name.
         epoch = sha256(f"{address.stream}\n{found['created']}".encode()).hexdigest()[:8]
         metadata = {**metadata, _EPOCH: epoch}
@@ -345,7 +354,7 @@ def _parts(block: Block, most_bytes: int) -> Iterator[Block]:
         event_bytes = len(event) + 5
         if event_bytes + 32 > most_bytes:
             raise TooLargeError(
-                f"an event of {len(event):,} bytes is more than the NATS server takes in a message",
+                f"an event of {len(event):,} bytes is more than the NATS server accepts in a message",
                 f"at most {most_bytes:,}, or a larger max_payload there",
             )
         if size + event_bytes + 32 > most_bytes or index - begin == BLOCK_EVENTS:

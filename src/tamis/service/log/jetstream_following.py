@@ -3,18 +3,22 @@
 The server sends messages as long as it was asked for some (`credit`), so a reader that is slow is not flooded. A
 consumer that is lost, with the connection or because the server was started anew, is made again behind the last message
 that came: nothing is left out, and nothing comes twice.
+
+Messages of a stream are numbered without gaps. Where one is missing, somebody has dropped it before this reader came
+there: it is *overtaken*, and whoever reads must know.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import LogError
 from tamis.sources.errors import NatsError
-from tamis.sources.jetstream import JetStream, told_by
+from tamis.sources.jetstream import JetStreamClient, reply_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,37 +44,52 @@ class Follower:
     ) -> None:
         self._address = address
         self._next = max(1, sequence)
-        self._connection = JetStream(address, timeout_s)
+        self._connection = JetStreamClient(address, timeout_s)
         self._timeout_s = timeout_s
         self._block_of = block_of
         self._client: Client | None = None
         self._arrived: Any = None
         self._name = ""
         self._credit, self._count, self._silent_s = 0, 0, 0.0
+        self._messages: deque[tuple[int, bytes]] = deque()
+        """What has come and was not handed out. It stays here when the connection is lost in the middle."""
+        self._expected = self._next
+        self.is_overtaken = False
+        """Whether messages are missing before the blocks that were returned last."""
 
     def next_blocks(self, timeout_s: float) -> list[Block]:
         """Return the blocks that come next, in order: those that are there, or the first that comes in time, or none.
 
+        Between them nothing is missing; before the first of them there may be (`is_overtaken`).
+
         A connection that is lost is made anew; if that takes too long it is a `LogError`.
         """
-        try:
-            messages = self._connection.persistently(partial(self._awaited, timeout_s=timeout_s))
-        except NatsError as error:
-            raise LogError(str(error)) from None
-        return [self._block_of(sequence, body) for sequence, body in messages]
+        if not self._messages:
+            try:
+                self._connection.persistently(partial(self._await, timeout_s=timeout_s))
+            except NatsError as error:
+                raise LogError(str(error)) from None
+        blocks: list[Block] = []
+        while self._messages and (not blocks or self._messages[0][0] == self._expected):
+            sequence, body = self._messages.popleft()
+            if not blocks:
+                self.is_overtaken = sequence > self._expected
+            self._expected = sequence + 1
+            blocks.append(self._block_of(sequence, body))
+        return blocks
 
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.__exit__()
 
-    async def _awaited(self, client: Client, timeout_s: float) -> list[tuple[int, bytes]]:
+    async def _await(self, client: Client, timeout_s: float) -> None:
+        """Wait for messages: those that are there, or the first that comes in time."""
         from nats.errors import TimeoutError as NatsTimeoutError
 
         if self._client is not client:
             await self._begin(client)
         deadline = monotonic() + timeout_s
-        messages: list[tuple[int, bytes]] = []
-        while not messages or self._arrived.pending_msgs:
+        while not self._messages or self._arrived.pending_msgs:
             await self._ask_for_more(client)
             before = monotonic()
             try:
@@ -79,15 +98,15 @@ class Follower:
                 self._silent_s += monotonic() - before
                 if self._silent_s > _SILENCE_S:
                     self._lose("it is silent")
-                return messages
+                return
             self._silent_s = 0.0
             status = (message.headers or {}).get("Status") if not message.reply else None
             if status is None:
-                sequence, count, _, _ = told_by(message.reply)
+                sequence, count, _, _ = reply_numbers(message.reply)
                 self._count += 1
                 if count != self._count:
                     self._lose("messages got lost on their way")
-                messages.append((sequence, message.data))
+                self._messages.append((sequence, message.data))
                 self._next = sequence + 1
                 self._credit -= 1
             elif status in ("408", "409") and "Deleted" not in (message.headers or {}).get("Description", ""):
@@ -96,7 +115,6 @@ class Follower:
                 self._lose(f"the consumer is gone ({status})")
             if monotonic() >= deadline:
                 break
-        return messages
 
     async def _begin(self, client: Client) -> None:
         """Make a consumer behind what has come."""

@@ -27,6 +27,7 @@ class MemoryLog:
     """
 
     is_shared = False
+    block_positions = 1
 
     def __init__(self, extent_bytes: int = 4 << 20) -> None:
         self.epoch = secrets.token_hex(4)

@@ -70,7 +70,7 @@ def sync_seconds(text: str) -> float:
         return math.inf
     form = re.fullmatch(r"(\d+(?:\.\d+)?) ?s", text)
     if form is None or not 0 < float(form[1]) <= 3600:
-        raise SettingsError(f"{text!r:.60} does not say when events are on disk", '"always", "never" or such as "0.2s"')
+        raise SettingsError(f"{text!r:.60} is not a setting of sync", '"always", "never" or such as "0.2s"')
     return float(form[1])
 
 
@@ -91,6 +91,7 @@ class SqliteLog:
     """
 
     is_shared = False
+    block_positions = 1
 
     def __init__(
         self,
@@ -274,7 +275,9 @@ class SqliteLog:
 
     def _fail(self, error: Exception) -> NoReturn:
         if is_full(error):
-            raise StorageFullError(f"there is no room for events in {self._folder}", "free space on its disk") from None
+            raise StorageFullError(
+                f"there is no room for events in {self._folder}", "free space on that disk"
+            ) from None
         # Nobody knows what a failed write or a failed wait has left: what is on disk decides, at the next start.
         self._failure = LogError(f"the log in {self._folder} cannot be written to: {error}", "a disk that works")
         raise self._failure from error

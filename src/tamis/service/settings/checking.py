@@ -7,12 +7,14 @@ only. Any other address needs encryption and roles, or an operator who says `ins
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
 from tamis.errors import LanguageError, SchemaError, did_you_mean
 from tamis.language.parser import parse
 from tamis.service.errors import SettingsError
+from tamis.service.links.dialling import address_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
@@ -27,7 +29,7 @@ def check(settings: Settings, source: str) -> None:
     """Raise a `SettingsError` for settings with which no broker should start; `source` says where they come from."""
     if not _NAME.fullmatch(settings.name):
         raise SettingsError(
-            f"{source}: name: {settings.name!r:.80} is no name of a broker", "up to 63 letters, digits, _ . -"
+            f"{source}: name: {settings.name!r:.80} is not the name of a broker", "up to 63 letters, digits, _ . -"
         )
     if not settings.listeners:
         raise SettingsError(
@@ -36,6 +38,7 @@ def check(settings: Settings, source: str) -> None:
     _check_limits(settings, source)
     schema = _checked_schema(settings, source)
     _check_roles(settings, source, schema)
+    _check_links(settings, source, schema)
     if not settings.insecure:
         for number, listener in enumerate(settings.listeners):
             _check_address(settings, number, listener, source)
@@ -94,6 +97,32 @@ def _check_roles(settings: Settings, source: str, schema: Schema | None) -> None
                 )
 
 
+def _check_links(settings: Settings, source: str, schema: Schema | None) -> None:
+    for url in (*settings.neighbours, *(link.url for link in settings.links.values() if link.url)):
+        try:
+            address_of(url)
+        except SettingsError as error:
+            raise SettingsError(f"{source}: links: {error.detail}", error.expected) from None
+    for name, link in settings.links.items():
+        if not _NAME.fullmatch(name) or name == settings.name:
+            raise SettingsError(f"{source}: links.{name!s:.80} is not the name of another broker", "its name")
+        for place in ("may_send", "may_receive"):
+            try:
+                parse(getattr(link, place), schema)
+            except LanguageError as error:
+                raise SettingsError(f"{source}: links.{name}.{place}: {error}") from error
+    for number, listener in enumerate(settings.link_listeners):
+        is_proved = settings.link_secret is not None or (
+            listener.tls is not None and listener.tls.client_ca is not None and listener.tls.clients == "required"
+        )
+        is_open = not listener.path and not is_loopback(listener.host)
+        if is_open and not settings.insecure and (listener.tls is None or not is_proved):
+            raise SettingsError(
+                f"{source}: link_listeners.{number}: others can reach {listener.host!r}, and it lacks proof or TLS",
+                'tls with client_ca and clients = "required", or tls and link_secret, or insecure = true',
+            )
+
+
 def _check_address(settings: Settings, number: int, listener: Listener, source: str) -> None:
     if is_loopback(listener.host):
         return
@@ -109,6 +138,12 @@ def _check_address(settings: Settings, number: int, listener: Listener, source: 
         )
 
 
+def is_broker_name(name: str) -> bool:
+    """Whether a broker may be called so."""
+    return _NAME.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=256)  # asked of every request, nearly always the same
 def is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine only.
 

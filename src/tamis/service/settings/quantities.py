@@ -37,7 +37,7 @@ class Duration(float):
             return cls(_bounded(float(written), written, DURATION_FORMS))
         form = _DURATION.fullmatch(written.strip()) if isinstance(written, str) else None
         if form is None or form[2] not in SECONDS:
-            raise ValueError(f"{written!r:.60} is no duration; expected {DURATION_FORMS}")
+            raise ValueError(f"{written!r:.60} is not a duration; expected {DURATION_FORMS}")
         return cls(_bounded(float(form[1]) * SECONDS[form[2]], written, DURATION_FORMS))
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Sync(Duration):
             return cls(Duration.read(written))
         except ValueError:
             raise ValueError(
-                f"{written!r:.60} says nothing of syncing; expected always, never, or {DURATION_FORMS}"
+                f"{written!r:.60} is not a setting of sync; expected always, never, or {DURATION_FORMS}"
             ) from None
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Size(int):
             return cls(_bounded(float(written), written, SIZE_FORMS))
         form = _SIZE.fullmatch(written.strip()) if isinstance(written, str) else None
         if form is None or form[2] not in BYTES:
-            raise ValueError(f"{written!r:.60} is no size; expected {SIZE_FORMS}")
+            raise ValueError(f"{written!r:.60} is not a size; expected {SIZE_FORMS}")
         return cls(_bounded(float(form[1]) * BYTES[form[2]], written, SIZE_FORMS))
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class Keep(msgspec.Struct, frozen=True):
         if parts == ["forever"]:
             return cls()
         if not isinstance(parts, list) or not 1 <= len(parts) <= 2 or not all(isinstance(part, str) for part in parts):
-            raise ValueError(f"{written!r:.60} does not say what to keep; expected {_KEEP_FORMS}")
+            raise ValueError(f"{written!r:.60} is not a setting of keep; expected {_KEEP_FORMS}")
         quantities: dict[Literal["age_s", "size_bytes"], Any] = {}
         for part in parts:
             unit = part.lstrip("0123456789. ")
@@ -118,7 +118,7 @@ class Keep(msgspec.Struct, frozen=True):
             elif unit in BYTES:
                 quantities["size_bytes"] = int(Size.read(part))
         if len(quantities) < len(parts):
-            raise ValueError(f"{written!r:.60} does not say what to keep; expected {_KEEP_FORMS}")
+            raise ValueError(f"{written!r:.60} is not a setting of keep; expected {_KEEP_FORMS}")
         return cls(**quantities)
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = (
     "roles", "principals", "origins", "logging", "catch_up", "log.keep", "log.hold", "listeners.*.tls",
+    "links", "neighbours",
     *(
         f"limits.{name}"
         for name in (
@@ -70,7 +71,7 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
     elif isinstance(value, Mapping):
         for name, member in value.items():
             yield from _leaves(member, (*path, name))
-    elif isinstance(value, tuple) and path == ("listeners",):
+    elif isinstance(value, tuple) and path in (("listeners",), ("link_listeners",)):
         for number, listener in enumerate(value):
             yield from _leaves(listener, (*path, str(number)))
     else:

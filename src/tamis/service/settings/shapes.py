@@ -44,7 +44,44 @@ class Listener(_Table, frozen=True, kw_only=True):
 
     host: Annotated[str, Meta(description="the name or number of the address")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535, description="the port; 0 takes any that is free")] = 7410
+    shared: Annotated[
+        bool, Meta(description="whether other processes of this machine listen there too, as edge brokers do")
+    ] = False
     tls: Annotated[Tls | None, Meta(description="how it is encrypted; without this table it is not")] = None
+
+
+class LinkTls(_Table, frozen=True, kw_only=True):
+    """The certificate that a broker shows when it calls another, and which it takes from there."""
+
+    ca: Annotated[str, Meta(description="the file of the authorities whose certificates the other end may show (PEM)")]
+    certificate: Annotated[
+        str | None, Meta(description="the file of the certificate with this broker's name in it (PEM)")
+    ] = None
+    key: Annotated[str | None, Meta(description="the file of its private key (PEM)")] = None
+
+
+class LinkListener(_Table, frozen=True, kw_only=True):
+    """An address at which neighbours call."""
+
+    host: Annotated[str, Meta(description="the name or number of the address")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535, description="the port; 0 takes any that is free")] = 7411
+    path: Annotated[str, Meta(description="the path of a Unix socket, in place of host and port")] = ""
+    tls: Annotated[Tls | None, Meta(description="how it is encrypted; without this table it is not")] = None
+
+
+class LinkSettings(_Table, frozen=True, kw_only=True):
+    """A link to the broker of this name: where it is, and what may pass."""
+
+    url: Annotated[
+        str, Meta(description="where it is called: tamis://host:7411, tamis+tls://… or unix:///…; empty: it calls")
+    ] = ""
+    tls: Annotated[LinkTls | None, Meta(description="certificates for this link alone")] = None
+    may_send: Annotated[str, Meta(description="a filter of the events that may go there")] = "TRUE"
+    may_receive: Annotated[str, Meta(description="a filter of the events that may come from there")] = "TRUE"
+    rate: Annotated[Rate, Meta(description="events a second that are taken from there; 0 is without a limit")] = 0.0
+    patience: Annotated[
+        Duration, Meta(description="so long after its last connection it is gone for good, with what it wanted")
+    ] = Duration(3600)
 
 
 class JetStream(_Table, frozen=True, kw_only=True):
@@ -217,6 +254,19 @@ class Settings(_Table, frozen=True, kw_only=True):
     listeners: Annotated[tuple[Listener, ...], Meta(description="addresses; a table [[listeners]] for each")] = (
         Listener(),
     )
+    network: Annotated[str, Meta(min_length=1, description="the network of brokers that this one belongs to")] = "tamis"
+    link_secret: Annotated[
+        str | None,
+        Meta(description="what all brokers of the network know and nobody else; it is never sent (or certificates)"),
+    ] = None
+    neighbours: Annotated[Names, Meta(description="addresses of brokers to call, whatever their names")] = ()
+    link_tls: Annotated[LinkTls | None, Meta(description="certificates for calling other brokers")] = None
+    link_listeners: Annotated[
+        tuple[LinkListener, ...], Meta(description="addresses for neighbours; a table [[link_listeners]] for each")
+    ] = ()
+    links: Annotated[
+        Mapping[str, LinkSettings], Meta(description="other brokers by name; a table [links.NAME] for each")
+    ] = msgspec.field(default_factory=dict)
     log: Annotated[LogSettings, Meta(description="the log")] = LogSettings()
     limits: Annotated[LimitSettings, Meta(description="limits")] = LimitSettings()
     catch_up: Annotated[CatchUp, Meta(description="catching up")] = CatchUp()

@@ -14,6 +14,9 @@ from tamis.service.settings.shapes import (
     CatchUp,
     JetStream,
     LimitSettings,
+    LinkListener,
+    LinkSettings,
+    LinkTls,
     Listener,
     Logging,
     LogSettings,
@@ -35,6 +38,9 @@ _EXAMPLES: dict[str, Any] = {
     "principals": {"shop.example.com": ("shop",)},
     "schema": {"amount": "double", "region": "string", "confidential": "bool"},
     "listeners": (Listener(tls=Tls(certificate="broker.pem", key="broker.key")),),
+    "link_listeners": (LinkListener(),),
+    "link_tls": LinkTls(ca="network.pem", certificate="broker.pem", key="broker.key"),
+    "links": {"north": LinkSettings(url="tamis+tls://north.example:7411", may_send="NOT confidential")},
     "jetstream": JetStream(url="nats://127.0.0.1:4222"),
 }
 """What is shown, as a comment, for that which is empty unless somebody says something."""
@@ -74,14 +80,14 @@ def _written(table: Any, path: tuple[str, ...], *, explains: bool) -> Iterator[s
         value = getattr(table, name)
         if _is_table(value):
             tables.append((name, value))
-        elif explains and (value is None or value == {}) and name in _EXAMPLES:
+        elif explains and value in (None, {}, ()) and name in _EXAMPLES:
             tables.append((name, _EXAMPLES[name]))
-        elif value is not None and value != {}:
+        elif value is not None and value != {} and not (value == () and name in _EXAMPLES):
             if explains:
                 yield f"# {description[0].upper()}{description[1:]}."
             yield f"{_key(name)} = {_literal(value)}"
     for name, value in tables:
-        is_comment = explains and getattr(table, name) in (None, {})
+        is_comment = explains and getattr(table, name) in (None, {}, ())
         mark = "# " if is_comment else ""
         inner = (*path, name)
         if isinstance(value, tuple):
@@ -159,6 +165,9 @@ _SECTIONS: tuple[tuple[str, type[msgspec.Struct], tuple[str, ...], str], ...] = 
         ("listeners", "0", "tls"),
         "Right behind its `[[listeners]]`. Certificates are read anew at each reload, for new connections.",
     ),
+    ("`[[link_listeners]]`", LinkListener, ("link_listeners", "0"), "One table for each address."),
+    ("`[link_tls]`", LinkTls, ("link_tls",), ""),
+    ("`[links.NAME]`", LinkSettings, ("links", "NAME"), "NAME is the `name` of the other broker."),
     ("`[log]`", LogSettings, ("log",), ""),
     ("`[log.jetstream]`", JetStream, ("log", "jetstream"), ""),
     ("`[limits]`", LimitSettings, ("limits",), "What goes beyond a limit is refused, with an error that names it."),

@@ -34,8 +34,8 @@ class Deferred:
     def resolved(self) -> Callable[..., Any]:
         """Return what the name stands for."""
         module, _, name = self.name.partition(":")
-        found: Callable[..., Any] = getattr(import_module(module), name)
-        return found
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.resolved()(*arguments, **named)

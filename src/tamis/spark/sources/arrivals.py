@@ -97,10 +97,10 @@ class Arrivals:
 def _files(folder: Path, below: str) -> Iterator[str]:
     """Yield the Parquet files of a folder and the folders in it, but for names that begin with a dot or a line."""
     try:
-        found = sorted(os.scandir(folder / below), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(folder / below), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
-    for entry in found:
+    for entry in entries:
         if entry.name[0] in "._":
             continue
         name = f"{below}/{entry.name}" if below else entry.name

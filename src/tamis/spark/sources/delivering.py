@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tamis.spark.folders import Folder, Place
 
 
-class Sink(Protocol):
+class BatchSink(Protocol):
     """What takes the batches of a stream."""
 
     columns: tuple[str, ...]
@@ -42,7 +42,7 @@ class Sink(Protocol):
         """Let a batch count."""
 
 
-def sink_at(out: Place, checkpoint: Folder, options: Mapping[str, str], spark: Any = None) -> Sink:
+def sink_at(out: Place, checkpoint: Folder, options: Mapping[str, str], spark: Any = None) -> BatchSink:
     """Return the sink that lies at a path or an address."""
     require_place(out, options)
     if takes_messages(out):
@@ -61,8 +61,8 @@ class UrlSink:
 
     def commit_of(self, batch: int) -> dict[str, Any] | None:
         """Return what was committed with a batch; None if it was not."""
-        found: dict[str, Any] | None = self._commits.record(f"{batch:012}.json")
-        return found
+        commit: dict[str, Any] | None = self._commits.record(f"{batch:012}.json")
+        return commit
 
     def write(self, frame: DataFrame, batch: int) -> dict[str, Any]:
         """Deliver the rows of a batch; return when all of them are acknowledged."""

@@ -37,10 +37,10 @@ def event_columns(
         folder, name = file_at(remembered)
         if (known := folder.record(name)) is not None:
             return StructType.fromJson(known)
-    found = guessed_schema(first(), body=body, rows=LOOKED_AT)
+    guessed = guessed_schema(first(), body=body, rows=LOOKED_AT)
     if remembered is not None:
-        folder.put_record(name, found.jsonValue())
-    return found
+        folder.put_record(name, guessed.jsonValue())
+    return guessed
 
 
 def events_in(
@@ -54,13 +54,13 @@ def events_in(
 def said(schema: StructType | str) -> StructType:
     """Read a schema as Spark writes it; needs a Spark that runs."""
     try:
-        found = _parse_datatype_string(schema) if isinstance(schema, str) else schema
+        parsed = _parse_datatype_string(schema) if isinstance(schema, str) else schema
     except PySparkException as error:
-        told = str(error).strip().splitlines()[0]
-        raise OptionError(f"a schema is written as 'price double, title string', not {schema!r}: {told}") from None
-    if not isinstance(found, StructType) or not found.fields:
+        reason = str(error).strip().splitlines()[0]
+        raise OptionError(f"a schema is written as 'price double, title string', not {schema!r}: {reason}") from None
+    if not isinstance(parsed, StructType) or not parsed.fields:
         raise OptionError(f"events have columns: 'price double, title string', not {schema!r}")
-    return found
+    return parsed
 
 
 def nothing_seen(place: object) -> OptionError:

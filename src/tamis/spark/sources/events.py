@@ -31,15 +31,15 @@ def json_events(
 
     schema    the columns of the events, as Spark writes them
     keep      the columns of the messages that stay, such as "sequence"
-    bad       what becomes of a body that is no JSON of this schema: "null", a row in which what cannot be read is NULL;
+    bad       what becomes of a body that does not fit this schema: "null", a row in which what cannot be read is NULL;
               "drop", nothing; "fail", an error that ends the query
     """
     if bad not in BAD:
-        raise OptionError(f"bad is one of {', '.join(map(repr, BAD))}, not {bad!r}")
-    found = _parse_datatype_string(schema) if isinstance(schema, str) else schema
-    if not isinstance(found, StructType) or not found.fields:
+        raise OptionError(f"bad must be one of {', '.join(map(repr, BAD))}, not {bad!r}")
+    columns = _parse_datatype_string(schema) if isinstance(schema, str) else schema
+    if not isinstance(columns, StructType) or not columns.fields:
         raise OptionError(f"events have columns: 'price double, title string', not {schema!r}")
-    return partial(_parsed, schema=found, keep=tuple(names_in(keep)), bad=bad, body=body)
+    return partial(_parsed, schema=columns, keep=tuple(names_in(keep)), bad=bad, body=body)
 
 
 def _parsed(messages: DataFrame, schema: StructType, keep: tuple[str, ...], bad: str, body: str) -> DataFrame:
@@ -59,8 +59,8 @@ def _parsed(messages: DataFrame, schema: StructType, keep: tuple[str, ...], bad:
 def guessed_schema(messages: DataFrame, body: str = "body", rows: int = 1_000) -> StructType:
     """Return the columns that the first messages have."""
     texts = messages.limit(rows).select(column(body).cast("string").alias("value"))
-    found = messages.sparkSession.read.json(texts)
-    fields = [field for field in found.schema.fields if field.name != "_corrupt_record"]
+    guessed = messages.sparkSession.read.json(texts)
+    fields = [field for field in guessed.schema.fields if field.name != "_corrupt_record"]
     if not fields:
         raise OptionError("none of the first messages is a JSON object, so nothing says which columns events have")
     return StructType(fields)

@@ -36,10 +36,10 @@ def plainly() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = understood(error)
-        if found is None:
+        typed = understood(error)
+        if typed is None:
             raise
-        raise found from None
+        raise typed from None
 
 
 def understood(error: BaseException) -> TamisError | None:

@@ -38,7 +38,7 @@ class NatsDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> NatsWriter:
         if overwrite:
-            raise OptionError("a stream of NATS only grows: mode('append')")
+            raise OptionError("a NATS stream can only be appended to: mode('append')")
         return NatsWriter(self._writing(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> NatsStreamWriter:  # noqa: N802

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tamis.sources.jetstream import JetStream
+from tamis.sources.jetstream import JetStreamClient
 from tamis.sources.nats_reading import COLUMNS, require_source
 from tamis.spark.sources import register
 from tamis.spark.sources.event_columns import LOOKED_AT, event_columns, events_in, nothing_seen
@@ -47,13 +47,13 @@ def nats_events(
 
 def _first_messages(spark: SparkSession, address: NatsAddress) -> DataFrame:
     """Return the first messages that are left, whatever the query is to read: they say which columns events have."""
-    found: list[tuple[bytes]] = []
-    with JetStream(address) as connection:
+    bodies: list[tuple[bytes]] = []
+    with JetStreamClient(address) as connection:
         state = connection.state()
         for messages in connection.messages(state.first, state.next):
-            found += [(message.body,) for message in messages]
-            if len(found) >= LOOKED_AT:
+            bodies += [(message.body,) for message in messages]
+            if len(bodies) >= LOOKED_AT:
                 break
-    if not found:
+    if not bodies:
         raise nothing_seen(address)
-    return spark.createDataFrame(found[:LOOKED_AT], "body binary")
+    return spark.createDataFrame(bodies[:LOOKED_AT], "body binary")

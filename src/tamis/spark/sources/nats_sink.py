@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from tamis.spark.sources.tasks import Told, this_place
+from tamis.spark.sources.tasks import WrittenCounts, this_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ class NatsWriter(DataSourceArrowWriter):
         self._writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return Told(asdict(self._writing.write(iterator, this_place(self._writing.run))))
+        return WrittenCounts(asdict(self._writing.write(iterator, this_place(self._writing.run))))
 
 
 class NatsStreamWriter(DataSourceStreamArrowWriter):
@@ -34,4 +34,4 @@ class NatsStreamWriter(DataSourceStreamArrowWriter):
         self._writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return Told(asdict(self._writing.write(iterator, this_place(self._writing.run))))
+        return WrittenCounts(asdict(self._writing.write(iterator, this_place(self._writing.run))))

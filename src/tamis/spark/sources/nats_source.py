@@ -60,7 +60,7 @@ class NatsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, reading: NatsReading) -> None:
         if reading.end != "latest":
-            raise OptionError("a query that streams has no end; the option is for tables")
+            raise OptionError("end is for tables only: a query that streams has no end")
         self._reading = reading
         self._last: int | None = None
 
@@ -76,7 +76,7 @@ class NatsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         position = start["sequence"]
         if start["created"] != state.created or position > state.next:
             raise NatsError(
-                f"{self._reading.address} is another stream than the one that the checkpoint is about: it was made "
+                f"{self._reading.address} is not the stream that the checkpoint belongs to: it was made "
                 f"{state.created}, and that one {start['created']}; begin with another checkpoint"
             )
         end = state.next if self._last is None else max(position, min(state.next, self._last))

@@ -165,7 +165,7 @@ class ParquetFolderDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> FolderWriter:
         if overwrite:
-            raise OptionError("what is committed stays: mode('append'), or another folder")
+            raise OptionError("what is committed cannot be replaced: mode('append'), or another folder")
         return FolderWriter(self._writing(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> FolderStreamWriter:  # noqa: N802

@@ -67,7 +67,7 @@ class FolderReading:
 
     def parts(self, names: Sequence[str]) -> list[FilePart]:
         """Cut files into parts for tasks, along their row groups."""
-        found = []
+        all_parts = []
         for name in names:
             path = str(Path(self.folder) / name)
             with opened(path) as file:
@@ -76,11 +76,11 @@ class FolderReading:
             for number in range(len(sizes)):
                 part.append(number)
                 if sum(sizes[group] for group in part) >= self.partition_bytes:
-                    found.append(FilePart(path, tuple(part)))
+                    all_parts.append(FilePart(path, tuple(part)))
                     part = []
             if part:
-                found.append(FilePart(path, tuple(part)))
-        return found
+                all_parts.append(FilePart(path, tuple(part)))
+        return all_parts
 
     def read(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part, with the columns that are asked for and no others."""
@@ -166,7 +166,7 @@ def asked_folder(options: Options) -> str:
     """Return the folder that options name."""
     path = options.text("path")
     if not path:
-        raise OptionError("which folder? Give its path: load('folder')")
+        raise OptionError("no folder was named; give its path: load('folder')")
     return str(disk_path(path, "what the format parquet_folder reads and writes"))
 
 
@@ -184,14 +184,14 @@ def _column(batch: pa.RecordBatch, field: pa.Field, path: str) -> pa.Array:
     """Return a column as the schema wants it; one that a file does not have is NULL."""
     if field.name not in batch.schema.names:
         return pa.nulls(batch.num_rows, field.type)
-    found = batch.column(field.name)
+    column = batch.column(field.name)
     try:
-        if pa.types.is_dictionary(found.type):
-            found = found.dictionary_decode()
-        return found if found.type == field.type else found.cast(field.type)
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        return column if column.type == field.type else column.cast(field.type)
     except pa.ArrowException as error:
-        told = " ".join(str(error).split())
-        raise ParquetError(f"{path}: {field.name} is {found.type}, not {field.type}: {told}") from None
+        reason = " ".join(str(error).split())
+        raise ParquetError(f"{path}: {field.name} is {column.type}, not {field.type}: {reason}") from None
 
 
 def _spark_type(field: pa.Field, name: str) -> Any:

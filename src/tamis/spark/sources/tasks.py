@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from tamis.sources.place import Place
+from tamis.sources.place import TaskPlace
 
 
 @dataclass
-class Told(WriterCommitMessage):
+class WrittenCounts(WriterCommitMessage):
     """What a task says of what it has sent, such as how many messages."""
 
     counts: dict[str, int]
 
 
-def this_place(run: str) -> Place:
+def this_place(run: str) -> TaskPlace:
     """Return where a task of Spark's stands: in a micro-batch of a query, or in a job that is called `run`."""
     context = TaskContext.get()
     assert context is not None, "only tasks have a place"
     query = context.getLocalProperty("sql.streaming.queryId")
     batch = context.getLocalProperty("streaming.sql.batchId")
     if query and batch:
-        return Place(query, int(batch), context.partitionId())
-    return Place(run, 0, context.partitionId())
+        return TaskPlace(query, int(batch), context.partitionId())
+    return TaskPlace(run, 0, context.partitionId())

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 
 from tamis.sources.errors import OptionError
 from tamis.sources.webhook import WebhookWriting, asked_writing
-from tamis.spark.sources.tasks import Told, this_place
+from tamis.spark.sources.tasks import WrittenCounts, this_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class WebhookWriter(DataSourceArrowWriter):
         self._writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return Told(asdict(self._writing.write(iterator, this_place(self._writing.run))))
+        return WrittenCounts(asdict(self._writing.write(iterator, this_place(self._writing.run))))
 
 
 class WebhookStreamWriter(DataSourceStreamArrowWriter):
@@ -43,7 +43,7 @@ class WebhookStreamWriter(DataSourceStreamArrowWriter):
         self._writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return Told(asdict(self._writing.write(iterator, this_place(self._writing.run))))
+        return WrittenCounts(asdict(self._writing.write(iterator, this_place(self._writing.run))))
 
 
 class WebhookDataSource(DataSource):
@@ -58,7 +58,7 @@ class WebhookDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> WebhookWriter:
         if overwrite:
-            raise OptionError("what a webhook has taken cannot be replaced: mode('append')")
+            raise OptionError("what was sent to a webhook cannot be replaced: mode('append')")
         return WebhookWriter(asked_writing(self.options))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> WebhookStreamWriter:  # noqa: N802 - Spark's name

@@ -244,11 +244,11 @@ class BlockRankings(RankingAlgorithm):
         }  # fmt: skip
 
 
-def _reports(found: list[Entrants]) -> list[Report]:
+def _reports(entrants: list[Entrants]) -> list[Report]:
     """Join what was found, in order of the step, the time and the handle."""
-    if not found:
+    if not entrants:
         return []
-    steps, ats, handles, numbers = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    steps, ats, handles, numbers = (np.concatenate(columns) for columns in zip(*entrants, strict=True))
     order = np.lexsort((handles, ats, steps))  # stable: who enters together stays in order of rank
     columns = (steps[order].tolist(), ats[order].tolist(), handles[order].tolist(), numbers[order].tolist())
     return list(zip(*columns, strict=True))

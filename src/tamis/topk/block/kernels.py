@@ -210,14 +210,14 @@ class View(NamedTuple):
 
 
 @kernel
-def due_slots(edges: Edges, slot_count: int, time: float, position: float, found: Integers) -> tuple[int, float]:
+def due_slots(edges: Edges, slot_count: int, time: float, position: float, due: Integers) -> tuple[int, float]:
     """Find the subscriptions that something leaves before `time`, or at `position`; return how many, and the next."""
     dues, is_timed = edges.dues, edges.is_timed
     count = 0
     soonest = _INFINITY
     for s in range(slot_count):
         if dues[s] < (time if is_timed[s] else position + 0.5):
-            found[count] = s
+            due[count] = s
             count += 1
         elif is_timed[s] and dues[s] < soonest:
             soonest = dues[s]
@@ -226,12 +226,12 @@ def due_slots(edges: Edges, slot_count: int, time: float, position: float, found
 
 @kernel
 def note_arrival(
-    slots: Integers, i: int, scores: ScoreTable, coordinates: Floats, table: SlotTable, found: Integers
+    slots: Integers, i: int, scores: ScoreTable, coordinates: Floats, table: SlotTable, looking: Integers
 ) -> int:
     """Note an arrival for those whose filter it passes; find those that it may interest, or that have no room to wait.
 
     slots  int64[:]  whose filter the event passes
-    found  int64[:]  written: those of them that have to look at it now; the number of them is returned
+    looking  int64[:]  written: those of them that have to look at it now; the number of them is returned
     """
     waiting, counts, positions = table.waiting, table.counts, table.positions
     bounds, dues, is_timed = table.edges.bounds, table.edges.dues, table.edges.is_timed
@@ -244,7 +244,7 @@ def note_arrival(
         measures_of_subscriptions(scores, coordinates, i, s, s + 1, measure)
         is_leaving = not is_timed[s] and dues[s] <= positions[s]
         if measure[0] <= bounds[s] or is_leaving or counts[s] == waiting.shape[1]:
-            found[found_count] = s
+            looking[found_count] = s
             found_count += 1
     return found_count
 

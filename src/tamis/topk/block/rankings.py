@@ -154,11 +154,11 @@ class Rankings:
 
     def _interesting(self, place: int, time: float, position: float) -> Integers:
         """Return the slots that an event may interest, or that something leaves, by asking all of them."""
-        found = self._slots_found()
+        slots = self._slot_buffer()
         count = searching.interesting_slots(
-            self.group.scores, self.coordinates, place, self._slots.edges, self.group.slots, time, position, found
+            self.group.scores, self.coordinates, place, self._slots.edges, self.group.slots, time, position, slots
         )
-        return found[:count]
+        return slots[:count]
 
     def _is_plain(self, place: int) -> bool:
         group = self.group
@@ -217,11 +217,11 @@ class Rankings:
         """Return the slots that something leaves before a time, or by a position."""
         if time <= self.next_due and position == -math.inf:
             return _NOBODY
-        found = self._slots_found()
-        count, self.next_due = kernels.due_slots(self._slots.edges, self.group.slots, time, position, found)
-        return found[:count]
+        slots = self._slot_buffer()
+        count, self.next_due = kernels.due_slots(self._slots.edges, self.group.slots, time, position, slots)
+        return slots[:count]
 
-    def _slots_found(self) -> Integers:
+    def _slot_buffer(self) -> Integers:
         """Room for slots, used again and again: as much memory as this is costly to get."""
         if len(self._found) < self.group.slots:
             self._found = np.empty(self.group.numbers.shape[1], np.int64)
@@ -337,8 +337,8 @@ class Rankings:
 
     def sizes(self) -> Integers:
         """Return how many events each ranking in use keeps."""
-        found: Integers = self._slots.sizes[self.in_use()]
-        return found
+        in_use_sizes: Integers = self._slots.sizes[self.in_use()]
+        return in_use_sizes
 
     def held(self) -> Integers:
         """Return the numbers of the events in the pool."""

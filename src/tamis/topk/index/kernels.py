@@ -72,13 +72,13 @@ def interesting_slots(
     slot_count: int,
     time: float,
     position: float,
-    found: Integers,
+    interested: Integers,
 ) -> int:
     """Find the subscriptions for which event `i` may be among the best k, or which something leaves.
 
     slot_count      how many slots are or were in use
     time, position  whatever is due before that time, or at that position, leaves
-    found           int64[:]    written: the slots; the number of them is returned
+    interested           int64[:]    written: the slots; the number of them is returned
     """
     bounds, dues, is_timed = edges.bounds, edges.dues, edges.is_timed
     measures = np.empty(_BLOCK)
@@ -89,7 +89,7 @@ def interesting_slots(
         measures_of_subscriptions(scores, coordinates, i, first, last, measures)
         for s in range(first, last):
             if measures[s - first] <= bounds[s] or dues[s] < (time if is_timed[s] else position + 0.5):
-                found[count] = s
+                interested[count] = s
                 count += 1
     return count
 
@@ -103,7 +103,7 @@ def concerned_slots(
     bounds: Floats,
     stamps: Integers,
     stamp: int,
-    found: Integers,
+    concerned: Integers,
 ) -> int:
     """Find those of some subscriptions for which event `i` may be among the best k, each once.
 
@@ -116,7 +116,7 @@ def concerned_slots(
             stamps[s] = stamp
             measures_of_subscriptions(scores, coordinates, i, s, s + 1, measure)
             if measure[0] <= bounds[s]:
-                found[count] = s
+                concerned[count] = s
                 count += 1
     return count
 
@@ -145,12 +145,12 @@ def _least_measure(boxes: Boxes, node, x):
 
 
 @kernel
-def tree_search(boxes: Boxes, x: Floats, stack: Integers, found: Integers) -> int:
+def tree_search(boxes: Boxes, x: Floats, stack: Integers, slots_reached: Integers) -> int:
     """Find the leaves of a tree whose boxes may hold somebody whom the event concerns; return how many slots they have.
 
     x      float64[:]  the event's coordinates
     stack  int64[:]    room for two nodes of each level
-    found  int64[:]    written: the slots
+    slots_reached  int64[:]    written: the slots
     """
     first_leaf = boxes.most.size >> 1
     starts, slots = boxes.leaves.starts, boxes.leaves.values
@@ -164,7 +164,7 @@ def tree_search(boxes: Boxes, x: Floats, stack: Integers, found: Integers) -> in
             continue  # too far away for the most generous below, and so for all of them
         if node >= first_leaf:
             for place in range(starts[node - first_leaf], starts[node - first_leaf + 1]):
-                found[count] = slots[place]
+                slots_reached[count] = slots[place]
                 count += 1
         else:
             stack[height] = 2 * node + 1

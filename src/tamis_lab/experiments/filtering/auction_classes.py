@@ -78,14 +78,14 @@ def _crossing(rows: list[Row]) -> Claim:
     """Say where counting loses its lead in class 2, if it has one and loses it."""
     is_ahead = [row[COUNTING] < row[BOOLEAN] for row in rows]
     if not any(is_ahead):
-        found = "Boolean filtering leads from the first"
+        lead = "Boolean filtering leads from the first"
     elif all(is_ahead):
-        found = f"counting leads up to {rows[-1]['subscriptions']:,}"
+        lead = f"counting leads up to {rows[-1]['subscriptions']:,}"
     else:
-        found = f"Boolean filtering leads at {rows[is_ahead.index(False)]['subscriptions']:,}"
+        lead = f"Boolean filtering leads at {rows[is_ahead.index(False)]['subscriptions']:,}"
     should_be = [row["subscriptions"] < TURNING_COUNT for row in rows]
     claim = judged("crossing", [ahead is should for ahead, should in zip(is_ahead, should_be, strict=True)])
-    return replace(claim, ours=f"{found} (as published {claim.ours})")
+    return replace(claim, ours=f"{lead} (as published {claim.ours})")
 
 
 EXPERIMENT = Experiment(

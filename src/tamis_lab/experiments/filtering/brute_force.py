@@ -31,11 +31,11 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     fast.register(texts[: scale.setting_count], tell)
     times = fast.event_s(events, scale, tell)
     brute_s = scale.setting_count / rows[-1]["asked"]
-    told = f"at {scale.setting_count:,}, brute force computed from its law"
+    setting = f"at {scale.setting_count:,}, brute force computed from its law"
     claims = (
         judged("constant", {f"{row['subscriptions']:,}": row["asked"] for row in rows}),
-        judged("counting-gains", brute_s / times[COUNTING], at=told),
-        judged("atree-gains", brute_s / times[PATHS], at=told),
+        judged("counting-gains", brute_s / times[COUNTING], at=setting),
+        judged("atree-gains", brute_s / times[PATHS], at=setting),
     )
     counts = tuple(row["subscriptions"] for row in rows)
     lines = (

@@ -29,8 +29,12 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     rows = [row for length in scale.lengths for row in _sweep(length, scale, seed, tell)]
     length = scale.lengths[-1]
     mine = [row for row in rows if row["length"] == length]
-    told = f"L = {length}, N = {mine[-1]['subscriptions']:,}"
-    claims = (*_insertion_claims(mine, told), *_event_claims(mine[0], mine[-1], told), *_memory_claims(mine[-1], told))
+    setting = f"L = {length}, N = {mine[-1]['subscriptions']:,}"
+    claims = (
+        *_insertion_claims(mine, setting),
+        *_event_claims(mine[0], mine[-1], setting),
+        *_memory_claims(mine[-1], setting),
+    )
     counts = tuple(row["subscriptions"] for row in mine)
     plots = tuple(
         Plot(
@@ -72,20 +76,24 @@ def _sweep(length: int, scale: Scale, seed: int, tell: Tell) -> list[Row]:
     return rows
 
 
-def _insertion_claims(mine: list[Row], told: str) -> tuple[Claim, ...]:
+def _insertion_claims(mine: list[Row], setting: str) -> tuple[Claim, ...]:
     last = mine[-1]
     return (
         judged(
             "insertions-slow-down", [row["subscriptions"] for row in mine], [row[f"insertions {PATHS}"] for row in mine]
         ),
-        judged("insertion-alike", {name: last[f"insertions {name}"] for name in A_TREES}, told=told),
-        judged("insertion-order", {name: last[f"insertions {name}"] for name in (GRYPHON, COUNTING, PATHS)}, told=told),
-        judged("deletion-faster", last[f"deletions {PATHS}"] / last[f"insertions {PATHS}"], told=told),
-        judged("deletion-alike", {name: last[f"deletions {name}"] for name in A_TREES}, told=told),
+        judged("insertion-alike", {name: last[f"insertions {name}"] for name in A_TREES}, setting=setting),
+        judged(
+            "insertion-order",
+            {name: last[f"insertions {name}"] for name in (GRYPHON, COUNTING, PATHS)},
+            setting=setting,
+        ),
+        judged("deletion-faster", last[f"deletions {PATHS}"] / last[f"insertions {PATHS}"], setting=setting),
+        judged("deletion-alike", {name: last[f"deletions {name}"] for name in A_TREES}, setting=setting),
     )
 
 
-def _event_claims(first: Row, last: Row, told: str) -> tuple[Claim, ...]:
+def _event_claims(first: Row, last: Row, setting: str) -> tuple[Claim, ...]:
     def slowed(name: str) -> float:
         return float(first[f"events {name}"] / last[f"events {name}"])
 
@@ -94,17 +102,17 @@ def _event_claims(first: Row, last: Row, told: str) -> tuple[Claim, ...]:
         judged(
             "few-subscriptions-order", {name: first[f"events {name}"] for name in (COUNTING, GRYPHON, PATHS)}, few=few
         ),
-        judged("filters-order", {name: last[f"events {name}"] for name in A_TREES}, told=told),
-        judged("atree-slowed-less", slowed(PATHS) / slowed(COUNTING), at=told),
-        judged("gryphon-slowed-less", slowed(GRYPHON) / slowed(COUNTING), at=told),
+        judged("filters-order", {name: last[f"events {name}"] for name in A_TREES}, setting=setting),
+        judged("atree-slowed-less", slowed(PATHS) / slowed(COUNTING), at=setting),
+        judged("gryphon-slowed-less", slowed(GRYPHON) / slowed(COUNTING), at=setting),
     )
 
 
-def _memory_claims(last: Row, told: str) -> tuple[Claim, ...]:
+def _memory_claims(last: Row, setting: str) -> tuple[Claim, ...]:
     return (
-        judged("memory-order", {name: last[f"bytes {name}"] for name in (PATHS, GRYPHON, COUNTING)}, told=told),
-        judged("paths-less-memory", last[f"bytes {PATHS}"] / last[f"bytes {ZERO}"], at=told),
-        judged("general-memory-alike", {name: last[f"bytes {name}"] for name in (ZERO, GENERAL)}, told=told),
+        judged("memory-order", {name: last[f"bytes {name}"] for name in (PATHS, GRYPHON, COUNTING)}, setting=setting),
+        judged("paths-less-memory", last[f"bytes {PATHS}"] / last[f"bytes {ZERO}"], at=setting),
+        judged("general-memory-alike", {name: last[f"bytes {name}"] for name in (ZERO, GENERAL)}, setting=setting),
     )
 
 

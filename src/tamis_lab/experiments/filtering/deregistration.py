@@ -14,7 +14,7 @@ from tamis_lab.experiments.statements import Judge
 judged = Judge("filtering", "deregistration")
 
 _SHARE = 0.01
-_LEAST = 10
+_FEWEST_REMOVED = 10
 _NAMES = (BOOLEAN, COUNTING, PATHS)
 
 
@@ -26,8 +26,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     for count in (scale.auction_counts[0], scale.auction_counts[-1]):
         field = field_of(*_NAMES, schema=workload.schema)
         field.register(texts[:count], tell)
-        field.removals_per_s(_LEAST, seed)  # compiles
-        rates = field.removals_per_s(max(_LEAST, int(_SHARE * count)), seed + 1)
+        field.removals_per_s(_FEWEST_REMOVED, seed)  # compiles
+        rates = field.removals_per_s(max(_FEWEST_REMOVED, int(_SHARE * count)), seed + 1)
         rows.append({"subscriptions": count, **{name: 1e6 / rate for name, rate in rates.items()}})
     few, many = (row["subscriptions"] for row in rows)
     claims = [judged("boolean-to-counting", rows[-1][BOOLEAN] / rows[-1][COUNTING], at=f"at {many:,}")]

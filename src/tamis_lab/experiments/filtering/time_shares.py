@@ -42,14 +42,14 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         for name in NAMES:
             tell(f"watching {name}")
             size = max(1, min(events.num_rows, int(scale.measured_s / times[name])))
-            found = _watched(field[name], events.slice(0, size), max(_LEAST_S, scale.measured_s))
-            parts[name] = shares(found)
+            samples = _watched(field[name], events.slice(0, size), max(_LEAST_S, scale.measured_s))
+            parts[name] = shares(samples)
             row: Row = {"workload": title, "algorithm": name, "event ms": 1e3 * times[name]}
             row |= dict(zip(PARTS, parts[name], strict=True))
-            rows.append(row | {"busiest": "; ".join(f"{function} {share:.0%}" for function, share in busiest(found))})
-        told = {name: f"{1e3 * times[name]:.3g} ms" for name in NAMES}
+            rows.append(row | {"busiest": "; ".join(f"{function} {share:.0%}" for function, share in busiest(samples))})
+        labels = {name: f"{1e3 * times[name]:.3g} ms" for name in NAMES}
         plots.append(
-            Bars(f"Shares of an event's time, {title}, {scale.setting_count:,} subscriptions", PARTS, parts, told)
+            Bars(f"Shares of an event's time, {title}, {scale.setting_count:,} subscriptions", PARTS, parts, labels)
         )
     setup = (
         "A thousand times a second, in which function is the thread that matches? Values become codes, codes become "
@@ -59,13 +59,13 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
 
 def _watched(subject: Subject, batch: pa.Table, least_s: float) -> Counter[tuple[str, str]]:
-    with sampled() as found:
+    with sampled() as samples:
         start = thread_time()
         for _ in range(_MOST_ROUNDS):
             subject.pairs(batch)
             if thread_time() - start > least_s:
                 break
-    return found
+    return samples
 
 
 EXPERIMENT = Experiment("shares of time", "Where does each algorithm's time go?", "Ours", run)

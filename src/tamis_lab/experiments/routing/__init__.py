@@ -1,8 +1,8 @@
 """The published experiments about networks of brokers: Mühl's strategies, Bittner's pruning.
 
 One module for each question. `sizes` says how large they are, `traffic` who wants what and where, `overlays` which
-brokers an event gets to, `prunings` what prunings do to that, `coverings` what covering does, and `filter_times` how
-long brokers take.
+brokers an event gets to, `prunings` what prunings do to that, `covered_tables` what covering does, and `filter_times`
+how long brokers take.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from tamis_lab.experiments.routing import (
     advertised,
-    both,
-    both_sides,
     brokers,
     conjunctive,
+    covered_then_pruned,
     covering,
     growing,
     imperfection,
     interest,
     measures,
     overlap,
+    pruned_either_side,
     similarity,
     way,
 )
@@ -40,10 +40,10 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         growing,
         brokers,
         covering,
-        both,
+        covered_then_pruned,
         overlap,
         advertised,
-        both_sides,
+        pruned_either_side,
     )
 )
 

@@ -56,12 +56,12 @@ def asked(known: Advertised, queries: Sequence[Expression], passes: int) -> Aski
     """Ask which of some subscriptions some advertisements overlap, and whether any."""
     asking = [known.asked(each) for each in queries]
     before = known.index.candidate_count
-    found = [known.overlapping(each) for each in asking]
+    overlapping = [known.overlapping(each) for each in asking]
     candidates = known.index.candidate_count - before
-    agreed("whether any", [known.overlaps_any(each) for each in asking], [bool(each) for each in found])
+    agreed("whether any", [known.overlaps_any(each) for each in asking], [bool(each) for each in overlapping])
     return AskingCosts(
-        sum(map(len, found)) / len(found) / len(known.index),
-        candidates / len(found),
+        sum(map(len, overlapping)) / len(overlapping) / len(known.index),
+        candidates / len(overlapping),
         sum(len(disjuncts(each)) for each in queries) / len(queries),
         1e3 * asked_s(known.answers, asking, passes),
         1e3 * asked_s(known.overlaps_any, asking, passes),
@@ -84,16 +84,16 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     rows: list[Row] = []
     for share in sizes.shares:
         tell(f"{share:.0%} of the prunings")
-        found = asked(known, pruning.versions(share)[: ASKED * sizes.asked], scale.passes)
+        costs = asked(known, pruning.versions(share)[: ASKED * sizes.asked], scale.passes)
         rows.append(
             {
                 "share of prunings": share,
                 "table gone": pruning.reduction(share),
-                "overlapping": found.overlapping,
-                "candidates": found.candidates,
-                "alternatives": found.alternatives,
-                "ms, all": found.all_ms,
-                "ms, any": found.any_ms,
+                "overlapping": costs.overlapping,
+                "candidates": costs.candidates,
+                "alternatives": costs.alternatives,
+                "ms, all": costs.all_ms,
+                "ms, any": costs.any_ms,
             }
         )
     setup = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN
-from tamis_lab.experiments.routing.filter_times import network_s, spent_told
+from tamis_lab.experiments.routing.filter_times import network_s, spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import sizes_of
@@ -82,7 +82,7 @@ def _claims(rows: list[Row], loads: Loads, counts: tuple[int, ...]) -> tuple[Cla
         judged(
             "best-place-alike",
             {f"{one} of {two}": at for (one, two), at in cut_offs.items()},
-            remark=_flat_told(rows, cut_offs),
+            remark=_flat_remark(rows, cut_offs),
         ),
         *(
             judged("load-added", rises[topology, most], topology=topology, at=f"{most} brokers")
@@ -114,8 +114,8 @@ def _claims(rows: list[Row], loads: Loads, counts: tuple[int, ...]) -> tuple[Cla
             counts,
             after,
             remark="What is counted: after all prunings an event gets to "
-            f"{verdicts.told(farther[0])} times as many other brokers as at the best in a star of "
-            f"{counts[0]}, and to {verdicts.told(farther[-1])} times as many in a star of {most}. That "
+            f"{verdicts.rounded(farther[0])} times as many other brokers as at the best in a star of "
+            f"{counts[0]}, and to {verdicts.rounded(farther[-1])} times as many in a star of {most}. That "
             "the times of single networks vary by more than one size differs from the next is a guess.",
         ),
     )
@@ -126,7 +126,7 @@ def _best(rows: list[Row], topology: str, count: int) -> float:
     return float(_fastest(rows, topology, count)["table gone"])
 
 
-def _flat_told(rows: list[Row], cut_offs: dict[tuple[str, int], float]) -> str:
+def _flat_remark(rows: list[Row], cut_offs: dict[tuple[str, int], float]) -> str:
     """Say how little is lost, in the network that differs most, at the place that is best for most networks."""
     usual = sorted(cut_offs.values())[len(cut_offs) // 2]
     topology, count = max(cut_offs, key=lambda key: abs(cut_offs[key] - usual))
@@ -154,7 +154,7 @@ def _of(rows: list[Row], topology: str, count: int) -> list[Row]:
 def _spent(row: Row, rows: list[Row]) -> str:
     """Say what brokers spend on an event without pruning, and what in a row."""
     ends = _of(rows, row["topology"], row["brokers"])[0], row
-    return spent_told(row["brokers"], *((each["ms"], each["load"]) for each in ends))
+    return spent_remark(row["brokers"], *((each["ms"], each["load"]) for each in ends))
 
 
 def _ratios(rows: list[Row], topology: str, count: int) -> list[float]:

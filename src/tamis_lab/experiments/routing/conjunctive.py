@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
-from tamis_lab.experiments.routing.filter_times import network_s, spent_told
+from tamis_lab.experiments.routing.filter_times import network_s, spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
@@ -66,8 +66,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
 def entry_bytes(name: str, filters: Sequence[Expression], subscription_count: int) -> float:
     """Return what filters take, by the memory formulas, for each of the subscriptions that they are or were made of."""
-    found = characteristics(filters)
-    return {BOOLEAN: boolean_bytes, COUNTING: counting_bytes}[name](found) * len(filters) / subscription_count
+    traits = characteristics(filters)
+    return {BOOLEAN: boolean_bytes, COUNTING: counting_bytes}[name](traits) * len(filters) / subscription_count
 
 
 def _claims(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tuple[Claim, ...]:
@@ -82,11 +82,11 @@ def _claims(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tup
     return (
         judged("boolean-gone", boolean[-1]["table gone"]),
         judged("conjunctive-gone", counting[-1]["table gone"]),
-        judged("load-rises", bend, remark=prunings[COUNTING].rise_told(line, 0.60)),
+        judged("load-rises", bend, remark=prunings[COUNTING].rise_remark(line, 0.60)),
         judged(
             "load-rises-earlier",
             [two > one for one, two in zip(loads[BOOLEAN], loads[COUNTING], strict=True)],
-            found=f"{at[COUNTING]:.3f} and {at[BOOLEAN]:.3f} with 0.60 gone",
+            details=f"{at[COUNTING]:.3f} and {at[BOOLEAN]:.3f} with 0.60 gone",
         ),
         judged("time-unpruned", boolean[0]["ms"] / counting[0]["ms"], remark=counters),
         judged(
@@ -99,7 +99,7 @@ def _claims(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tup
         judged(
             "best-conjunctive-time",
             best[COUNTING] / counting[0]["ms"],
-            remark=spent_told(BROKERS, (counting[0]["ms"], counting[0]["load"]), (fastest["ms"], fastest["load"])),
+            remark=spent_remark(BROKERS, (counting[0]["ms"], counting[0]["load"]), (fastest["ms"], fastest["load"])),
         ),
         judged("boolean-entries-smaller", [gap > 0 for gap in gaps]),
         judged(
@@ -107,12 +107,12 @@ def _claims(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tup
             [row["share of prunings"] for row in boolean],
             gaps,
             remark="A pruning takes one predicate of a conjunction, but a branch of a Boolean tree may "
-            f"have several. {_widest_told(boolean, counting)}",
+            f"have several. {_widest_remark(boolean, counting)}",
         ),
     )
 
 
-def _widest_told(boolean: list[Row], counting: list[Row]) -> str:
+def _widest_remark(boolean: list[Row], counting: list[Row]) -> str:
     """Say where Boolean entries lose more bytes than conjunctive ones do, if anywhere."""
     steps = [
         (

@@ -15,8 +15,8 @@ from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE, entry_bytes
-from tamis_lab.experiments.routing.coverings import Covered
-from tamis_lab.experiments.routing.filter_times import network_s, spent_told
+from tamis_lab.experiments.routing.covered_tables import Covered
+from tamis_lab.experiments.routing.filter_times import network_s, spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
@@ -117,7 +117,7 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
         f"{rows[-1]['different predicates']:,} where most is. That to look these up takes up what fewer matches save "
         "is a guess."
     )
-    faster = spent_told(BROKERS, (rows[-1][BOOLEAN], rows[-1]["load"]), (rows[-1][PRUNED], rows[-1]["load, pruned"]))
+    faster = spent_remark(BROKERS, (rows[-1][BOOLEAN], rows[-1]["load"]), (rows[-1][PRUNED], rows[-1]["load, pruned"]))
     return (
         judged("always-covered", shares[0]),
         judged("boolean-bytes", rows[-1][f"{BOOLEAN} bytes"]),

@@ -21,7 +21,7 @@ from tamis.matching.columns import Events
 from tamis.matching.destinations import Destinations
 from tamis_lab.experiments.filtering.subjects import field_of
 from tamis_lab.experiments.measuring import cpu_s, undisturbed
-from tamis_lab.experiments.verdicts import told
+from tamis_lab.experiments.verdicts import rounded
 from tamis_lab.matching.boolean.algorithm import Boolean
 
 if TYPE_CHECKING:
@@ -128,16 +128,16 @@ def central_s(name: str, pruning: Pruning, share: float, scale: Scale) -> tuple[
         return events_s(matching(subject), traffic.table, scale.passes) / len(traffic.events), matched
 
 
-def spent_told(broker_count: int, *ends: tuple[float, float]) -> str:
+def spent_remark(broker_count: int, *ends: tuple[float, float]) -> str:
     """Say what a broker spends on an event, and how many filter it, given the time and the load before and after.
 
-    >>> spent_told(5, (0.125, 0.0625), (0.064, 0.15))
+    >>> spent_remark(5, (0.125, 0.0625), (0.064, 0.15))
     'Without pruning 1.25 brokers filter an event and spend 0.10 ms each; then it is 1.60 brokers and 0.04 ms.'
     """
     (visits, each), (later, then) = [
         (1 + load * (broker_count - 1), ms / (1 + load * (broker_count - 1))) for ms, load in ends
     ]
     return (
-        f"Without pruning {told(visits)} brokers filter an event and spend {told(each)} ms each; then it is "
-        f"{told(later)} brokers and {told(then)} ms."
+        f"Without pruning {rounded(visits)} brokers filter an event and spend {rounded(each)} ms each; then it is "
+        f"{rounded(later)} brokers and {rounded(then)} ms."
     )

@@ -12,7 +12,7 @@ from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import COUNTERS
-from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_told
+from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
@@ -92,8 +92,8 @@ def _claims(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple
     counts = [row["subscriptions"] for row in rows]
     ratio, alone = many[BOOLEAN] / many[COUNTING], many[f"{BOOLEAN}, one broker"] / many[f"{COUNTING}, one broker"]
     cut_short = [row[BOOLEAN] / row[WITHOUT] for row in rows]
-    shortcut = SHORTCUT.format(verdicts.told(float(many["matching filters"])), many["subscriptions"])
-    rise = curves[few["subscriptions"]].rise_told(line, 0.75)
+    shortcut = SHORTCUT.format(verdicts.rounded(float(many["matching filters"])), many["subscriptions"])
+    rise = curves[few["subscriptions"]].rise_remark(line, 0.75)
     return (
         judged("time-unpruned", ratio, at=_at(many), remark=COUNTERS.format(many["conjunctions"])),
         verdicts.given(
@@ -113,11 +113,11 @@ def _claims(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple
             judged(
                 "best-time",
                 row["best, pruned"] / row[BOOLEAN],
-                told=told,
+                setting=size,
                 at=_at(row),
                 remark=_spent(row, "best, pruned"),
             )
-            for told, row in (("100,000", few), ("200,000", some))
+            for size, row in (("100,000", few), ("200,000", some))
         ),
         judged("time-after-all", few["all pruned"] / few[BOOLEAN], at=_at(few), remark=_spent(few, "all pruned")),
         judged(
@@ -146,7 +146,7 @@ def _claims(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple
 
 
 def _spent(row: Row, then: str) -> str:
-    return spent_told(BROKERS, (row[BOOLEAN], row["load"]), (row[then], row[f"load, {then}"]))
+    return spent_remark(BROKERS, (row[BOOLEAN], row["load"]), (row[then], row[f"load, {then}"]))
 
 
 def _plots(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple[Plot, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tamis.language import parse
 from tamis.routing import Broker
-from tamis.simulation import Counters, measured
+from tamis.simulation import TrafficCounters, measured
 from tamis.simulation.topologies import names
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.simulated import built, client_of, published, wanted_by
@@ -98,7 +98,7 @@ def _interested(homes: list[str], count: int, seed: int, tell: Tell) -> Row:
     for number, home in enumerate(homes):
         network.subscribe(client_of(home), number, wanted)
     network.run()
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     events = [{"price": 1}] * count
     got = published(network, events, names(BROKER_COUNT))
@@ -119,7 +119,7 @@ def _advertised(
         for number, home in enumerate(publishers):
             network.advertise(client_of(home), number, parse(advertised(number)))
         network.run()
-        counters = Counters()
+        counters = TrafficCounters()
         network.observers.append(counters)
         chance = Random(seed)
         for number, wanted in enumerate(filters):

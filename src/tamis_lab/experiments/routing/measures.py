@@ -16,7 +16,7 @@ from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN
-from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_told
+from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning, bend
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
@@ -30,7 +30,7 @@ HITS_ALONE, LOWEST = "efficiency, first measure alone", "memory, lowest ANDs, fi
 EXPLODING = (ACCURACY, EFFICIENCY, MEMORY)
 TIES = (
     "Here equals in the queue are told apart by the second measure, as the text says. If the queue looks at the first "
-    "measure alone, {}. That reading was chosen because it fits, and is no independent confirmation."
+    "measure alone, {}. That reading was chosen because it fits, and is not an independent confirmation."
 )
 OTHERS = {EFFICIENCY: HITS_ALONE, MEMORY: LOWEST}
 """The other reading of the text."""
@@ -66,10 +66,10 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     prunings[HITS_ALONE] = Pruning(traffic, EFFICIENCY, is_lexicographic=False)
     lowest = Measure(MEMORY, ("memory", "accuracy", "efficiency"), "lowest")
     prunings[LOWEST] = Pruning(traffic, lowest, is_lexicographic=False)
-    found: dict[str, PruningCourse] = {}
+    courses: dict[str, PruningCourse] = {}
     for name, pruning in prunings.items():
         tell(f"loads by {name}")
-        found[name] = _found(pruning, line)
+        courses[name] = _course(pruning, line)
     rows: list[Row] = []
     befores: list[Row] = []
     for name in TIMED:
@@ -81,7 +81,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     # Before pruning they are one system, whatever the measure: all curves begin with its best time.
     best = {what: min(row[what] for row in befores) for what in ("ms", "ms, one broker")}
     rows = [row for before in befores for row in ({**before, **best}, *_of(rows, before["measure"]))]
-    halves = {name: _found(_halved(name, scale, seed), line) for name in (*EXPLODING, HITS_ALONE)}
+    halves = {name: _course(_halved(name, scale, seed), line) for name in (*EXPLODING, HITS_ALONE)}
     bends = {name: _bend_of(name, scale, seed, line) for name in OPERAND_DISTRIBUTIONS}
     setup = (
         f"Book auctions, {len(traffic.filters):,} subscriptions on a line of {BROKERS} brokers, {sizes.events:,} "
@@ -89,11 +89,11 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         f"others' filters, by predicates. Time is what all brokers spend on an event, with {BOOLEAN} filtering; "
         f"without pruning it is the best of {len(befores)} measurements, and the same for all measures."
     )
-    claims = (*_thesis(found, rows, bends, halves), *_paper(found, rows, halves))
-    return Result(setup, claims, _plots(found, rows, sizes.shares), tuple(rows + _loads(found)))
+    claims = (*_thesis(courses, rows, bends, halves), *_paper(courses, rows, halves))
+    return Result(setup, claims, _plots(courses, rows, sizes.shares), tuple(rows + _loads(courses)))
 
 
-def _found(pruning: Pruning, overlay: Overlay) -> PruningCourse:
+def _course(pruning: Pruning, overlay: Overlay) -> PruningCourse:
     loads = pruning.loads(overlay)
     return PruningCourse(loads, [pruning.reduction(share) for share in FINE], bend(FINE, loads))
 
@@ -109,7 +109,7 @@ def _halved(name: str, scale: Scale, seed: int) -> Pruning:
 def _bend_of(distribution: str, scale: Scale, seed: int, line: Overlay) -> float:
     workload = Auction(operand_distribution=distribution, swap_signed_and_first_edition=True)
     some = auctions(sizes_of(scale), seed, workload, max(60, sizes_of(scale).subscriptions // 2))
-    return _found(Pruning(some, ACCURACY), line).bend
+    return _course(Pruning(some, ACCURACY), line).bend
 
 
 def _row(name: str, pruning: Pruning, share: float, line: Overlay, scale: Scale) -> Row:
@@ -125,10 +125,10 @@ def _row(name: str, pruning: Pruning, share: float, line: Overlay, scale: Scale)
     }
 
 
-def _loads(found: dict[str, PruningCourse]) -> list[Row]:
+def _loads(courses: dict[str, PruningCourse]) -> list[Row]:
     return [
         {"measure": name, "share of prunings": share, "table gone": reduction, "load": load}
-        for name, each in found.items()
+        for name, each in courses.items()
         for share, reduction, load in zip(FINE[::10], each.reductions[::10], each.loads[::10], strict=True)
     ]
 
@@ -137,31 +137,31 @@ def _loads(found: dict[str, PruningCourse]) -> list[Row]:
 
 
 def _thesis(
-    found: dict[str, PruningCourse], rows: list[Row], bends: dict[str, float], halves: dict[str, PruningCourse]
+    courses: dict[str, PruningCourse], rows: list[Row], bends: dict[str, float], halves: dict[str, PruningCourse]
 ) -> tuple[Claim, ...]:
     ends = {name: _ratios(rows, name)[-1] for name in NAMES}
     bests = {name: min(_ratios(rows, name)) for name in NAMES}
     early = {name: 1 / _near(rows, name, 0.35)["ms"] for name in TIMED}
     leads = [
-        found[MEMORY].reductions[at] - max(found[name].reductions[at] for name in NAMES if name != MEMORY)
+        courses[MEMORY].reductions[at] - max(courses[name].reductions[at] for name in NAMES if name != MEMORY)
         for at in range(len(FINE))
     ]
     last = {name: _spent(rows, name, 1.0) for name in NAMES}
-    rarely = found[OCCURRENCE]
+    rarely = courses[OCCURRENCE]
     return (
         judged(
             "load-unpruned",
-            found[ACCURACY].loads[0],
+            courses[ACCURACY].loads[0],
             remark=f"With half as many subscriptions it is {halves[ACCURACY].loads[0]:.2f}: there are "
             "fewer to a title.",
         ),
-        *(claim for name in EXPLODING for claim in _bends(name, found)),
-        *_bends(HITS_ALONE, found),
-        *_bends(LOWEST, found),
+        *(claim for name in EXPLODING for claim in _bends(name, courses)),
+        *_bends(HITS_ALONE, courses),
+        *_bends(LOWEST, courses),
         *(
             judged(
                 "load-after-all",
-                found[name].loads[-1],
+                courses[name].loads[-1],
                 name=name,
                 remark=f"With half as many subscriptions it is {halves[name].loads[-1]:.2f}: the fewer "
                 "there are, the fewer titles are asked for behind every link. Published are 200,000.",
@@ -176,7 +176,7 @@ def _thesis(
             f"{rarely.load(0.5) - rarely.loads[0]:.2f} come with the first half of the prunings and "
             f"{rarely.loads[-1] - rarely.load(0.85):.2f} after 85%: no place stands out.",
         ),
-        *(judged("gone-after-all", found[name].reductions[-1], name=name) for name in NAMES),
+        *(judged("gone-after-all", courses[name].reductions[-1], name=name) for name in NAMES),
         judged(
             "memory-smallest", [lead >= -0.005 for share, lead in zip(FINE, leads, strict=True) if 0 < share <= 0.7]
         ),
@@ -184,7 +184,7 @@ def _thesis(
             judged("best-time", bests[name], name=name, remark=_spent(rows, name, _best_share(rows, name)))
             for name in (ACCURACY, EFFICIENCY, OCCURRENCE)
         ),
-        judged("accuracy-best-place", _best_share(rows, ACCURACY), remark=_flat_told(rows)),
+        judged("accuracy-best-place", _best_share(rows, ACCURACY), remark=_flat_remark(rows)),
         judged("accuracy-longer-after-all", ends[ACCURACY] / bests[ACCURACY], remark=last[ACCURACY]),
         judged("efficiency-longer-than-unpruned", ends[EFFICIENCY], remark=last[EFFICIENCY]),
         judged("memory-longer-than-unpruned", ends[MEMORY], remark=last[MEMORY]),
@@ -195,7 +195,8 @@ def _thesis(
                 early,
                 name=name,
                 remark=TIES.format(
-                    f"it is {verdicts.told(early[HITS_ALONE])} instead of {verdicts.told(early[EFFICIENCY])} events"
+                    f"it is {verdicts.rounded(early[HITS_ALONE])} instead of "
+                    f"{verdicts.rounded(early[EFFICIENCY])} events"
                 )
                 if name == EFFICIENCY
                 else _spent(rows, name, 0.35),
@@ -206,10 +207,10 @@ def _thesis(
     )
 
 
-def _bends(name: str, found: dict[str, PruningCourse]) -> tuple[Claim, Claim]:
-    mine, other = found[name], found[OTHERS.get(name, name)]
+def _bends(name: str, courses: dict[str, PruningCourse]) -> tuple[Claim, Claim]:
+    mine, other = courses[name], courses[OTHERS.get(name, name)]
     readings = f"it is after {other.bend:.2f} of the prunings", f"it is {other.at_bend(other.reductions):.2f}"
-    ties = [TIES.format(told) if name in OTHERS else "" for told in readings]
+    ties = [TIES.format(reading) if name in OTHERS else "" for reading in readings]
     return (
         judged("load-takes-off", mine.bend, name=name, remark=ties[0]),
         judged("gone-by-then", mine.at_bend(mine.reductions), name=name, remark=ties[1]),
@@ -219,8 +220,8 @@ def _bends(name: str, found: dict[str, PruningCourse]) -> tuple[Claim, Claim]:
 # -- What the paper says
 
 
-def _paper(found: dict[str, PruningCourse], rows: list[Row], halves: dict[str, PruningCourse]) -> tuple[Claim, ...]:
-    network, throughput = found[ACCURACY], found[HITS_ALONE]
+def _paper(courses: dict[str, PruningCourse], rows: list[Row], halves: dict[str, PruningCourse]) -> tuple[Claim, ...]:
+    network, throughput = courses[ACCURACY], courses[HITS_ALONE]
     alone = {name: {row["share of prunings"]: row["ms, one broker"] for row in _of(rows, name)} for name in TIMED}
     early = min(alone[ACCURACY], key=lambda share: abs(share - 0.35))
     late = [share for share in alone[ACCURACY] if 0.43 < share < 1]
@@ -235,21 +236,21 @@ def _paper(found: dict[str, PruningCourse], rows: list[Row], halves: dict[str, P
         ]
 
     return (
-        judged("network-adds-at-half", network.added(0.5), remark=_added_told(network, halves[ACCURACY], 0.5)),
+        judged("network-adds-at-half", network.added(0.5), remark=_added_remark(network, halves[ACCURACY], 0.5)),
         judged(
             "network-adds-at-bend",
             network.added(network.bend),
-            remark=_added_told(network, halves[ACCURACY], network.bend),
+            remark=_added_remark(network, halves[ACCURACY], network.bend),
         ),
         judged(
             "throughput-adds-at-bend",
             throughput.added(throughput.bend),
-            remark=_added_told(throughput, halves[HITS_ALONE], throughput.bend),
+            remark=_added_remark(throughput, halves[HITS_ALONE], throughput.bend),
         ),
         judged(
             "network-gone-at-best",
             _near(rows, ACCURACY, _best_share(rows, ACCURACY))["table gone"],
-            remark=_flat_told(rows),
+            remark=_flat_remark(rows),
         ),
         judged(
             "network-best-time",
@@ -279,17 +280,17 @@ def _paper(found: dict[str, PruningCourse], rows: list[Row], halves: dict[str, P
     )
 
 
-def _added_told(found: PruningCourse, half: PruningCourse, share: float) -> str:
+def _added_remark(whole: PruningCourse, half: PruningCourse, share: float) -> str:
     """Say when events are added, and whether it is because there are fewer subscriptions than published."""
-    is_so = half.added(share) > found.added(share)
+    is_so = half.added(share) > whole.added(share)
     return (
-        f"{found.added(0.1):+.0%} come with the first tenth of the prunings already. With half as many subscriptions "
+        f"{whole.added(0.1):+.0%} come with the first tenth of the prunings already. With half as many subscriptions "
         f"it is {half.added(share):+.0%} at the same place, so that there are fewer of them than the published 200,000 "
         f"{'explains at least a part' if is_so else 'does not explain it: we do not know what does'}."
     )
 
 
-def _flat_told(rows: list[Row]) -> str:
+def _flat_remark(rows: list[Row]) -> str:
     """Say how much longer than the best the time is at the published bend of accuracy."""
     there, best = _near(rows, ACCURACY, 0.75), _near(rows, ACCURACY, _best_share(rows, ACCURACY))
     return (
@@ -301,7 +302,7 @@ def _flat_told(rows: list[Row]) -> str:
 def _spent(rows: list[Row], name: str, share: float) -> str:
     """Say what brokers spend on an event without pruning, and after a share of the prunings."""
     ends = _of(rows, name)[0], _near(rows, name, share)
-    return spent_told(BROKERS, *((row["ms"], row["load"]) for row in ends))
+    return spent_remark(BROKERS, *((row["ms"], row["load"]) for row in ends))
 
 
 # -- Rows
@@ -325,11 +326,11 @@ def _best_share(rows: list[Row], name: str) -> float:
     return float(min(_of(rows, name), key=lambda row: row["ms"])["share of prunings"])
 
 
-def _plots(found: dict[str, PruningCourse], rows: list[Row], shares: tuple[float, ...]) -> tuple[Plot, ...]:
+def _plots(courses: dict[str, PruningCourse], rows: list[Row], shares: tuple[float, ...]) -> tuple[Plot, ...]:
     x = "share of all prunings"
-    loads = [Curve(name, FINE, tuple(each.loads), is_dashed=name not in NAMES) for name, each in found.items()]
-    tables = [Curve(name, FINE, tuple(found[name].reductions)) for name in NAMES]
-    over = [Curve(name, tuple(found[name].reductions), tuple(found[name].loads)) for name in NAMES]
+    loads = [Curve(name, FINE, tuple(each.loads), is_dashed=name not in NAMES) for name, each in courses.items()]
+    tables = [Curve(name, FINE, tuple(courses[name].reductions)) for name in NAMES]
+    over = [Curve(name, tuple(courses[name].reductions), tuple(courses[name].loads)) for name in NAMES]
     times, alone, matched = (
         [
             Curve(name, shares, tuple(row[what] for row in _of(rows, name)), is_dashed=name not in NAMES)

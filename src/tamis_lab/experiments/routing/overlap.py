@@ -71,8 +71,8 @@ class Advertised:
 
     def asked_count(self, asked: Sequence[Expression]) -> int:
         """Return how many of some queries are asked until one finds something."""
-        found = (number for number, each in enumerate(asked, 1) if self.index.overlaps_any(each))
-        return next(found, len(asked))
+        numbers = (number for number, each in enumerate(asked, 1) if self.index.overlaps_any(each))
+        return next(numbers, len(asked))
 
     def overlaps_any(self, asked: Sequence[Expression]) -> bool:
         """Does any filter overlap one of some? The decision problem."""
@@ -101,12 +101,12 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     rows: list[Row] = []
     for count in sizes.advertisements:
         row: Row = {"advertisements": count}
-        found: dict[str, list[set[int]]] = {}
+        overlapping: dict[str, list[set[int]]] = {}
         for name in SYSTEMS:
             tell(f"{count:,} advertisements, {name}")
             known = Advertised(advertisements[:count], workload.schema, is_conjunctive=name == CONJUNCTIVE)
             asked = [known.asked(each) for each in queries]
-            found[name] = [known.overlapping(each) for each in asked]
+            overlapping[name] = [known.overlapping(each) for each in asked]
             row[f"{name} entries"] = len(known.index)
             row[name + ALL] = 1e3 * asked_s(known.answers, asked, scale.passes)
             row[name + ANY] = 1e3 * asked_s(known.overlaps_any, asked, scale.passes)
@@ -114,13 +114,13 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             row[f"{name} asked"] = sum(map(known.asked_count, asked)) / len(queries)
             row[f"{name} queries"] = sum(map(len, asked)) / len(queries)
             decided = [known.overlaps_any(each) for each in asked]
-            agreed(name, decided, [bool(each) for each in found[name]])
-        agreed(CONJUNCTIVE, found[CONJUNCTIVE], found[BOOLEAN])
-        row["overlapping"] = sum(map(len, found[BOOLEAN])) / len(queries) / count
+            agreed(name, decided, [bool(each) for each in overlapping[name]])
+        agreed(CONJUNCTIVE, overlapping[CONJUNCTIVE], overlapping[BOOLEAN])
+        row["overlapping"] = sum(map(len, overlapping[BOOLEAN])) / len(queries) / count
         rows.append(row | fixed)
     tell("the exact relation")
     exact = [
-        (bool(overlaps(query, each, workload.schema)), number in found[BOOLEAN][at])
+        (bool(overlaps(query, each, workload.schema)), number in overlapping[BOOLEAN][at])
         for at, query in enumerate(queries[:_COMPARED])
         for number, each in enumerate(advertisements[:_WITH])
     ]
@@ -132,9 +132,9 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     return Result(setup, _claims(rows, exact), _plots(rows), tuple(rows))
 
 
-def agreed(name: str, found: Sequence[object], expected: Sequence[object]) -> None:
+def agreed(name: str, given: Sequence[object], expected: Sequence[object]) -> None:
     """Raise unless two answered all questions alike."""
-    for number, (one, two) in enumerate(zip(found, expected, strict=True)):
+    for number, (one, two) in enumerate(zip(given, expected, strict=True)):
         if one != two:
             raise DisagreementError(BOOLEAN, name, number)
 
@@ -149,20 +149,20 @@ def _claims(rows: list[Row], exact: list[tuple[bool, bool]]) -> tuple[Claim, ...
     )
 
     def by_itself(name: str) -> str:
-        return parts.format(verdicts.told(last[name]), verdicts.told(last[name + ALONE]))
+        return parts.format(verdicts.rounded(last[name]), verdicts.rounded(last[name + ALONE]))
 
     def without(name: str) -> list[float]:
         return [max(row[name] - row[name + ALONE], 1e-9) for row in rows]
 
     rest = [any_ms / all_ms for any_ms, all_ms in zip(without(BOOLEAN + ANY), without(BOOLEAN + ALL), strict=True)]
 
-    named = [verdicts.told(float(last[f"{name} named"])) for name in (CONJUNCTIVE, BOOLEAN)]
-    asked = verdicts.told(last[f"{CONJUNCTIVE} asked"]), verdicts.told(last[f"{CONJUNCTIVE} queries"])
+    named = [verdicts.rounded(float(last[f"{name} named"])) for name in (CONJUNCTIVE, BOOLEAN)]
+    asked = verdicts.rounded(last[f"{CONJUNCTIVE} asked"]), verdicts.rounded(last[f"{CONJUNCTIVE} queries"])
     first = f"Of the {asked[1]} conjunctions of a subscription {asked[0]} are asked until one finds an advertisement."
     return (
         judged("conjunctions", last["conjunctive entries"] / last["boolean entries"]),
-        judged("none-missed", [told for is_so, told in exact if is_so]),
-        judged("none-invented", [is_so for is_so, told in exact if told]),
+        judged("none-missed", [answer for is_so, answer in exact if is_so]),
+        judged("none-invented", [is_so for is_so, answer in exact if answer]),
         *(
             judged(
                 "time-grows",
@@ -180,7 +180,7 @@ def _claims(rows: list[Row], exact: list[tuple[bool, bool]]) -> tuple[Claim, ...
             "boolean-any-to-all-alike",
             {f"{row['advertisements']:,}": row[BOOLEAN + ANY] / row[BOOLEAN + ALL] for row in rows},
             remark=f"{by_itself(BOOLEAN + ANY)} This part is there whatever is asked; without it, "
-            f"the ratio is from {verdicts.told(min(rest))} to {verdicts.told(max(rest))}.",
+            f"the ratio is from {verdicts.rounded(min(rest))} to {verdicts.rounded(max(rest))}.",
         ),
         judged(
             "conjunctive-any-to-all",
@@ -209,14 +209,14 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
     counts = tuple(row["advertisements"] for row in rows)
     return tuple(
         Plot(
-            f"Time to know {told}",
+            f"Time to know {task}",
             "advertisements",
             "ms a subscription",
             tuple(
                 Curve(name, counts, tuple(row[name + problem] for row in rows), kin=kin) for name, kin in _KIN.items()
             ),
         )
-        for told, problem in (("all overlaps", ALL), ("whether any overlaps", ANY))
+        for task, problem in (("all overlaps", ALL), ("whether any overlaps", ANY))
     )
 
 

@@ -60,13 +60,13 @@ class Overlay:
         >>> Overlay("line", 4).towards(1)
         [0, -1, 2, 2]
         """
-        found = [-1] * self.count
+        next_hops = [-1] * self.count
         for broker_at, before, first in (order := [(broker, -1, -1)]):  # grows while it is walked
-            found[broker_at] = first
+            next_hops[broker_at] = first
             order += [
                 (each, broker_at, each if first < 0 else first) for each in self.neighbours[broker_at] if each != before
             ]
-        return found
+        return next_hops
 
     def reached(self, firsts: Ranks) -> Ranks:
         """Return after how many prunings an event of a publisher at one broker gets to another.
@@ -77,16 +77,16 @@ class Overlay:
         >>> Overlay("line", 3).reached(np.array([[7], [5], [2]]))[0, :, 0].tolist()
         [0, 2, 2]
         """
-        found = np.zeros((self.count, *firsts.shape), np.int64)
+        ranks = np.zeros((self.count, *firsts.shape), np.int64)
         for publisher in range(self.count):
             order: list[tuple[int, int]] = [(publisher, -1)]
             for broker, before in order:  # grows while it is walked
                 order += [(each, broker) for each in self.neighbours[broker] if each != before]
             behind = firsts.copy()
             for broker, before in reversed(order[1:]):
-                found[publisher, broker] = behind[broker]
+                ranks[publisher, broker] = behind[broker]
                 np.minimum(behind[before], behind[broker], out=behind[before])
-        return found
+        return ranks
 
     def reached_over(self, crossed: Mapping[tuple[int, int], npt.NDArray[np.int64]]) -> Ranks:
         """Return the same, given for each link, from one broker to the next, after how many prunings events cross it.
@@ -96,13 +96,13 @@ class Overlay:
         [0, 3, 3]
         """
         event_count = len(next(iter(crossed.values())))
-        found = np.zeros((self.count, self.count, event_count), np.int64)
+        ranks = np.zeros((self.count, self.count, event_count), np.int64)
         for publisher in range(self.count):
             for broker, before in (order := [(publisher, -1)]):  # grows while it is walked
                 if before >= 0:
-                    np.maximum(found[publisher, before], crossed[before, broker], out=found[publisher, broker])
+                    np.maximum(ranks[publisher, before], crossed[before, broker], out=ranks[publisher, broker])
                 order += [(each, broker) for each in self.neighbours[broker] if each != before]
-        return found
+        return ranks
 
     def loads(self, reached: Ranks, step_counts: Sequence[int]) -> list[float]:
         """Return the share of other brokers that an event gets to, after so many prunings, over all publishers."""

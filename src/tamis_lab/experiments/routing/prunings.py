@@ -107,7 +107,7 @@ class Pruning:
         first, there, last = self.loads_over(overlay, (0.0, gone, 1.0))
         return (there - first) / max(last - first, 1e-9)
 
-    def rise_told(self, overlay: Overlay, published: float) -> str:
+    def rise_remark(self, overlay: Overlay, published: float) -> str:
         """Say how the load rises, where no place stands out from which on it does."""
         first, *_, last = self.loads(overlay)
         parts = ", ".join(f"{self.risen(overlay, gone):.0%} at {gone}" for gone in (0.1, 0.3, published))
@@ -118,8 +118,8 @@ class Pruning:
 
     def loads_over(self, overlay: Overlay, gone: Sequence[float]) -> list[float]:
         """Return the load of a network when such shares of the table are gone."""
-        found = np.interp(gone, [self.reduction(share) for share in FINE], self.loads(overlay))
-        return [float(each) for each in found]
+        loads = np.interp(gone, [self.reduction(share) for share in FINE], self.loads(overlay))
+        return [float(each) for each in loads]
 
     def loads(self, overlay: Overlay, shares: Sequence[float] = FINE) -> list[float]:
         """Return the load of a network after each share of all prunings (N)."""

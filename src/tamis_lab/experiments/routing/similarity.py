@@ -80,18 +80,18 @@ def _claims(rows: list[Row], count: int) -> tuple[Claim, ...]:
         judged(
             "tables-shrink",
             [_is_falling(*each) for each in _settings(entries, PERFECT)],
-            found=_named(entries, PERFECT),
+            details=_named(entries, PERFECT),
         ),
         judged(
             "control-messages-shrink",
             [_is_falling(*each) for each in _settings(messages, PERFECT[:3])],
-            found=_named(messages, PERFECT[:3]),
+            details=_named(messages, PERFECT[:3]),
         ),
         judged(
             "merging-fewer-messages",
             [_is_falling(*each) for each in _settings(messages, (COVERING, MERGING))],
-            found=_ratios_told(messages, MERGING, COVERING),
-            remark=f"{_RETOLD} The entries are fewer all the same: {_ratios_told(entries, MERGING, COVERING)}.",
+            details=_ratios_in_words(messages, MERGING, COVERING),
+            remark=f"{_RETOLD} The entries are fewer all the same: {_ratios_in_words(entries, MERGING, COVERING)}.",
         ),
         *(
             judged("more-alike-saves-more", SHARE_COUNTS, _saved(rows, name), name=name)
@@ -105,7 +105,7 @@ def _claims(rows: list[Row], count: int) -> tuple[Claim, ...]:
         judged(
             "cancellation-carries",
             [_is_falling(*each) for each in _settings(carried, (COVERING, SIMPLE))],
-            found=_ratios_told(carried, COVERING, SIMPLE),
+            details=_ratios_in_words(carried, COVERING, SIMPLE),
         ),
         judged(
             "imperfect-more-events",
@@ -119,7 +119,7 @@ def _claims(rows: list[Row], count: int) -> tuple[Claim, ...]:
         judged(
             "imperfect-fewer-entries",
             [_is_falling(*each) for each in _settings(entries, (MERGING, IMPERFECT))],
-            found=_ratios_told(entries, IMPERFECT, MERGING),
+            details=_ratios_in_words(entries, IMPERFECT, MERGING),
         ),
     )
 
@@ -142,11 +142,11 @@ def _named(counts: dict[str, list[float]], strategies: tuple[str, ...]) -> str:
     )
 
 
-def _ratios_told(counts: dict[str, list[float]], one: str, other: str) -> str:
+def _ratios_in_words(counts: dict[str, list[float]], one: str, other: str) -> str:
     """Write how many times as many one strategy has as another, in all settings."""
     ratios = [mine / theirs for mine, theirs in _settings(counts, (one, other))]
-    told = [f"{ratio:.2f} times with {shares} shares" for ratio, shares in zip(ratios, SHARE_COUNTS, strict=True)]
-    return ", ".join(told)
+    phrases = [f"{ratio:.2f} times with {shares} shares" for ratio, shares in zip(ratios, SHARE_COUNTS, strict=True)]
+    return ", ".join(phrases)
 
 
 def _saved(rows: list[Row], strategy: str) -> list[float]:

@@ -1,7 +1,7 @@
 """What do simulated brokers send, keep and deliver?
 
 Everybody subscribes, some cancel again, and events are published at all brokers. What clients get is compared with
-one matcher that knows all subscriptions: a strategy that saves messages and loses an event is no result.
+one matcher that knows all subscriptions: a strategy that saves messages and loses an event is not a result.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tamis.matching import Matcher
-from tamis.simulation import TOPOLOGIES, Counters, Network, measured
-from tamis.simulation.occurrences import Delivered
+from tamis.simulation import TOPOLOGIES, Network, TrafficCounters, measured
+from tamis.simulation.occurrences import EventDelivered
 from tamis.simulation.topologies import names
 from tamis_lab.experiments.errors import DisagreementError
 
@@ -51,7 +51,7 @@ def played(
     cancelled: float = CANCELLED,
 ) -> Row:
     """Subscribe, cancel, publish; return what was counted."""
-    counters = Counters()
+    counters = TrafficCounters()
     network.observers.append(counters)
     for number, (home, wanted) in enumerate(zip(homes, filters, strict=True)):
         network.subscribe(client_of(home), number, wanted)
@@ -61,7 +61,7 @@ def played(
     for number in range(gone):
         network.unsubscribe(client_of(homes[number]), number)
         network.run()
-    told = counters.items["Unsubscribe"] / max(1, counters.messages["Unsubscribe"])
+    items_per_cancellation = counters.items["Unsubscribe"] / max(1, counters.messages["Unsubscribe"])
     cancelling, before = counters.control_count - subscribing, counters.event_count
     got = published(network, events, publishers)
     expected = wanted_by(dict(enumerate(filters[gone:], gone)), events)
@@ -73,7 +73,7 @@ def played(
         "table bytes": sizes["table_bytes"],
         "subscribe messages": subscribing,
         "cancel messages": cancelling,
-        "filters and keys in a cancellation": told,
+        "filters and keys in a cancellation": items_per_cancellation,
         "event messages": counters.event_count - before,
         "delivered": got.total(),
     }
@@ -86,7 +86,7 @@ def published(
     got: Counter[tuple[Any, Any]] = Counter()
 
     def note(occurrence: object) -> None:
-        if isinstance(occurrence, Delivered):
+        if isinstance(occurrence, EventDelivered):
             got.update((occurrence.publication.key, key) for key in occurrence.subscriptions)
 
     network.observers.append(note)

@@ -16,7 +16,7 @@ from tamis.pruning import Goal
 from tamis.routing import Broker, Merging, Pruned, Simple, Strategy
 from tamis.selectivity import Sample
 from tamis.simulation import TOPOLOGIES, Network
-from tamis.simulation.occurrences import Carried, Delivered
+from tamis.simulation.occurrences import EventDelivered, MessageCarried
 from tamis.simulation.topologies import names
 from tamis_lab.experiments.base import Claim, Experiment, Picture, Result, Row, Scale, Tell
 from tamis_lab.experiments.routing.ways_drawn import drawn_ways
@@ -92,8 +92,8 @@ def way(strategy: str) -> Way:
     network.observers.append(seen.append)
     network.publish("publisher", "the event", EVENT)
     network.run()
-    carried = [each for each in seen if isinstance(each, Carried)]
-    got = {each.client for each in seen if isinstance(each, Delivered)}
+    carried = [each for each in seen if isinstance(each, MessageCarried)]
+    got = {each.client for each in seen if isinstance(each, EventDelivered)}
     arrivals: list[tuple[str, str | None]] = [(PUBLISHER, None), *((each.target, each.source) for each in carried)]
     return Way(
         strategy,

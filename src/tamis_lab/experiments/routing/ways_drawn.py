@@ -84,7 +84,7 @@ def drawn_ways(ways: Sequence[Way], wanted: Mapping[str, tuple[str, str]], publi
 
 def _drawn(way: Way, wanted: Mapping[str, tuple[str, str]], publisher: str) -> str:
     steps = "".join(
-        '<li data-x="{}" data-y="{}">{}</li>'.format(*_PLACES[stop.broker], _told(stop)) for stop in way.stops
+        '<li data-x="{}" data-y="{}">{}</li>'.format(*_PLACES[stop.broker], _caption(stop)) for stop in way.stops
     )
     summary = f"{len(way.stops) - 1} messages, delivered to {', '.join(way.delivered)}"
     return (
@@ -97,7 +97,7 @@ def _drawn(way: Way, wanted: Mapping[str, tuple[str, str]], publisher: str) -> s
     )
 
 
-def _told(stop: Stop) -> str:
+def _caption(stop: Stop) -> str:
     """Say in words what happens at a stop."""
     came = f"from {stop.source}" if stop.source else "from the publisher"
     sentences = [f"<b>{stop.broker}</b> gets the event {came}."]

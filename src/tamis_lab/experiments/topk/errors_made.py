@@ -77,8 +77,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
 
 def _error(ranking: Probabilistic, keys: Points, k: int, sizes: TopkSizes) -> float:
-    found, expected = play(ranking, keys, sizes.n).entered, exact(keys, k, sizes.n)
-    wrong = [place for place in found.keys() | expected.keys() if found.get(place) != expected.get(place)]
+    entered, expected = play(ranking, keys, sizes.n).entered, exact(keys, k, sizes.n)
+    wrong = [place for place in entered.keys() | expected.keys() if entered.get(place) != expected.get(place)]
     return len(wrong) / len(expected)
 
 

@@ -29,7 +29,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     for dataset, points in datasets().items():
         events = as_events(points(n + _WARM + _TIMED, seed))
         rankeds = [nearest(centre, K, n) for centre in points(sizes.indexed, seed + 1)]
-        told_by: dict[str, Any] = {}
+        deliveries_by: dict[str, Any] = {}
         for index in INDEXES:
             tell(f"{dataset}, {index}")
             processor = TopK("block", index=index)
@@ -37,16 +37,18 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             processor.process_batch(events[:n], [float(at) for at in range(n)])
             for at in range(n, n + _WARM):
                 processor.process(events[at], float(at), at)
-            told: list[Any] = []
+            deliveries: list[Any] = []
 
-            def taken(processor: TopK = processor, told: list[Any] = told, events: list[Any] = events) -> None:
+            def taken(
+                processor: TopK = processor, deliveries: list[Any] = deliveries, events: list[Any] = events
+            ) -> None:
                 for at in range(n + _WARM, n + _WARM + _TIMED):
-                    told.extend(processor.process(events[at], float(at), at))
+                    deliveries.extend(processor.process(events[at], float(at), at))
 
             with undisturbed():
                 elapsed_s = cpu_s(taken)
-            told_by[index] = told
-            if told != told_by["columns"]:
+            deliveries_by[index] = deliveries
+            if deliveries != deliveries_by["columns"]:
                 raise DisagreementError(index, "columns", 0)
             rows.append({"points": dataset, "index": index, "event_us": elapsed_s / _TIMED * 1e6})
     times = {(row["points"], row["index"]): row["event_us"] for row in rows}

@@ -56,7 +56,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         "publication flooding, Boolean": PublicationFlooding(clients),
     }
     rows: list[Row] = []
-    told_by: dict[str, set[tuple[int, int]]] = {}
+    deliveries_by: dict[str, set[tuple[int, int]]] = {}
     events = as_events(points)
     for name, system in systems.items():
         tell(name)
@@ -65,12 +65,12 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             if "Boolean" in name:
                 wanted = Compare("<=", ranked.score, Literal(radius * (2 if "twice" in name else 1)))
             system.subscribe(client, client, wanted)
-        told = [
+        deliveries = [
             each for at, event in enumerate(events) for each in system.publish(at % len(clients), event, float(at), at)
         ]
-        told_by[name] = {(each.client, each.event) for each in told}
-        rows.append({"strategy": name, **{kind: system.messages[kind] for kind in KINDS}, "told": len(told)})
-    if told_by["publication flooding"] != told_by["selective routing"]:
+        deliveries_by[name] = {(each.client, each.event) for each in deliveries}
+        rows.append({"strategy": name, **{kind: system.messages[kind] for kind in KINDS}, "told": len(deliveries)})
+    if deliveries_by["publication flooding"] != deliveries_by["selective routing"]:
         raise DisagreementError("publication flooding", "selective routing", 0)
     counts = {row["strategy"]: sum(row[kind] for kind in KINDS) for row in rows}
     updates = {row["strategy"]: row["update"] for row in rows}

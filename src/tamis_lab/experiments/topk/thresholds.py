@@ -52,15 +52,15 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 def _row(k: int, n: int, sizes: TopkSizes, seed: int, tell: Tell) -> Row:
     tell(f"k = {k}, n = {n:,}")
     points = uniform(min(sizes.count, 6 * n), seed)
-    found: dict[str, list[float]] = {"PA": [], "RAPF": [], "score": []}
+    samples: dict[str, list[float]] = {"PA": [], "RAPF": [], "score": []}
     for centre in 0.25 + uniform(_CENTRES, seed + 1) / 2:
         keys = distances(points, centre)
-        found["PA"].append(play(ranking_of("PA", k, n, sizes.buffer), keys, n).threshold)
+        samples["PA"].append(play(ranking_of("PA", k, n, sizes.buffer), keys, n).threshold)
         filtered = play(ranking_of("RAPF", k, n, sizes.buffer), keys, n)
-        found["RAPF"].append(checked("RAPF", filtered, exact(keys, k, n)).threshold)
+        samples["RAPF"].append(checked("RAPF", filtered, exact(keys, k, n)).threshold)
         kth = [np.partition(keys[at : at + n], k - 1)[k - 1] for at in range(0, n, n // 8)]
-        found["score"].append(float(np.mean(kth)))
-    return {"k": k, "n": n, **{what: float(np.mean(values)) for what, values in found.items()}}
+        samples["score"].append(float(np.mean(kth)))
+    return {"k": k, "n": n, **{what: float(np.mean(values)) for what, values in samples.items()}}
 
 
 EXPERIMENT = Experiment(

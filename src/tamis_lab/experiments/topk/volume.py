@@ -35,8 +35,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         ranked = [len(exact(distances(events, each), k, sizes.n)) for each in asking]
         row: Row = {"points": name, "ranked": float(np.mean(ranked))}
         for factor in (0.8, 1.0, 1.25):
-            told = [int((distances(events, each) <= factor * radius).sum()) for each in asking]
-            row[f"Boolean, {factor} of the radius"] = float(np.mean(told))
+            received = [int((distances(events, each) <= factor * radius).sum()) for each in asking]
+            row[f"Boolean, {factor} of the radius"] = float(np.mean(received))
         rows.append(row)
     boolean = {row["points"]: max(row["Boolean, 1.0 of the radius"], 0.1) for row in rows}
     even = rows[0]
@@ -54,7 +54,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     )
     lines = (
         Curve("ranked", RATES, tuple(ranked for ranked, _ in by_rate)),
-        Curve("Boolean", RATES, tuple(told for _, told in by_rate)),
+        Curve("Boolean", RATES, tuple(received for _, received in by_rate)),
     )
     plot = Plot("What a subscriber is told", "events a second, relative", "events told", lines)
     setup = (

@@ -21,7 +21,7 @@ import numpy as np
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.ragged import Ragged
 from tamis_lab.matching.atree.filters import General, Paths, TruthFilter, Zero
-from tamis_lab.matching.atree.gate import Gate
+from tamis_lab.matching.atree.gate import ReadersWriterLock
 from tamis_lab.matching.atree.graph import Programs, SharedGraph, kernels
 from tamis_lab.matching.atree.translation import NodeTranslator, Translated
 from tamis_lab.matching.atree.unknowns import broken_by, is_kept, true_roots
@@ -60,7 +60,7 @@ class ATree(Algorithm):
         super().__init__(schema)
         self._predicates = PredicateRegistry(schema)
         self._graph = SharedGraph(len(BAND_BOUNDS) + 1)
-        self._gate = Gate()
+        self._gate = ReadersWriterLock()
         self._idle: list[TruthFilter] = []
         self._limit = 0
         self.highest = 0
@@ -155,7 +155,7 @@ class ATree(Algorithm):
             self._idle.append(lent)
 
     def after_fork(self) -> None:
-        self._gate = Gate()  # those who were reading stayed with the parent
+        self._gate = ReadersWriterLock()  # those who were reading stayed with the parent
 
     # -- Told to others
 
@@ -210,8 +210,8 @@ class ATreeSnapshot(Snapshot):
         fulfilled = Ragged(np.array([0, len(numbers)], np.int64), numbers)
         owner = self._owner
         with owner.filtering() as one, owner._gate.reading():
-            _, found = one.matched(owner._graph, fulfilled, 0, 1)
-            handles = found.copy()
+            _, matched = one.matched(owner._graph, fulfilled, 0, 1)
+            handles = matched.copy()
         if self._promises and not is_kept(self._promises, event):
             handles = self._corrected(handles, event)
         seen: Handles = handles[self._is_seen(handles, among)]
@@ -239,18 +239,18 @@ class ATreeSnapshot(Snapshot):
 
         if threads > 1 and len(starts) > 1:
             with ThreadPoolExecutor(threads) as pool:
-                found = list(pool.map(block, starts))
+                pairs = list(pool.map(block, starts))
         else:
-            found = [block(start) for start in starts]
+            pairs = [block(start) for start in starts]
         return (
-            np.concatenate([_NONE, *(numbers for numbers, _ in found)]),
-            np.concatenate([_NONE, *(handles for _, handles in found)]),
+            np.concatenate([_NONE, *(numbers for numbers, _ in pairs)]),
+            np.concatenate([_NONE, *(handles for _, handles in pairs)]),
         )
 
     def _match_block(self, events: Events, among: Handles | None) -> Pairs:
         broken = broken_by(self._promises, events) if self._promises else _NONE
         owner = self._owner
-        found: list[Handles] = []
+        pieces: list[Handles] = []
         counts = [_NONE]
         with owner.filtering() as one:
             for part in self._view.fulfilled(events):
@@ -260,11 +260,11 @@ class ATreeSnapshot(Snapshot):
                         ends, handles = one.matched(
                             owner._graph, part.lists, begin, min(part.event_count, begin + _EVENTS)
                         )
-                        found.append(handles.copy())
+                        pieces.append(handles.copy())
                     counts.append(np.diff(ends, prepend=0))
                     begin += len(ends)
         numbers = np.repeat(np.arange(events.count), np.concatenate(counts))
-        handles = np.concatenate([_NONE, *found])
+        handles = np.concatenate([_NONE, *pieces])
         if len(broken):
             numbers, handles = self._all_corrected(events, broken, numbers, handles)
         is_seen = self._is_seen(handles, among)

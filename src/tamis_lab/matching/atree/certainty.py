@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from tamis.language.expressions import (
     CONNECTIVES,
     Attribute,
-    Between,
     Compare,
     Expression,
-    In,
     IsNull,
     Like,
     Literal,
@@ -24,6 +22,7 @@ from tamis.language.expressions import (
     Test,
     fold_shared,
 )
+from tamis.language.ranges.simple import SimplePredicate, simple
 from tamis.language.values import kind_of
 
 if TYPE_CHECKING:
@@ -66,27 +65,21 @@ def _of_predicate(node: Expression, schema: Schema | None) -> Promises | None:
     match node:
         case Literal(bool()) | IsNull() | Compare("<=>"):
             return _NOTHING
-        case Attribute():
-            return _of_attribute(node, ["boolean"], schema)
-        case Compare(_, Attribute() as term, Literal(operand)) | Compare(_, Literal(operand), Attribute() as term):
-            return _of_attribute(term, [kind_of(operand)], schema)
-        case Between(Attribute() as term, Literal(low), Literal(high)):
-            return _of_attribute(term, [kind_of(low), kind_of(high)], schema)
-        case In(Attribute() as term, members):
-            return _of_attribute(term, list(map(kind_of, members)), schema)
         case Like(Attribute() as term) | RLike(Attribute() as term):
             return _of_attribute(term, ["string"], schema)
         case Test(name, (Attribute() as term, Literal(str()))) if name in _TEXT_TESTS:
             return _of_attribute(term, ["string"], schema)
-        case _:
-            return None
+    match simple(node):
+        case SimplePredicate(_, Attribute() as term, operands):
+            return _of_attribute(term, list(map(kind_of, operands)), schema)
+    return None
 
 
 def _of_attribute(term: Attribute, kinds: list[str], schema: Schema | None) -> Promises | None:
     """Return the promise that an attribute is of just this kind, if the schema makes it."""
     if schema is None or not schema.is_mandatory(term.path):
         return None
-    found = schema.type_of(term.path)
-    if found is None or set(kinds) != {found.kind} or found.kind not in _ORDERED_KINDS:
+    declared = schema.type_of(term.path)
+    if declared is None or set(kinds) != {declared.kind} or declared.kind not in _ORDERED_KINDS:
         return None
-    return {term.path: found.kind}
+    return {term.path: declared.kind}

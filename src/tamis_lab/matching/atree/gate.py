@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Gate:
+class ReadersWriterLock:
     """Many readers or one writer.
 
-    >>> gate = Gate()
+    >>> gate = ReadersWriterLock()
     >>> with gate.reading(), gate.reading():
     ...     print("two readers")
     two readers

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.expressions import And, Attribute, Compare, Expression, IsA, Literal
+from tamis.language.expressions import And, Attribute, Expression, IsA
 from tamis.language.meaning import attribute_value
+from tamis.language.ranges.simple import SimplePredicate, simple
 from tamis.language.rewrites.junctions import conjunction
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis_lab.matching.boolean.grove import Grove, GroveOptions, GroveSnapshot, Prepared, prepared
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 EventType = tuple[str, str]
 """What a subscription asks of the event type: "=" or "is a", and a name."""
 _SAMPLE = 2048
-_ENOUGH = 256
+_SAMPLED_FROM = 256
 """The first batch of so many events is taken as a sample."""
 _LARGEST_MAP = 1 << 26
 """So many bytes a map of the events and destinations of a batch may take; beyond that all matches are listed."""
@@ -67,11 +68,11 @@ class Boolean(Algorithm):
     # -- Registration
 
     def prepare(self, expressions: Iterable[Expression]) -> list[tuple[EventType | None, Prepared]]:
-        found = []
+        results = []
         for expression in expressions:
             event_type, rest = self._apart(expression)
-            found.append((event_type, prepared(shaped(rest, self.name), self.options, self.name)))
-        return found
+            results.append((event_type, prepared(shaped(rest, self.name), self.options, self.name)))
+        return results
 
     def _apart(self, expression: Expression) -> tuple[EventType | None, Expression]:
         """Return the event type that a condition asks for, if any, and what else it asks."""
@@ -84,22 +85,21 @@ class Boolean(Algorithm):
 
     def _event_type(self, predicate: Expression) -> EventType | None:
         match predicate:
-            case Compare("=", Attribute(path), Literal(str(name))) if path == self._type_path:
-                return "=", name
-            case Compare("=", Literal(str(name)), Attribute(path)) if path == self._type_path:
-                return "=", name
             case IsA(Attribute(path), name) if path == self._type_path:
                 return "is a", name
+        match simple(predicate):
+            case SimplePredicate("=", Attribute(path), (str(name),)) if path == self._type_path:
+                return "=", name
         return None
 
     def add(self, handles: Sequence[int], prepared: Sequence[tuple[EventType | None, Prepared]]) -> None:
         with self._lock:
             self._snapshot = None
             by_type: dict[EventType | None, tuple[list[int], list[Prepared]]] = {}
-            for handle, (event_type, found) in zip(handles, prepared, strict=True):
+            for handle, (event_type, tree) in zip(handles, prepared, strict=True):
                 some_handles, some = by_type.setdefault(event_type, ([], []))
                 some_handles.append(handle)
-                some.append(found)
+                some.append(tree)
                 if event_type is not None:
                     self._typed[handle] = event_type
             for event_type, (some_handles, some) in by_type.items():
@@ -143,7 +143,7 @@ class Boolean(Algorithm):
         return events.take(_rows(event_type, events, self._type_path, self.schema))
 
     def observe(self, events: Events) -> None:
-        if self._sample is None and events.count >= _ENOUGH:
+        if self._sample is None and events.count >= _SAMPLED_FROM:
             self.learn(events)
 
     def compile(self) -> bool:
@@ -207,14 +207,14 @@ class BooleanSnapshot(Snapshot):
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         if len(self.groves) == 1:
             return self.groves[None].match_events(events, among, threads)
-        found: list[Pairs] = []
+        pieces: list[Pairs] = []
         for event_type, grove in self.groves.items():
             rows = _rows(event_type, events, self._type_path, self._schema)
             if len(rows):
                 some = events if len(rows) == events.count else events.take(rows)
                 numbers, handles = grove.match_events(some, among, threads)
-                found.append((rows[numbers], handles))
-        numbers, handles = joined(found)
+                pieces.append((rows[numbers], handles))
+        numbers, handles = joined(pieces)
         order = np.argsort(numbers, kind="stable")
         return numbers[order], handles[order]
 
@@ -233,16 +233,16 @@ class BooleanSnapshot(Snapshot):
         if among is not None or events.count * len(destinations) > _LARGEST_MAP:
             return super().reach_events(events, destinations, among, threads)
         reached = np.zeros((events.count, len(destinations)), np.uint8)
-        found: list[Pairs] = []
+        pieces: list[Pairs] = []
         for event_type, grove in self.groves.items():
             rows = _rows(event_type, events, self._type_path, self._schema)
             if len(rows):
                 there = reached[rows]
                 some = events if len(rows) == events.count else events.take(rows)
                 pairs = grove.reach_many(some, destinations, there)
-                found += [(rows[numbers], handles) for numbers, handles in pairs]
+                pieces += [(rows[numbers], handles) for numbers, handles in pairs]
                 reached[rows] = there
-        numbers, handles = joined(found)
+        numbers, handles = joined(pieces)
         order = np.argsort(numbers, kind="stable")
         reaching, names = reached.nonzero()
         return (numbers[order], handles[order]), (reaching, names)

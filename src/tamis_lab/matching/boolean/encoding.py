@@ -41,7 +41,7 @@ for _codes in (kernels, evaluation):  # kernels import nothing, so they repeat t
     assert (bytes([_codes.ALWAYS]), bytes([_codes.NEVER]), _codes.PURE) == (ALWAYS, NEVER, 3)
 
 
-class Plan(NamedTuple):
+class TreePlan(NamedTuple):
     """What the shape of a tree decides: how it is written, the fewest hits, and how deep it is."""
 
     coded: bytes
@@ -51,18 +51,18 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def plan(shape: bytes) -> Plan:
+def plan(shape: bytes) -> TreePlan:
     r"""Return what a shape decides.
 
     >>> plan(b"\x01\x02\x04\x04")
-    Plan(coded=b'\x03\x02\x04\x04', least_hits=2, leaf_count=2, depth=1)
+    TreePlan(coded=b'\x03\x02\x04\x04', least_hits=2, leaf_count=2, depth=1)
     """
     if shape in (ALWAYS, NEVER):
-        return Plan(shape, least_hits(shape), 0, 0)
+        return TreePlan(shape, least_hits(shape), 0, 0)
     depth = fold_shape(shape, lambda _: 0, lambda _, below: 1 + max(below))
     leaf_count = fold_shape(shape, lambda _: 1, lambda _, below: sum(below))
     is_pure = shape[0] == ALL and depth == 1
-    return Plan(bytes([kernels.PURE]) + shape[1:] if is_pure else shape, least_hits(shape), leaf_count, depth)
+    return TreePlan(bytes([kernels.PURE]) + shape[1:] if is_pure else shape, least_hits(shape), leaf_count, depth)
 
 
 def encode(shape: bytes, numbers: Sequence[int]) -> bytes:

@@ -68,7 +68,7 @@ class GroveOptions:
 
     def __post_init__(self) -> None:
         if self.child_order not in _CHILD_ORDERS:
-            raise ValueError(f"child_order is one of {', '.join(_CHILD_ORDERS)}, not {self.child_order!r}")
+            raise ValueError(f"child_order must be one of {', '.join(_CHILD_ORDERS)}, not {self.child_order!r}")
 
     @property
     def mode(self) -> int:
@@ -132,12 +132,12 @@ class Grove:
 
     # -- Registration
 
-    def add(self, handles: Sequence[int], found: Sequence[Prepared]) -> None:
+    def add(self, handles: Sequence[int], trees: Sequence[Prepared]) -> None:
         self._snapshot = None
         self.roll.enter(handles)
         numbers: list[int] = []
         shapes, sizes, least = [], [], []
-        for shaped, least_hits in found:
+        for shaped, least_hits in trees:
             coded, _, leaf_count, depth = plan(shaped.shape)
             numbers += self.predicates.add_all(shaped.predicates)
             shapes.append(coded)
@@ -277,13 +277,14 @@ class GroveSnapshot(PhasedSnapshot):
         self.index = index
         self.trees = trees
         self._deepest = deepest
-        self._grove = kernels.GroveTable(
+        grove = kernels.GroveTable(
             index.associations,
             index.least,
             index.trees,
             kernels.TreeBytes(trees.data, trees.locations, kernels.SHORT_CIRCUIT),
             np.arange(index.known, len(trees.locations), dtype=np.uint32),
         )
+        self._columns = grove.columns
         self.counts = np.zeros(3, np.int64)
         """How many candidates there were, how many trees were evaluated, and how many predicates were looked at."""
         self._directed: tuple[Destinations, npt.NDArray[np.int32]] | None = None
@@ -314,7 +315,7 @@ class GroveSnapshot(PhasedSnapshot):
         directions = self._directions(destinations)
         room = len(self._handles) + ROOM
         out = Outlet(self._scratch.empty("events", room, np.uint32), self._scratch.empty("slots", room, np.uint32))
-        found: list[Pairs] = []
+        pieces: list[Pairs] = []
         for start in range(0, events.count, BLOCK):
             for part in self.view.fulfilled(events if events.count <= BLOCK else events.slice(start, BLOCK)):
                 at, begin = 0, start + part.first
@@ -324,8 +325,8 @@ class GroveSnapshot(PhasedSnapshot):
                     slots = out.slots[:written]
                     is_told = directions[slots] < 0
                     numbers = out.events[:written][is_told].astype(np.int64) + begin
-                    found.append((numbers, self._handles[slots[is_told]]))
-        return found
+                    pieces.append((numbers, self._handles[slots[is_told]]))
+        return pieces
 
     def _write(
         self,
@@ -338,13 +339,13 @@ class GroveSnapshot(PhasedSnapshot):
         is_shortcut: bool,
     ) -> tuple[int, int]:
         least, scratch = self.index.least, self._scratch
-        room = kernels.GroveRoom(
+        room = (
             scratch.zeros("hits", len(least), least.dtype),
             scratch.empty("candidates", len(least) + 64, np.uint32),
             scratch.zeros("bits", part.word_count, np.uint32),
             scratch.empty("stack", 4 * (self._deepest + 2), np.int64).reshape(-1, 4),
             self.counts,
         )
-        marks = kernels.Marks(self._deaths, self._version, directions, is_shortcut)
-        at, written = kernels.match_trees(part.lists, begin, self._grove, marks, reached, room, out)
+        marks = (self._deaths, self._version, directions, is_shortcut)
+        at, written = kernels.match_trees_of_columns(begin, (*part.lists, *self._columns, *marks, reached, *room, *out))
         return at, written

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.ranges.value_sets import Values
 
-_MOST = 1_000
-"""Conjunctions; beyond, the tree has to do."""
+_MOST_CONJUNCTIONS = 1_000
+"""With more of them, the syntactic count of the tree is used."""
 
 
-def semantic_least_hits(found: Shaped) -> int:
+def semantic_least_hits(shaped: Shaped) -> int:
     """Return the fewest predicates, by occurrence, that are true in any match.
 
     >>> from tamis.language import parse
@@ -39,16 +39,16 @@ def semantic_least_hits(found: Shaped) -> int:
     >>> semantic_least_hits(shaped(parse("a < 10 AND b = 1 OR a < 20 AND b = 2 AND a < 30"), "boolean"))
     3
     """
-    syntactic = least_hits(found.shape)
-    if found.shape in (ALWAYS, NEVER):
+    syntactic = least_hits(shaped.shape)
+    if shaped.shape in (ALWAYS, NEVER):
         return syntactic
     try:
-        ways = conjunctions(found.shape)
+        ways = conjunctions(shaped.shape)
     except BudgetError:
         return syntactic
-    if len(ways) > _MOST:
+    if len(ways) > _MOST_CONJUNCTIONS:
         return syntactic
-    predicates = [spelled(predicate) for predicate in found.predicates]
+    predicates = [spelled(predicate) for predicate in shaped.predicates]
     sets = [ranged(predicate) for predicate in predicates]
     counts = (_true_in(set(way), predicates, sets) for way in ways)
     return min((count for count in counts if count is not None), default=syntactic)

@@ -96,7 +96,7 @@ class Recipes(NamedTuple):
     sets: Any
 
 
-class Pieces(NamedTuple):
+class PieceTable(NamedTuple):
     """Intervals of codes. Invariant: those of one leaf have no code in common.
 
     intervals  int64[:, 3]  axis, first and last code of each
@@ -114,7 +114,7 @@ def write_pieces(operation_recipes, tops, leaves, sets_of_codes, room):
     tops           int64[:]  the last code of each axis
     leaves                   `LeafColumns`, with codes for operands; `a` is the set's number where there is one
     sets_of_codes  lists     of int64: the codes of the members of sets, ascending
-    room                     `Pieces` to be written
+    room                     `PieceTable` to be written
     """
     recipes, sets = operation_recipes
     leaf_axes, operations, at_a, at_b = leaves

@@ -68,7 +68,7 @@ class Level:
     def __init__(self, predicates: Sequence[Expression], numbers: Sequence[int]) -> None:
         leaves = Leaves()
         places = leaves.leaves(predicates)
-        assert -1 not in places, "a connective or a constant is no predicate"
+        assert -1 not in places, "a connective or a constant is not a predicate"
         self.leaves: LeafTables = leaves.finished()
         self.numbers: Numbers = np.empty(len(places), np.uint32)
         """The number of each leaf."""
@@ -90,10 +90,10 @@ class Level:
         at_a[is_truth] = leaves.a[is_truth] + 1
         coded = (leaves.axes, leaves.operations, at_a, 2 * leaves.b.astype(np.int64) + 2)
         most = 2 * len(self) + len(sets.values)
-        room = kernels.Pieces(np.empty((most, 3), np.int64), np.empty(most, np.int64))
+        room = kernels.PieceTable(np.empty((most, 3), np.int64), np.empty(most, np.int64))
         set_codes = Ragged(sets.starts, 2 * sets.values.astype(np.int64) + 2)
         count = kernels.write_pieces(kernels.Recipes(_RECIPES, _SETS), tops, coded, set_codes, room)
-        pieces = kernels.Pieces(room.intervals[:count], room.owners[:count])
+        pieces = kernels.PieceTable(room.intervals[:count], room.owners[:count])
         self._axes = np.zeros((len(tops), 5), np.int64)
         self._axes[1:, kernels.ROWS] = np.cumsum(tops[:-1] + 2)
         rows = np.zeros((int((tops + 2).sum()) + 1, 3), np.int64)

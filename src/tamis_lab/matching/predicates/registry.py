@@ -87,9 +87,9 @@ class PredicateRegistry:
 
     def predicate(self, number: int) -> Expression:
         """Return the predicate of a number."""
-        found = self._predicates[number]
-        assert found is not None, f"{number} is no predicate's number"
-        return found
+        registered = self._predicates[number]
+        assert registered is not None, f"{number} is not a predicate's number"
+        return registered
 
     # -- Registration
 
@@ -111,15 +111,15 @@ class PredicateRegistry:
     def add_all(self, predicates: Iterable[Expression]) -> list[int]:
         """Return the numbers of some predicates, and count one more user for each."""
         known, users = self._numbers, self._users
-        found = []
+        numbers = []
         for predicate in predicates:
             number = known.get(predicate)
             if number is None or not users[number]:
-                found.append(self.add(predicate))
+                numbers.append(self.add(predicate))
             else:
                 users[number] += 1
-                found.append(number)
-        return found
+                numbers.append(number)
+        return numbers
 
     def release(self, number: int) -> None:
         """Count one user less."""

@@ -27,7 +27,7 @@ from tamis.language.expressions import (
     RLike,
 )
 from tamis.language.rewrites import nnf, ordered
-from tamis.matching.axes import is_told_apart
+from tamis.matching.axes import is_distinguishable
 
 _PLAIN = frozenset({int, str, bool})
 """Types whose values have one literal each."""
@@ -57,10 +57,12 @@ def spelled(predicate: Expression) -> Expression:
             again = spelled(inner)
             return nnf(Not(again)) if type(again) is not type(inner) else predicate if again is inner else Not(again)
     if isinstance(predicate, CONNECTIVES) and type(predicate) is not Not:
-        raise AssertionError(f"{type(predicate).__name__} is no predicate")
-    found = nnf(ordered(nnf(predicate)))
-    is_plain = isinstance(found, Compare) and isinstance(found.right, Literal) and not isinstance(found.left, Literal)
-    return _with_plain_literal(found) if is_plain else found
+        raise AssertionError(f"{type(predicate).__name__} is not a predicate")
+    ordinary = nnf(ordered(nnf(predicate)))
+    is_plain = (
+        isinstance(ordinary, Compare) and isinstance(ordinary.right, Literal) and not isinstance(ordinary.left, Literal)
+    )
+    return _with_plain_literal(ordinary) if is_plain else ordinary
 
 
 def _with_plain_literal(predicate: Any) -> Expression:
@@ -71,8 +73,8 @@ def _with_plain_literal(predicate: Any) -> Expression:
 
 def _plain(literal: Any) -> Any:
     """Return the one literal of a value that has several on its axis: 2 and 2.0BD, the zeros, midnight and its day."""
-    if isinstance(literal, Decimal) and literal == literal.to_integral_value() and is_told_apart(literal):
-        return int(literal) if is_told_apart(int(literal)) else literal
+    if isinstance(literal, Decimal) and literal == literal.to_integral_value() and is_distinguishable(literal):
+        return int(literal) if is_distinguishable(int(literal)) else literal
     if isinstance(literal, float) and literal == 0:
         return 0.0
     if isinstance(literal, dt.date) and not isinstance(literal, dt.datetime):

@@ -45,7 +45,7 @@ class Fulfilled:
 
     @property
     def event_count(self) -> int:
-        return self.lists.list_count
+        return len(self.lists.starts) - 1
 
     @property
     def word_count(self) -> int:
@@ -71,11 +71,11 @@ class PredicateView:
 
     def fulfilled_by(self, event: Mapping[str, Any]) -> Numbers:
         """Return the numbers of the predicates that an event fulfils, in no order."""
-        found = np.empty(self._predicate_count, np.uint32)
+        numbers = np.empty(self._predicate_count, np.uint32)
         cursors = np.zeros(1, np.int64)
         for level, encoder in zip(self.levels, self._encoders, strict=True):
-            level.write(np.array([encoder.codes(event)], np.uint32), 0, cursors, found)
-        return found[: cursors[0]]
+            level.write(np.array([encoder.codes(event)], np.uint32), 0, cursors, numbers)
+        return numbers[: cursors[0]]
 
     def fulfilled(self, events: Events, *, buffer: int = _BUFFER) -> Iterator[Fulfilled]:
         """Yield the predicates that the events of a batch fulfil, for some consecutive events at a time.
@@ -104,10 +104,10 @@ class PredicateView:
 
     def operations(self) -> npt.NDArray[np.uint8]:
         """Return what each predicate asks (see `matching.operations`), by number."""
-        found = np.zeros(self.number_count, np.uint8)
+        codes = np.zeros(self.number_count, np.uint8)
         for level in self.levels:
-            found[level.numbers] = level.leaves.leaves.operations
-        return found
+            codes[level.numbers] = level.leaves.leaves.operations
+        return codes
 
     def axes(self) -> tuple[Ints, list[AxisKey]]:
         """Return the axis that each predicate asks about, by number, and the keys of these axes.
@@ -115,11 +115,11 @@ class PredicateView:
         The axes of all levels are taken together: an axis has one place, whichever level a predicate lies in.
         """
         places: dict[AxisKey, int] = {}
-        found = np.zeros(self.number_count, np.int64)
+        axis_numbers = np.zeros(self.number_count, np.int64)
         for level in self.levels:
             here = np.array([places.setdefault(axis.key, len(places)) for axis in level.axes], np.int64)
-            found[level.numbers] = here[level.leaves.leaves.axes] if len(here) else 0
-        return found, list(places)
+            axis_numbers[level.numbers] = here[level.leaves.leaves.axes] if len(here) else 0
+        return axis_numbers, list(places)
 
     def guessed_shares(self) -> Shares:
         """Return how often each predicate may be true, by number, judging by the operands alone."""

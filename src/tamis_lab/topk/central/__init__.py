@@ -7,7 +7,7 @@ and in how many messages that takes. Ranked subscriptions make the second one ex
 Source: Pripužić 2010, chapter 5 (docs/bibliography.md).
 """
 
-from tamis_lab.topk.central.base import CentralSystem, Told
+from tamis_lab.topk.central.base import CentralSystem, ClientDelivery
 from tamis_lab.topk.central.publication_flooding import PublicationFlooding
 from tamis_lab.topk.central.selective_routing import SelectiveRouting
 from tamis_lab.topk.central.subscription_flooding import SubscriptionFlooding
@@ -23,11 +23,11 @@ __all__ = [
     "STRATEGIES",
     "BoxCells",
     "CentralSystem",
+    "ClientDelivery",
     "EveryChange",
     "ExactCells",
     "Hysteresis",
     "PublicationFlooding",
     "SelectiveRouting",
     "SubscriptionFlooding",
-    "Told",
 ]

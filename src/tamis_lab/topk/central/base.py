@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tamis.topk.ranked import Ranked
 
 
-class Told(NamedTuple):
+class ClientDelivery(NamedTuple):
     """A client learns of an event."""
 
     client: Any
@@ -51,9 +51,9 @@ class CentralSystem(ABC):
         """A client ends a subscription."""
 
     @abstractmethod
-    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[Told]:
+    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[ClientDelivery]:
         """A client publishes an event; return who learns of what."""
 
     @abstractmethod
-    def advance(self, now: float) -> list[Told]:
+    def advance(self, now: float) -> list[ClientDelivery]:
         """Let the time pass; return who learns of what because something left a window."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tamis.topk.processor import TopK
-from tamis_lab.topk.central.base import CentralSystem, Told
+from tamis_lab.topk.central.base import CentralSystem, ClientDelivery
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
@@ -44,12 +44,12 @@ class PublicationFlooding(CentralSystem):
         self._processor.remove(subscription_id)
         del self._owners[subscription_id]
 
-    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[Told]:
+    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[ClientDelivery]:
         self.messages["publish"] += len(self.clients)  # one to the service, and one from there to each other client
-        return self._told(self._processor.process(event, now, event_id))
+        return self._notifications(self._processor.process(event, now, event_id))
 
-    def advance(self, now: float) -> list[Told]:
-        return self._told(self._processor.advance(now))
+    def advance(self, now: float) -> list[ClientDelivery]:
+        return self._notifications(self._processor.advance(now))
 
-    def _told(self, deliveries: Iterable[tuple[Any, Any, float]]) -> list[Told]:
-        return [Told(self._owners[subscription], event, at) for subscription, event, at in deliveries]
+    def _notifications(self, deliveries: Iterable[tuple[Any, Any, float]]) -> list[ClientDelivery]:
+        return [ClientDelivery(self._owners[subscription], event, at) for subscription, event, at in deliveries]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.topk.ranked import Ranked
-    from tamis_lab.topk.central.base import Told
+    from tamis_lab.topk.central.base import ClientDelivery
 
 
 class SelectiveRouting(PublicationFlooding):
@@ -38,13 +38,13 @@ class SelectiveRouting(PublicationFlooding):
         super().unsubscribe(client, subscription_id)
         self.messages["unsubscribe"] += 1
 
-    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[Told]:
+    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[ClientDelivery]:
         self.messages["publish"] += 1
-        told = self._told(self._processor.process(event, now, event_id))
-        self.messages["notify"] += len(told)
-        return told
+        deliveries = self._notifications(self._processor.process(event, now, event_id))
+        self.messages["notify"] += len(deliveries)
+        return deliveries
 
-    def advance(self, now: float) -> list[Told]:
-        told = super().advance(now)
-        self.messages["notify"] += len(told)
-        return told
+    def advance(self, now: float) -> list[ClientDelivery]:
+        deliveries = super().advance(now)
+        self.messages["notify"] += len(deliveries)
+        return deliveries

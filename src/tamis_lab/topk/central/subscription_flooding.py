@@ -29,10 +29,10 @@ from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.ranked import Ranked
 from tamis.topk.recent_buffer import Filtered
 from tamis.topk.scores import key
-from tamis.topk.settings import Settings
+from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
 from tamis.topk.windows import TimeWindow
-from tamis_lab.topk.central.base import CentralSystem, Told
+from tamis_lab.topk.central.base import CentralSystem, ClientDelivery
 from tamis_lab.topk.central.updates import EveryChange, Policy
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Ranked:
     """A ranked subscription at its owner, and what others know of it."""
 
     def __init__(
-        self, owner: Any, ranked: Ranked, settings: Settings, algorithm: str, policy: Policy, since: int
+        self, owner: Any, ranked: Ranked, settings: TopKSettings, algorithm: str, policy: Policy, since: int
     ) -> None:
         self.owner = owner
         self.ranked = ranked
@@ -103,7 +103,7 @@ class SubscriptionFlooding(CentralSystem):
         if algorithm not in RANKINGS:
             raise UnknownAlgorithmError(algorithm, tuple(RANKINGS))
         # A guard would have to see the events that are not sent.
-        self._settings = Settings(**(settings | {"guard": False}))
+        self._settings = TopKSettings(**(settings | {"guard": False}))
         self._settings.check_filter(algorithm)
         self._algorithm = algorithm
         self._policy = policy
@@ -111,7 +111,7 @@ class SubscriptionFlooding(CentralSystem):
         self._rankings: dict[Any, _Ranked] = {}
         self._next_number = 0
         self._ids: dict[int, Any] = {}
-        self._told: set[tuple[Any, int]] = set()
+        self._notifications: set[tuple[Any, int]] = set()
         self.wasted = 0
         """How many events were sent to an owner whose ranking did not take them."""
 
@@ -135,8 +135,8 @@ class SubscriptionFlooding(CentralSystem):
             del self._rankings[subscription_id]
         self.messages["unsubscribe"] += len(self.clients)
 
-    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[Told]:
-        told = self._elapse(now, inclusive=False)
+    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[ClientDelivery]:
+        deliveries = self._elapse(now, inclusive=False)
         number = self._next_number
         self._next_number += 1
         self._ids[number] = event_id
@@ -145,37 +145,39 @@ class SubscriptionFlooding(CentralSystem):
         for owner, condition in self._conditions.values():
             if holds(condition, event):
                 receivers[owner] = None
-                told += self._tell(owner, [number], now)
+                deliveries += self._tell(owner, [number], now)
         for subscription in self._rankings.values():
-            self._expel(subscription, now, told, makes_room=True)
+            self._expel(subscription, now, deliveries, makes_room=True)
             if not holds(subscription.ranked.where, event):
                 continue
             clock = subscription.clock(number, now)
-            found = key(subscription.ranked, event)
+            score = key(subscription.ranked, event)
             is_filtered = isinstance(subscription.ranking, Filtered)
             if is_filtered:
                 subscription.clocks[number] = clock
                 subscription.buffer.append(_Sent(number, now, client, event))
-            if subscription.policy.wants(event, found):
+            if subscription.policy.wants(event, score):
                 receivers[subscription.owner] = None
                 if is_filtered:
                     subscription.served.add(number)
-                told += self._receive(subscription, number, found, clock, now)
+                deliveries += self._receive(subscription, number, score, clock, now)
             if not subscription.is_timed and subscription.ranking.due <= clock:
-                told += self._tell(subscription.owner, subscription.ranking.leave(clock), now)
+                deliveries += self._tell(subscription.owner, subscription.ranking.leave(clock), now)
             self._tell_threshold(subscription)
         # An event goes once to a client, however many of its subscriptions it interests.
         self.messages["notify"] += len(receivers.keys() - {client})
-        return told
+        return deliveries
 
-    def _receive(self, subscription: _Ranked, number: int, found: float, clock: float, now: float) -> list[Told]:
+    def _receive(
+        self, subscription: _Ranked, number: int, score: float, clock: float, now: float
+    ) -> list[ClientDelivery]:
         """The owner takes an event that was sent at once."""
         before = len(subscription.ranking)
-        entering = subscription.ranking.insert(Candidate(found, -number, clock + subscription.span))
+        entering = subscription.ranking.insert(Candidate(score, -number, clock + subscription.span))
         self.wasted += not entering and len(subscription.ranking) == before
         return self._tell(subscription.owner, entering, now)
 
-    def _expel(self, subscription: _Ranked, now: float, told: list[Told], *, makes_room: bool) -> None:
+    def _expel(self, subscription: _Ranked, now: float, deliveries: list[ClientDelivery], *, makes_room: bool) -> None:
         """What leaves the recent buffer is looked at again, and sent if it was not sent before."""
         ranking = subscription.ranking
         if not isinstance(ranking, Filtered):
@@ -187,26 +189,26 @@ class SubscriptionFlooding(CentralSystem):
             sent = buffer.popleft()
             ranking.expel(sent.number)
             clock = subscription.clocks.pop(sent.number)
-            found = key(subscription.ranked, sent.event)
-            if sent.number not in subscription.served and subscription.policy.wants(sent.event, found):
+            score = key(subscription.ranked, sent.event)
+            if sent.number not in subscription.served and subscription.policy.wants(sent.event, score):
                 self.messages["notify"] += sent.publisher != subscription.owner
                 subscription.served.add(sent.number)
             if sent.number in subscription.served:
                 subscription.served.remove(sent.number)
-                entering = ranking.try_again(Candidate(found, -sent.number, clock + subscription.span))
-                told += self._tell(subscription.owner, entering, now)
+                entering = ranking.try_again(Candidate(score, -sent.number, clock + subscription.span))
+                deliveries += self._tell(subscription.owner, entering, now)
             self._tell_threshold(subscription)
 
     def _tell_threshold(self, subscription: _Ranked) -> None:
         if subscription.policy.moved(subscription.ranking.threshold):
             self.messages["update"] += len(self.clients)
 
-    def advance(self, now: float) -> list[Told]:
+    def advance(self, now: float) -> list[ClientDelivery]:
         return self._elapse(now, inclusive=True)
 
-    def _elapse(self, until: float, *, inclusive: bool) -> list[Told]:
+    def _elapse(self, until: float, *, inclusive: bool) -> list[ClientDelivery]:
         """Let leave what leaves time windows and, by age, recent buffers, in order of time."""
-        told: list[Told] = []
+        deliveries: list[ClientDelivery] = []
         while True:
             timed = [each for each in self._rankings.values() if each.is_timed]
             due = min((each.ranking.due for each in timed), default=math.inf)
@@ -214,18 +216,18 @@ class SubscriptionFlooding(CentralSystem):
                 if isinstance(each.ranking, Filtered):
                     while each.buffer and each.buffer[0].at + each.ranking.size.seconds <= min(due, until):
                         at = each.buffer[0].at + each.ranking.size.seconds
-                        self._expel(each, at, told, makes_room=False)
+                        self._expel(each, at, deliveries, makes_room=False)
             if not (due < until or (inclusive and due <= until)):
-                return told
+                return deliveries
             for each in timed:
                 if each.ranking.due <= due:
-                    told += self._tell(each.owner, each.ranking.leave(due), due)
+                    deliveries += self._tell(each.owner, each.ranking.leave(due), due)
                     self._tell_threshold(each)
 
-    def _tell(self, client: Any, numbers: list[int], at: float) -> list[Told]:
-        told = []
+    def _tell(self, client: Any, numbers: list[int], at: float) -> list[ClientDelivery]:
+        deliveries = []
         for number in numbers:
-            if (client, number) not in self._told:
-                self._told.add((client, number))
-                told.append(Told(client, self._ids[number], at))
-        return told
+            if (client, number) not in self._notifications:
+                self._notifications.add((client, number))
+                deliveries.append(ClientDelivery(client, self._ids[number], at))
+        return deliveries

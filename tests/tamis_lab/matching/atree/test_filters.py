@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tamis.ragged import Ragged
 from tamis_lab.matching.atree.filters import General, Paths, Zero, kernels
-from tamis_lab.matching.atree.gate import Gate
+from tamis_lab.matching.atree.gate import ReadersWriterLock
 from tamis_lab.matching.atree.graph import SharedGraph
 from tamis_lab.matching.atree.graph import kernels as graph_kernels
 from tests.tamis_lab.matching.atree.plain import by_levels, by_paths, holds, insert, nodes_of
@@ -286,7 +286,7 @@ def prioritised(expressions, bands):
 
 
 def in_order(one, graph, numbers):
-    return [sorted(group.tolist()) for group in one.in_order(graph, np.array(numbers, np.uint32), Gate())]
+    return [sorted(group.tolist()) for group in one.in_order(graph, np.array(numbers, np.uint32), ReadersWriterLock())]
 
 
 def test_a_node_has_the_priority_of_its_most_important_subscription():
@@ -339,7 +339,7 @@ def test_what_changes_between_two_bands_does_not_disturb_the_next(data):
     wanted = [handle for handle, each in expressions.items() if holds(each, frozenset(event))]
     found = []
     handle = 100
-    for group in filter_type().in_order(graph, np.array(event, np.uint32), Gate()):
+    for group in filter_type().in_order(graph, np.array(event, np.uint32), ReadersWriterLock()):
         found += group.tolist()
         for each in data.draw(st.lists(anything, max_size=6), label="new"):
             insert(graph, {handle: each})

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tamis_lab.matching.atree.gate import Gate
+from tamis_lab.matching.atree.gate import ReadersWriterLock
 
 
 def test_readers_share_and_a_writer_is_alone():
-    gate = Gate()
+    gate = ReadersWriterLock()
     inside: list[str] = []
     worst: list[tuple[int, int]] = []
 
@@ -36,7 +36,7 @@ def test_readers_share_and_a_writer_is_alone():
 
 
 def test_a_waiting_writer_goes_before_new_readers():
-    gate = Gate()
+    gate = ReadersWriterLock()
     order: list[str] = []
     is_reading, may_end = threading.Event(), threading.Event()
 
@@ -68,7 +68,7 @@ def test_a_waiting_writer_goes_before_new_readers():
 
 
 def test_the_gate_opens_again_after_a_failure():
-    gate = Gate()
+    gate = ReadersWriterLock()
     for entrance in (gate.reading, gate.writing):
         with pytest.raises(ZeroDivisionError), entrance():
             raise ZeroDivisionError

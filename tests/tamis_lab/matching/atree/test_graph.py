@@ -271,7 +271,7 @@ def test_a_key_that_two_nodes_have_tells_them_apart(monkeypatch):
     ):
         refs = np.array([-1 - member for member in members], np.int64)
         code = kernels.AND if kind == "and" else kernels.OR
-        assert kernels.found_node(code, 0, key, refs, 0, len(refs), tables, work) == found
+        assert kernels.node_of(code, 0, key, refs, 0, len(refs), tables, work) == found
 
 
 def test_the_marks_of_walks_begin_again_after_the_last():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.matching.base import Handles
-    from tamis_lab.matching.atree.gate import Gate
+    from tamis_lab.matching.atree.gate import ReadersWriterLock
     from tamis_lab.matching.atree.graph import SharedGraph
     from tamis_lab.matching.predicates import Numbers
 
@@ -83,7 +83,7 @@ class TruthFilter(ABC):
         ends = ends[begin:done]
         return ends, self._found[: ends[-1]] if len(ends) else self._found[:0]
 
-    def in_order(self, graph: SharedGraph, numbers: Numbers, gate: Gate) -> Iterator[Handles]:
+    def in_order(self, graph: SharedGraph, numbers: Numbers, gate: ReadersWriterLock) -> Iterator[Handles]:
         """Match one event, one band of priority after the other; between them others may change the graph."""
         with gate.reading():
             bands, leaf_bands = graph.tables.bands.copy(), graph.tables.leaf_bands.copy()
@@ -91,9 +91,9 @@ class TruthFilter(ABC):
                 self._reserve(graph, 1)
                 standing, heads = graph.standing.copy(), self._no_heads(graph)
             else:
-                found = self.matched(graph, Ragged(np.array([0, len(numbers)]), numbers), 0, 1)[1].copy()
+                matched = self.matched(graph, Ragged(np.array([0, len(numbers)]), numbers), 0, 1)[1].copy()
         if not len(bands):
-            yield found
+            yield matched
             return
         stamp = self._stamp
         self._stamp += 1
@@ -103,9 +103,9 @@ class TruthFilter(ABC):
         for band in range(graph.band_count - 1, -1, -1):
             mine = numbers[leaf_bands[numbers] == band]
             with gate.reading():
-                found = np.empty(graph.subscription_count, np.int64)
-                count = self._run_band(rising(graph, standing), band, mine, waiting, stamp, found)
-                kept = np.concatenate([kept, found[:count]])
+                matched = np.empty(graph.subscription_count, np.int64)
+                count = self._run_band(rising(graph, standing), band, mine, waiting, stamp, matched)
+                kept = np.concatenate([kept, matched[:count]])
                 is_due = graph.tables.subscriptions[kept, 2] >= band
             if is_due.any():
                 yield kept[is_due]
@@ -131,7 +131,7 @@ class TruthFilter(ABC):
         """Return empty lists of nodes that wait for their band."""
 
     @abstractmethod
-    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, matched: Ints) -> int:
         """Call the kernel for one band; return how many were found."""
 
     node_bytes: ClassVar[int]

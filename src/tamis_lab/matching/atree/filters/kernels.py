@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from tamis.ragged import Ragged
+
 NEED, LEVEL, BASE, DEFAULT = range(1, 5)
 PARENT_START, PARENT_COUNT, HOLDER_START, HOLDER_COUNT = range(4)
 """Columns of the tables `inner`, and of `rises` and `leaves`, as the graph has them."""
@@ -97,7 +99,7 @@ def match_paths(fulfilled, span, graph, most, stamp, room, harvest):
     starts, numbers = fulfilled
     leaves, rises, _, parents, holders, standing = graph
     states, stack = room
-    found, ends, counters = harvest
+    matched, ends, counters = harvest
     low = np.uint32((1 << PATH_BITS) - 1)
     high = ~low
     one = np.uint32(1)
@@ -105,7 +107,7 @@ def match_paths(fulfilled, span, graph, most, stamp, room, harvest):
     count = np.int64(0)
     touches, visits = np.int64(0), np.int64(0)
     event = begin
-    while event < end and count + most <= found.size:
+    while event < end and count + most <= matched.size:
         mark = np.uint32(stamp + event - begin) << np.uint32(PATH_BITS)
         for index in range(starts[event], starts[event + 1]):
             number = np.uint64(numbers[index])
@@ -119,7 +121,7 @@ def match_paths(fulfilled, span, graph, most, stamp, room, harvest):
                 if holder_count:
                     first = np.uint64(table[row, HOLDER_START])
                     for holder in range(first, first + np.uint64(holder_count)):
-                        found[np.uint64(count)] = holders[holder, 0]
+                        matched[np.uint64(count)] = holders[holder, 0]
                         count += 1
                 parent_count = table[row, PARENT_COUNT]
                 if parent_count < 0:  # just one, and no block
@@ -160,13 +162,30 @@ def match_paths(fulfilled, span, graph, most, stamp, room, harvest):
             row = np.uint64(standing[index])
             first = np.uint64(rises[row, HOLDER_START])
             for holder in range(first, first + np.uint64(rises[row, HOLDER_COUNT])):
-                found[np.uint64(count)] = holders[holder, 0]
+                matched[np.uint64(count)] = holders[holder, 0]
                 count += 1
         ends[event] = count
         event += 1
     counters[TOUCHES] += touches
     counters[VISITS] += visits
     return event
+
+
+@njit(nogil=True, cache=True)
+def match_paths_of_columns(span, most, stamp, columns):
+    """`match_paths`: the lists of events, the graph, the room and the harvest, their columns side by side.
+
+    Python calls this one. To look into four named tuples would take the dispatcher longer than many an event takes.
+    """
+    return match_paths(
+        Ragged(*columns[:2]),
+        span,
+        Rising(*columns[2:8]),
+        most,
+        stamp,
+        PathRoom(*columns[8:10]),
+        Harvest(*columns[10:]),
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -185,7 +204,7 @@ def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest)
     starts, numbers = fulfilled
     leaves, rises, inner, parents, holders, standing = graph
     states, queue, queue_starts, queue_ends = room
-    found, ends, counters = harvest
+    matched, ends, counters = harvest
     bits = np.uint64(LEVEL_BITS)
     turned = np.uint64(1 << (LEVEL_BITS - 1))
     low = np.uint64((1 << (LEVEL_BITS - 1)) - 1)
@@ -193,7 +212,7 @@ def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest)
     count = np.int64(0)
     touches, visits = np.int64(0), np.int64(0)
     event = begin
-    while event < end and count + most <= found.size:
+    while event < end and count + most <= matched.size:
         mark = np.uint64(stamp + event - begin)
         for level in range(queue_starts.size):
             queue_ends[level] = queue_starts[level]
@@ -241,7 +260,7 @@ def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest)
             if is_reported:
                 first = np.uint64(table[row, HOLDER_START])
                 for holder in range(first, first + np.uint64(table[row, HOLDER_COUNT])):
-                    found[np.uint64(count)] = holders[holder, 0]
+                    matched[np.uint64(count)] = holders[holder, 0]
                     count += 1
             parent_count = np.int64(table[row, PARENT_COUNT])
             first = np.uint64(table[row, PARENT_START])
@@ -266,13 +285,28 @@ def match_levels(fulfilled, span, graph, most, stamp, room, is_general, harvest)
                 continue
             first = np.uint64(rises[row, HOLDER_START])
             for holder in range(first, first + np.uint64(rises[row, HOLDER_COUNT])):
-                found[np.uint64(count)] = holders[holder, 0]
+                matched[np.uint64(count)] = holders[holder, 0]
                 count += 1
         ends[event] = count
         event += 1
     counters[TOUCHES] += touches
     counters[VISITS] += visits
     return event
+
+
+@njit(nogil=True, cache=True)
+def match_levels_of_columns(span, most, stamp, is_general, columns):
+    """`match_levels`: the lists of events, the graph, the room and the harvest, their columns side by side."""
+    return match_levels(
+        Ragged(*columns[:2]),
+        span,
+        Rising(*columns[2:8]),
+        most,
+        stamp,
+        LevelRoom(*columns[8:12]),
+        is_general,
+        Harvest(*columns[12:]),
+    )
 
 
 # -- The same by priority: one band of subscriptions after the other, the highest first
@@ -297,12 +331,12 @@ class Waiting(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def match_band_by_paths(band, numbers, graph, waiting, mark, room, found):
+def match_band_by_paths(band, numbers, graph, waiting, mark, room, matched):
     """Follow truth upwards as `match_paths` does, from the leaves of one band and from what waits for it.
 
     numbers  uint32[:]  the predicates that are fulfilled, and whose leaves are in this band
     mark     uint32     the stamp of the event, where it stands in a state
-    found    int64[:]   the handles, written
+    matched    int64[:]   the handles, written
     """
     leaves, rises, _, parents, holders, standing = graph
     bands, heads, following = waiting
@@ -327,7 +361,7 @@ def match_band_by_paths(band, numbers, graph, waiting, mark, room, found):
             break
         first = table[row, HOLDER_START]
         for holder in range(first, first + table[row, HOLDER_COUNT]):
-            found[count] = holders[holder, 0]
+            matched[count] = holders[holder, 0]
             count += 1
         first, parent_count = table[row, PARENT_START], table[row, PARENT_COUNT]
         for index in range(max(parent_count, 1 if parent_count < 0 else 0)):
@@ -354,18 +388,18 @@ def match_band_by_paths(band, numbers, graph, waiting, mark, room, found):
         if bands[node] == band:
             first = rises[node, HOLDER_START]
             for holder in range(first, first + rises[node, HOLDER_COUNT]):
-                found[count] = holders[holder, 0]
+                matched[count] = holders[holder, 0]
                 count += 1
     return count
 
 
 @njit(nogil=True, cache=True)
-def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general, found):
+def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general, matched):
     """Evaluate the nodes of one band level by level, as `match_levels` does.
 
     numbers  uint32[:]  the predicates that are fulfilled, and whose leaves are in this band
     mark     uint64     the stamp of the event
-    found    int64[:]   the handles, written
+    matched    int64[:]   the handles, written
     """
     leaves, rises, inner, parents, holders, standing = graph
     bands, heads, following = waiting
@@ -408,7 +442,7 @@ def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general
         if is_reported:
             first = table[row, HOLDER_START]
             for holder in range(first, first + table[row, HOLDER_COUNT]):
-                found[count] = holders[holder, 0]
+                matched[count] = holders[holder, 0]
                 count += 1
         first, parent_count = table[row, PARENT_START], table[row, PARENT_COUNT]
         for index in range(max(parent_count, 1 if parent_count < 0 else 0)):
@@ -425,6 +459,6 @@ def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general
         if bands[node] == band and not (states[node] >> bits == mark and states[node] & turned):
             first = rises[node, HOLDER_START]
             for holder in range(first, first + rises[node, HOLDER_COUNT]):
-                found[count] = holders[holder, 0]
+                matched[count] = holders[holder, 0]
                 count += 1
     return count

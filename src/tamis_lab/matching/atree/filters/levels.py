@@ -50,18 +50,18 @@ class Levels(TruthFilter):
         self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
     ) -> int:
         queue_starts = np.concatenate([[0, 0, 0], np.cumsum(graph.level_counts[1:])])[: len(graph.level_counts) + 1]
-        room = kernels.LevelRoom(self._states, self._queue, queue_starts, queue_starts.copy())
-        done: int = kernels.match_levels(
-            fulfilled, span, rising(graph), most, self._stamp, room, self.is_general, harvest
+        room = (self._states, self._queue, queue_starts, queue_starts.copy())
+        done: int = kernels.match_levels_of_columns(
+            span, most, self._stamp, self.is_general, (*fulfilled, *rising(graph), *room, *harvest)
         )
         return done
 
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:
         return np.full((graph.band_count, len(graph.level_counts) + 1), -1, np.int32)
 
-    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, matched: Ints) -> int:
         count: int = kernels.match_band_by_levels(
-            band, numbers, graph, waiting, np.uint64(stamp), self._states, self.is_general, found
+            band, numbers, graph, waiting, np.uint64(stamp), self._states, self.is_general, matched
         )
         return count
 

@@ -43,17 +43,19 @@ class Paths(TruthFilter):
     def _run(
         self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
     ) -> int:
-        room = kernels.PathRoom(self._states, self._stack)
-        done: int = kernels.match_paths(fulfilled, span, rising(graph), most, self._stamp, room, harvest)
+        room = (self._states, self._stack)
+        done: int = kernels.match_paths_of_columns(
+            span, most, self._stamp, (*fulfilled, *rising(graph), *room, *harvest)
+        )
         return done
 
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:
         return np.full(graph.band_count, -1, np.int32)
 
-    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, found: Ints) -> int:
+    def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, matched: Ints) -> int:
         room = kernels.PathRoom(self._states, self._stack)
         count: int = kernels.match_band_by_paths(
-            band, numbers, graph, waiting, np.uint32(stamp << kernels.PATH_BITS), room, found
+            band, numbers, graph, waiting, np.uint32(stamp << kernels.PATH_BITS), room, matched
         )
         return count
 

@@ -195,7 +195,7 @@ def key_of(kind, least, operands, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def operands_of(node, inner, children, stack, found, begin):
+def operands_of(node, inner, children, stack, operands, begin):
     """Write the operands of an inner node, with those of operands of its own kind in their place; return how many.
 
     Where there is not enough room for them it is one more than there is room for.
@@ -210,14 +210,14 @@ def operands_of(node, inner, children, stack, found, begin):
         start = inner[each, CHILD_START]
         for edge in range(start, start + inner[each, CHILD_COUNT]):
             child = children[edge, 0]
-            if count == found.size or top == stack.size:
-                return np.int64(found.size + 1 - begin)
+            if count == operands.size or top == stack.size:
+                return np.int64(operands.size + 1 - begin)
             # AND of AND is one AND: who looks for a node must find it however it was cut into parts.
             if kind <= XOR and child >= 0 and inner[child, KIND] == kind:
                 stack[top] = child
                 top += 1
             else:
-                found[count] = child
+                operands[count] = child
                 count += 1
     return count - begin
 
@@ -240,7 +240,7 @@ def has_operands(node, operands, begin, end, g, w):
 
 
 @njit(nogil=True, cache=True)
-def found_node(kind, least, key, operands, begin, end, g, w):
+def node_of(kind, least, key, operands, begin, end, g, w):
     """Return the node of this kind over just these operands, -1 if there is none."""
     mask = np.uint64(g.table.size - 1)
     place = key & mask
@@ -416,7 +416,7 @@ def partitioned(kind, operands, count, begins, parts, g, w):
             if price >= w.costs[end] or end - begin == count:
                 continue
             key = base + (w.sums[end] - w.sums[begin])
-            node = found_node(kind, np.int64(0), key, operands, begin, end, g, w)
+            node = node_of(kind, np.int64(0), key, operands, begin, end, g, w)
             if node < 0:
                 # A node that is yet to be made costs a little more than one that exists, so of equal cuts the one is
                 # taken that reuses more.
@@ -466,7 +466,7 @@ def cut_evenly(kind, operands, count, g, w):
             w.parts[end] = operands[begin]
         else:
             key = key_of(kind, np.int64(0), operands, begin, end)
-            node = found_node(kind, np.int64(0), key, operands, begin, end, g, w)
+            node = node_of(kind, np.int64(0), key, operands, begin, end, g, w)
             w.parts[end] = node if node >= 0 else np.int64(NEVER)
         end = begin
 
@@ -475,7 +475,7 @@ def cut_evenly(kind, operands, count, g, w):
 def node_over(kind, least, operands, count, g, w):
     """Return the node of a kind over operands, in the order in which they came; made of parts if need be."""
     key = key_of(kind, least, operands, np.int64(0), count)
-    node = found_node(kind, least, key, operands, np.int64(0), count, g, w)
+    node = node_of(kind, least, key, operands, np.int64(0), count, g, w)
     if node >= 0:
         return node
     order = operands

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 
-_LEAST = 1024
+_FIRST_ROOM = 1024
+"""A new graph has room for so many nodes, leaves and subscriptions."""
 _SMALLEST_MEMORY = 1 << 12
 _LARGEST_MEMORY = 1 << 20
 """Of parts of operand lists that were met before: 8 MB at most."""
@@ -69,18 +70,18 @@ class SharedGraph:
         meta = np.zeros(kernels.META, np.int64)
         meta[[kernels.FREE, kernels.ALWAYS_AT]] = -1
         self._tables: Any = Graph(
-            inner=np.zeros((_LEAST, 8), np.int32),
-            rises=np.zeros((_LEAST, 4), np.int32),
-            books=np.zeros((_LEAST, 4), np.int32),
-            leaves=np.zeros((_LEAST, 4), np.int32),
-            leaf_books=_no_books(_LEAST),
-            keys=np.zeros(_LEAST, np.uint64),
-            children=np.zeros((_LEAST, 2), np.int32),
-            parents=np.zeros((_LEAST, 2), np.int32),
-            parent_edges=np.zeros(_LEAST, np.int32),
-            holders=np.zeros((_LEAST, 1), np.int64),
-            subscriptions=np.full((_LEAST, 3), kernels.NEVER, np.int32),
-            table=np.full(2 * _LEAST, -1, np.int32),
+            inner=np.zeros((_FIRST_ROOM, 8), np.int32),
+            rises=np.zeros((_FIRST_ROOM, 4), np.int32),
+            books=np.zeros((_FIRST_ROOM, 4), np.int32),
+            leaves=np.zeros((_FIRST_ROOM, 4), np.int32),
+            leaf_books=_no_books(_FIRST_ROOM),
+            keys=np.zeros(_FIRST_ROOM, np.uint64),
+            children=np.zeros((_FIRST_ROOM, 2), np.int32),
+            parents=np.zeros((_FIRST_ROOM, 2), np.int32),
+            parent_edges=np.zeros(_FIRST_ROOM, np.int32),
+            holders=np.zeros((_FIRST_ROOM, 1), np.int64),
+            subscriptions=np.full((_FIRST_ROOM, 3), kernels.NEVER, np.int32),
+            table=np.full(2 * _FIRST_ROOM, -1, np.int32),
             seen=np.zeros(_SMALLEST_MEMORY, np.uint64),
             level_counts=np.zeros(64, np.int64),
             standing=np.zeros(16, np.int32),
@@ -91,7 +92,7 @@ class SharedGraph:
             heads=np.full((3, kernels.CLASSES), -1, np.int64),
             meta=meta,
         )
-        self._work: Any = _work(_LEAST)
+        self._work: Any = _work(_FIRST_ROOM)
         self.subscription_count = 0
 
     # -- What is there
@@ -107,7 +108,7 @@ class SharedGraph:
 
     @property
     def inner_count(self) -> int:
-        """How many nodes there are that are no leaves."""
+        """How many nodes there are that are not leaves."""
         return int(self._tables.meta[kernels.LIVE])
 
     @property
@@ -117,20 +118,20 @@ class SharedGraph:
     @property
     def level_counts(self) -> Ints:
         """How many nodes there are on each level, from level 1 on, which is that of the leaves."""
-        found: Ints = self._tables.level_counts[1 : self._tables.meta[kernels.LEVELS] + 1]
-        return found
+        counts: Ints = self._tables.level_counts[1 : self._tables.meta[kernels.LEVELS] + 1]
+        return counts
 
     @property
     def standing(self) -> Codes:
         """The nodes that hold subscriptions and are true when no predicate is."""
-        found: Codes = self._tables.standing[: self._tables.meta[kernels.STANDING_COUNT]]
-        return found
+        nodes: Codes = self._tables.standing[: self._tables.meta[kernels.STANDING_COUNT]]
+        return nodes
 
     def uses_of_leaves(self, numbers: npt.NDArray[np.uint32]) -> Codes:
         """Return how many subscriptions use each of some predicates."""
         self._enlarge_leaves(int(numbers.max(initial=0)) + 1)
-        found: Codes = self._tables.leaf_books[numbers, kernels.USES]
-        return found
+        uses: Codes = self._tables.leaf_books[numbers, kernels.USES]
+        return uses
 
     def payload_bytes(self) -> dict[str, int]:
         """Return the bytes in use, by structure: without room to grow, and without what only insertion needs."""
@@ -175,8 +176,8 @@ class SharedGraph:
         dropped = np.empty(int(self._tables.level_counts[1]), np.int64)  # as many as there are leaves
         count = kernels.remove_many(np.array(handles, np.int64), self._tables, self._work.visited, dropped)
         self.subscription_count -= len(handles)
-        found: list[int] = dropped[:count].tolist()
-        return found
+        numbers: list[int] = dropped[:count].tolist()
+        return numbers
 
     def move_to_bands(self, handles: Ints, bands: npt.NDArray[np.uint8]) -> None:
         """Put subscriptions into bands of priority; a new one is in the lowest, which is 0."""

@@ -35,16 +35,16 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         pruning = advertisements(traffic, versions, sizes, seed)
         for each in SHARES:
             tell(f"{gone:.0%} of the subscriptions gone, {each:.0%} of the advertisements' prunings")
-            found = asked(known, pruning.versions(each)[: ASKED * sizes.asked], scale.passes)
+            costs = asked(known, pruning.versions(each)[: ASKED * sizes.asked], scale.passes)
             rows.append(
                 {
                     "subscriptions gone": subscriptions.reduction(share),
                     "share of advertisements' prunings": each,
                     "advertisements gone": pruning.reduction(each),
-                    "overlapping": found.overlapping,
-                    "alternatives": found.alternatives,
-                    "ms, all": found.all_ms,
-                    "ms, any": found.any_ms,
+                    "overlapping": costs.overlapping,
+                    "alternatives": costs.alternatives,
+                    "ms, all": costs.all_ms,
+                    "ms, any": costs.any_ms,
                 }
             )
     setup = (

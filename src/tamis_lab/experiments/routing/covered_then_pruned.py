@@ -10,9 +10,9 @@ from tamis.workloads import Auction
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE
+from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.covering import table_bytes
-from tamis_lab.experiments.routing.coverings import Covered
-from tamis_lab.experiments.routing.filter_times import spent_told
+from tamis_lab.experiments.routing.filter_times import spent_remark
 from tamis_lab.experiments.routing.overlays import Overlay
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions, conjunctive
@@ -67,7 +67,7 @@ def _claims(rows: list[Row]) -> tuple[Claim, ...]:
         f"covered, and {most['own']:.0%} where most is. "
     )
     spent = [
-        spent_told(BROKERS, (row[f"{ALONE}, ms"], row["load"]), (row[f"{BOTH}, ms"], row["load, pruned"]))
+        spent_remark(BROKERS, (row[f"{ALONE}, ms"], row["load"]), (row[f"{BOTH}, ms"], row["load, pruned"]))
         for row in (least, most)
     ]
     cut_offs = ", ".join(f"{row['cut-off']:.0%}" for row in rows)

@@ -1,0 +1,121 @@
+"""How is a broker joined to others, and how do its links fare? A table, once or live."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from tamis.cli.brokers import DEFAULT_URL, NOTE, CaOption, CertificateOption, TokenFileOption, talking_to
+from tamis.cli.lessons import Example
+from tamis.cli.output import AsJson, mistakes_shown, show, to_people, to_programs, visible
+
+if TYPE_CHECKING:
+    from tamis.service.client import Client
+
+EXAMPLES = (Example("tamis links --at localhost:1", "Nobody is there: that is told at once.", exit_code=2),)
+NOTES = (
+    "[cyan]live[/cyan] is at the head of the log, [cyan]behind[/cyan] catches up, [cyan]away[/cyan] is not connected "
+    "and keeps its place, [cyan]calling[/cyan] was never reached.",
+    NOTE,
+)
+TOP_EXAMPLES = (Example("tamis top --at localhost:1 --rounds 1", "Nobody is there.", exit_code=2),)
+_STATES = {"live": "green", "behind": "yellow", "joining": "yellow", "away": "red", "calling": "red"}
+At = Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")]
+
+
+def links(
+    at: At = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
+    certificate: CertificateOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the links of a broker to others."""
+    with mistakes_shown(as_json), talking_to(at, token_file, ca, certificate) as client:
+        described = client.links()
+    if as_json:
+        to_programs(described)
+        return
+    console = to_people()
+    if not described["links"]:
+        show(console, Text(f"{visible(described['broker'])} has no links."))
+        return
+    console.print(link_table(described))
+
+
+def link_table(described: dict[str, Any]) -> Table:
+    """Return the links of a broker as a table."""
+    table = Table(title=f"links of {visible(described['broker'])}", title_justify="left", box=None, header_style="dim")
+    for name in ("link", "state", "sent", "received", "on its way", "wants", "told", "behind it"):
+        table.add_column(
+            name, justify="right" if name in ("sent", "received", "on its way", "wants", "told") else "left"
+        )
+    for link in described["links"]:
+        counts = [f"{link.get(name, 0):,}" for name in ("sent", "received", "unacknowledged", "wants", "told")]
+        state = Text(link["state"], _STATES.get(link["state"], ""))
+        remark = visible(link.get("refusal") or ", ".join(link.get("behind", ())))
+        table.add_row(visible(link["name"] or link["url"]), state, *counts, remark)
+    return table
+
+
+def top(
+    at: At = DEFAULT_URL,
+    every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look.")] = 1.0,
+    rounds: Annotated[int, typer.Option(metavar="N", min=0, help="End after so many looks; 0 is never.")] = 0,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
+    certificate: CertificateOption = None,
+) -> None:
+    """Watch a broker at work: events, deliveries and links, as a live table."""
+    with mistakes_shown(False), talking_to(at, token_file, ca, certificate) as client:
+        before, looked = figures_of(client), time.monotonic()
+        with Live(overview(client, before, before, 1.0), console=to_people(), auto_refresh=False) as live:
+            number = 1
+            while number != rounds:
+                try:
+                    time.sleep(every)
+                except KeyboardInterrupt:
+                    return
+                now, figures = time.monotonic(), figures_of(client)
+                live.update(overview(client, before, figures, now - looked), refresh=True)
+                before, looked, number = figures, now, number + 1
+
+
+def figures_of(client: "Client") -> dict[str, float]:
+    """Return the figures of a broker, by name and label, as `/metrics` writes them."""
+    figures: dict[str, float] = {}
+    for line in client.metrics().splitlines():
+        if line and not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            figures[name] = float(value)
+    return figures
+
+
+def overview(client: "Client", before: dict[str, float], now: dict[str, float], seconds: float) -> Table:
+    """Return what a broker does, as a table of tables."""
+
+    def total(figures: dict[str, float], name: str) -> float:
+        return sum(value for label, value in figures.items() if label.split("{")[0] == name)
+
+    def rate(name: str) -> str:
+        return f"{(total(now, name) - total(before, name)) / max(seconds, 1e-9):,.0f}/s"
+
+    table = Table(box=None, show_header=False, title_justify="left")
+    table.add_column(style="dim")
+    table.add_column(justify="right")
+    for title, value in (
+        ("events taken", rate("tamis_events_taken_total")),
+        ("deliveries", rate("tamis_deliveries_total")),
+        ("subscriptions", f"{total(now, 'tamis_subscriptions'):,.0f}"),
+        ("connections", f"{total(now, 'tamis_connections'):,.0f}"),
+        ("head of the log", f"{total(now, 'tamis_log_head'):,.0f}"),
+        ("to neighbours", rate("tamis_link_bytes_out_total").replace("/s", " bytes/s")),
+    ):
+        table.add_row(title, value)
+    frame = Table.grid(padding=(1, 0))
+    frame.add_row(table)
+    frame.add_row(link_table(client.links()))
+    return frame

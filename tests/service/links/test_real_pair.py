@@ -1,0 +1,85 @@
+"""Two real brokers, each a process of its own, joined over loopback."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.service.broker_processes import BrokerProcess, Forge, events, free_port
+
+PATIENCE_S = 120
+
+
+@pytest.fixture(scope="module")
+def forge():
+    forge = Forge()
+    yield forge
+    forge.close()
+
+
+def wait(condition, what):
+    ends = time.monotonic() + PATIENCE_S
+    while not (value := condition()):
+        assert time.monotonic() < ends, f"{what} did not come true"
+        time.sleep(0.02)
+    return value
+
+
+def link_of(broker, name):
+    links = broker.ask("GET", "/links")[1]["links"]
+    return next((link for link in links if link["name"] == name), {"state": "none"})
+
+
+def is_live(broker, name):
+    return link_of(broker, name)["state"] == "live"
+
+
+@pytest.fixture
+def pair(forge, tmp_path):
+    """North listens, south calls."""
+    port = free_port()
+    north = BrokerProcess(forge, tmp_path / "north", "--name", "north", "--link-port", port)
+    south = BrokerProcess(forge, tmp_path / "south", "--name", "south", "--link", f"tamis://127.0.0.1:{port}")
+    north.start()
+    south.start()
+    wait(lambda: is_live(north, "south") and is_live(south, "north"), "a link")
+    yield north, south
+    for broker in (north, south):
+        if broker.process:
+            broker.kill()
+
+
+def taken(broker, subscriber, count):
+    """Take so many events, and say that they are done."""
+    ids = []
+    while len(ids) < count:
+        status, content = broker.ask("POST", f"/subscribers/{subscriber}/take", {"most": 100, "wait_s": 10})
+        assert status == 200, content
+        items = content["events"]
+        ids += [item["event"]["id"] for item in items]
+        broker.ask("POST", f"/subscribers/{subscriber}/done", {"done": [item["at"] for item in items]})
+    return ids
+
+
+def test_events_cross_a_link_settled_killed_and_resumed(pair):
+    north, south = pair
+    status, content = south.ask(
+        "PUT", "/subscribers/ann/subscriptions/few?settle=30s", b"n < 10", Content_Type="text/plain"
+    )
+    assert (status, content["settled"]) == (201, True)
+    assert link_of(north, "south")["wants"] == 1
+    assert north.ask("POST", "/events", events(20))[0] == 200
+    assert sorted(taken(south, "ann", 10), key=int) == [str(number) for number in range(10)]
+    assert link_of(north, "south")["sent"] == 10
+
+    north.kill()
+    assert south.ask("POST", "/events", events(1, 100))[0] == 200
+    north.start()
+    assert north.ask("POST", "/events", events(5, 0, source="/later"))[0] == 200
+    assert sorted(taken(south, "ann", 5), key=int) == [str(number) for number in range(5)]
+    assert north.ask("POST", "/events", events(5, 0, source="/later"))[1]["known"] == 5
+    brokers = south.ask("GET", "/brokers")[1]["brokers"]
+    assert [broker["name"] for broker in brokers] == ["south", "north"]
+    metrics = south.ask("GET", "/metrics")[1]
+    assert 'tamis_link_bytes_in_total{link="north"}' in metrics
