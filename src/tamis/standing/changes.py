@@ -175,7 +175,7 @@ class Changes:
     def _leaving(self, missing: Numbers, arrived: Arrived, asking: Asking) -> Numbers:
         if len(missing) > ASKED_ONE_BY_ONE:
             return np.intersect1d(missing, asking(), assume_unique=True)
-        leaving = [number for number in missing.tolist() if self._asking(number)[1](arrived.event)]
+        leaving = [number for number in missing.tolist() if self._asking(number, False)(arrived.event)]
         return np.array(leaving, np.int64)
 
     def _keep(self, family: _Family, group: Group, held: Numbers, entering: Numbers, leaving: Numbers) -> None:
@@ -198,10 +198,9 @@ class Changes:
             elif number in matches:
                 states[number] = arrived.at
             else:
-                concerns, exits = self._asking(number)
-                if concerns(arrived.event):
+                if self._asking(number, True)(arrived.event):
                     states[number] = arrived.at
-                    if exits(arrived.event):
+                    if self._asking(number, False)(arrived.event):
                         del states[number]
                         self._held_count -= 1
                         leaving.append(number)
@@ -216,10 +215,10 @@ class Changes:
             family.held.pop(group, None)
         return Changed(entering, sorted(leaving))
 
-    def _compiled(self, number: int) -> tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any]], bool]]:
-        """Return the functions that say whether an event concerns a change, and whether it makes it false."""
+    def _compiled(self, number: int, concerns: bool) -> Callable[[Mapping[str, Any]], bool]:
+        """Return the function that says whether an event concerns a change, or whether it makes it false."""
         change = self._changes[number]
-        return holding(change.where, self.schema), holding(change.exit, self.schema)
+        return holding(change.where if concerns else change.exit, self.schema)
 
     # -- The exit conditions, all at once
 

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 Told: TypeAlias = "tuple[float, int, int, Notification]"
 """When, for whom (in order of registration), how many were told before in this call, and what."""
 _ENDLESS = math.inf, math.inf
+_HANDLE_BITS = 40
+"""So many bits of a pair are its condition's number; the others are the event's row."""
 _BOOLEAN, _STEP, _ENTRY, _LATEST = 0, 1, 2, 3
 """What the matcher's conditions belong to."""
 
@@ -588,8 +590,9 @@ def _pairs(events: list[Mapping[str, Any]], matcher: Matcher) -> tuple[Numbers, 
         return np.zeros(len(handles), np.int64), handles
     table = matcher.match_batch(events)
     rows, handles = table["event"].to_numpy(), table["subscription"].to_numpy()
-    order = np.lexsort((handles, rows))
-    return rows[order], handles[order]
+    # One sort of numbers that hold both is several times as fast as a sort by two columns.
+    pairs = np.sort((rows << _HANDLE_BITS) | handles)
+    return pairs >> _HANDLE_BITS, pairs & ((1 << _HANDLE_BITS) - 1)
 
 
 def _saved_happening(happening: Happening) -> list[Any]:
