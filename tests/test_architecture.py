@@ -290,7 +290,6 @@ NAMESAKES = {
     "Publish": "a publication between brokers, and one of a client",
     "Publishing": "the part of a broker that passes events on, and what a role may publish",
     "Segment": "a part of a matcher, and a part of a log: both are the noun of the field",
-    "Settling": "what of the messages is settled: in the core of a broker, and on its links",
     "Subscribe": "a subscription between brokers, and one of a client",
     "Subscription": "a row of a matcher, and what a client holds while it is subscribed",
     "Ticket": "something said on a link that waits to be settled, and a pass for one request in an address",
