@@ -152,8 +152,10 @@ class Service:
         self.quotas.change(settings.limits)
         self.http.front.renew(settings, permissions)
         self.core.catch_up_share = settings.catch_up.share
+        await (
+            self.http.front.recheck()
+        )  # before the core parts subscribers from who may not have them, with less to say
         self.core.permit(permissions, settings.limits)
-        await self.http.front.recheck()
         await self.links.reload(settings)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
