@@ -52,6 +52,7 @@ class Authenticator:
     def __init__(self, settings: Settings, tokens: Tokens, now: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._is_insecure = settings.insecure
+        self._reload_count = 0
         self._tokens = tokens
         self._now = now
         self._tickets: dict[str, Ticket] = {}
@@ -59,6 +60,7 @@ class Authenticator:
     def reload(self, settings: Settings) -> None:
         """Go on with other roles. Whether everybody is let in is decided at the start, with the addresses."""
         self._settings = settings
+        self._reload_count += 1
 
     def principal(
         self, authorization: str | None, peer_certificate: Mapping[str, Any] | None, remote: str
@@ -105,7 +107,7 @@ class Authenticator:
     @property
     def edition(self) -> tuple[object, ...]:
         """What is another one when somebody may be let in no longer, or as somebody else."""
-        return self._tokens.edition, self._tokens.ended_count(self._now()), id(self._settings)
+        return self._tokens.edition, self._tokens.ended_count(self._now()), self._reload_count
 
     def ticket(self, principal: Principal, renew: Callable[[], Principal] | None = None) -> str:
         """Return a ticket that stands for a principal, for one connection within a minute.

@@ -152,8 +152,9 @@ class Service:
         self.quotas.change(settings.limits)
         self.http.front.renew(settings, permissions)
         self.core.catch_up_share = settings.catch_up.share
-        self.core.permit(permissions, settings.limits)
+        # Before the core parts subscribers from those who may not have them: it has less to say.
         await self.http.front.recheck()
+        self.core.permit(permissions, settings.limits)
         await self.links.reload(settings)
         logging.getLogger("tamis").setLevel(settings.logging.level.upper())
         if changed.at_start:
