@@ -420,7 +420,8 @@ MUTANTS = {
     "removes first": Mutant(
         "lost",
         RemovesFirst,
-        first=9,
+        first=20,
+        within=24,
         scenario={"topology": "line", "broker_count": 8, "round_count": 12, "action_count": 12},
     ),
     "never shrinks": Mutant(IN_VAIN, strategy=lambda: with_summary(Merging(), NeverShrinks), whole="merging"),
@@ -437,7 +438,6 @@ MUTANTS = {
         "in vain",
         strategy=lambda: SaysThatItIsPerfect(budget=0.5),
         whole=lambda: ImperfectMerging(budget=0.5),
-        first=10,
     ),
     "prunes to less": Mutant(
         "lost",
