@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tamis.service.errors import ConflictError, StorageFullError, TooLargeError
@@ -569,3 +571,28 @@ def test_one_owner_has_no_more_durable_subscribers_than_the_limit():
     assert isinstance(drive.hear(Configure(1, "c", SubscriberSettings())), Refused), "those of before a restart do"
     drive.hear(Forget(1, "a"))
     assert isinstance(drive.hear(Configure(1, "c", SubscriberSettings())), Accepted)
+
+
+def test_the_pause_before_a_delivery_comes_again_doubles_with_every_attempt():
+    drive = Drive()
+    subscribed(drive)
+    drive.hear(Configure(2, "ann", SubscriberSettings(wait_s=1.0, backoff_s=8.0)))
+    drive.hear(Attach(1, "ann"), 2)
+    drive.publish(incoming(1))
+    came = [drive.now]
+    while len(came) < 4 and drive.now < 1_200:
+        drive.tick(1.0)
+        if len(events(drive, 2)) > len(came):
+            came.append(drive.now)
+    assert [later - sooner for sooner, later in itertools.pairwise(came)] == [9.0, 17.0, 33.0]
+
+
+def test_a_passing_subscriber_that_is_too_slow_goes_on_behind_a_gap_or_is_closed_as_it_asked():
+    for ends_when_slow in (False, True):
+        drive = Drive(queue_events=4)
+        subscribed(drive, is_durable=False)
+        drive.hear(Attach(1, "ann", False, credit=2, is_durable=False, ends_when_slow=ends_when_slow), 1)
+        publish(drive, 1, 12)
+        answers = [answer for session, answer in drive.said if session == 1]
+        assert any(isinstance(answer, Lost) for answer in answers)
+        assert any(isinstance(answer, Ended) for answer in answers) == ends_when_slow

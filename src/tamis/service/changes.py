@@ -23,6 +23,7 @@ class SubscriberKept(msgspec.Struct, frozen=True):
     attempts: int
     is_ordered: bool
     forget_after_s: float
+    backoff_s: float = 0.0
 
 
 class SubscriberGone(msgspec.Struct, frozen=True):

@@ -146,13 +146,6 @@ class Deliveries:
         """Does an entry of the order still count, and not a later one of the same position?"""
         return position in self._again and self._again[position].due_s == due_s
 
-    def next_due_s(self) -> float | None:
-        """Return when something is to be done without anybody asking: a delivery comes again, or is overdue."""
-        due_s = [order[0] for order in self._again_order[:1]]
-        if self._sent:
-            due_s.append(next(iter(self._sent.values())).due_s)
-        return min(due_s, default=None)
-
     def send(self, chosen: Sent, session: int, due_s: float, after: Position = START) -> Delivery:
         """Take what `next` returned as sent to a session; it comes again when it is due and not done."""
         position = chosen.delivery.position

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 POLL_CREDIT = 1_000
 POLL_CREDIT_BYTES = 8_000_000
 LONGEST_WAIT_S = 300.0
+LONGEST_BACKOFF_S = 3_600.0
 MOST_ISLANDS = 100_000
 """So many acknowledgements out of order are kept for a subscriber."""
 
@@ -79,7 +80,7 @@ class Dispatcher:
             self.done_through(subscriber, request.done_through)
         consumer = subscriber.consumers.setdefault(session.number, Consumer(session.number, request.acknowledges, 1, 1))
         consumer.credit, consumer.credit_bytes = max(1, request.credit), max(1, request.credit_bytes)
-        consumer.principal = session.principal
+        consumer.principal, consumer.ends_when_slow = session.principal, request.ends_when_slow
         return outputs
 
     def poll(self, subscriber: Subscriber, request: Take, session: Session, now: float) -> None:
@@ -196,7 +197,7 @@ class Dispatcher:
         for position in request.never:
             changes += self._bury(subscriber, position, request.reason or "refused by its consumer", now)
         for position in request.again:
-            changes += self._again(subscriber, position, now + max(0.0, request.in_s), now)
+            changes += self._again(subscriber, position, max(0.0, request.in_s), now)
         self.dirty[subscriber.name] = subscriber
         return changes
 
@@ -230,12 +231,15 @@ class Dispatcher:
             subscriber.settle(position)
         self.dirty[subscriber.name] = subscriber
 
-    def _again(self, subscriber: Subscriber, position: Position, due_s: float, now: float) -> list[Change]:
+    def _again(self, subscriber: Subscriber, position: Position, in_s: float, now: float) -> list[Change]:
+        """Let a delivery come again after a pause: what its consumer asked for, or the subscriber's backoff."""
         attempts = subscriber.deliveries.attempts_of(position)
         if not attempts:
             return []
         if 0 < subscriber.settings.attempts <= attempts:
             return self._bury(subscriber, position, f"delivered {attempts} times and not done", now)
+        doubled = min(attempts - 1, 30)  # beyond that, any pause is the longest
+        due_s = now + (in_s or min(subscriber.settings.backoff_s * 2**doubled, LONGEST_BACKOFF_S))
         for sent in subscriber.deliveries.again(position, due_s, subscriber.settings.is_ordered):
             subscriber.free(sent)
             self.counts["again"] += 1
@@ -273,7 +277,7 @@ class Dispatcher:
         outputs: list[Output] = []
         changes: list[Change] = []
         for position in subscriber.deliveries.overdue(now):
-            changes += self._again(subscriber, position, now, now)
+            changes += self._again(subscriber, position, 0.0, now)
         outputs += self.pump(subscriber, now)
         for poll in [poll for poll in subscriber.polls if poll.ends_s <= now]:
             subscriber.polls.remove(poll)
@@ -298,12 +302,14 @@ class Dispatcher:
         return changes
 
     def lose(self, subscriber: Subscriber) -> list[Output]:
-        """Drop what a passing subscriber was too slow for, and tell it."""
+        """Drop what a passing subscriber was too slow for, and tell it; whoever asked for that is closed."""
         events = subscriber.deliveries.drop_queue()
         if events is None:
             return []
         self.counts["lost"] += 1
-        return self.tell(subscriber, Lost(subscriber.name, Gap(*events), "slow"))
+        ended = Ended(subscriber.name, "it was too slow, and asked to be closed if so")
+        closed = [Say(each.session, ended) for each in subscriber.consumers.values() if each.ends_when_slow]
+        return [*self.tell(subscriber, Lost(subscriber.name, Gap(*events), "slow")), *closed]
 
     @staticmethod
     def tell(subscriber: Subscriber, answer: Answer) -> list[Output]:

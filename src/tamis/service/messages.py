@@ -120,6 +120,8 @@ class SubscriberSettings(Message, frozen=True):
     """Whether everything behind a delivery that comes again comes again, too."""
     forget_after_s: float = 0.0
     """So long after its last connection a subscriber is forgotten; 0 is never."""
+    backoff_s: float = 0.0
+    """The pause before a delivery that was not done comes again; it doubles with every further attempt."""
 
 
 class Configure(Message, frozen=True):
@@ -161,6 +163,8 @@ class Attach(Message, frozen=True):
     credit_bytes: int = 1_000_000
     is_durable: bool = True
     done_through: Position | None = None
+    ends_when_slow: bool = False
+    """Whether a passing subscriber that is too slow is closed, instead of going on behind a gap."""
 
 
 class Take(Message, frozen=True):

@@ -83,7 +83,11 @@ OPERATIONS = (
     ),
     Operation(
         "GET", "/listen", "Hear what happens, for as long as the connection lasts", "", (),
-        (_WHERE, _FROM, ("most", "end after so many", "1")), media_type=_STREAM,
+        (
+            _WHERE, _FROM, ("most", "end after so many", "1"),
+            ("when_slow", "`gap` (default): what is too much is left out and named; `close`: the answer ends", "close"),
+        ),
+        media_type=_STREAM,
     ),
     Operation("GET", "/ws", "A WebSocket of the protocol tamis.v1; see /asyncapi.json", status="101"),
     Operation("GET", "/subscribers", "All subscribers that you may use"),

@@ -378,7 +378,9 @@ class Roster:
         floors = {each.name: each for each in stored.floors}
         dead = dict(stored.dead_counts)
         for kept in stored.subscribers:
-            settings = SubscriberSettings(kept.wait_s, kept.attempts, kept.is_ordered, kept.forget_after_s)
+            settings = SubscriberSettings(
+                kept.wait_s, kept.attempts, kept.is_ordered, kept.forget_after_s, kept.backoff_s
+            )
             floor = floors.get(kept.name) or FloorKept(kept.name, Position(0, 0), (), 0)
             deliveries = Deliveries(floor.floor, floor.islands, sent_through)
             subscriber = Subscriber(kept.name, kept.owner, True, settings, 0, deliveries, seen_us=floor.seen_us)
@@ -445,6 +447,7 @@ def _kept(subscriber: Subscriber) -> SubscriberKept:
         settings.attempts,
         settings.is_ordered,
         settings.forget_after_s,
+        settings.backoff_s,
     )
 
 

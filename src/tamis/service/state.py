@@ -55,7 +55,7 @@ _TABLES = (
     """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE subscribers (name TEXT PRIMARY KEY, owner TEXT NOT NULL, wait_s REAL NOT NULL, attempts INTEGER NOT NULL,
-    is_ordered INTEGER NOT NULL, forget_after_s REAL NOT NULL) WITHOUT ROWID;
+    is_ordered INTEGER NOT NULL, forget_after_s REAL NOT NULL, backoff_s REAL NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE TABLE floors (name TEXT PRIMARY KEY, head INTEGER NOT NULL, event INTEGER NOT NULL, islands BLOB NOT NULL,
     seen_us INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE subscriptions (subscriber TEXT, key TEXT, number INTEGER, text TEXT NOT NULL, effective TEXT NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT N
 """
     + _LINKS
 )
-MIGRATIONS: dict[int, str] = {1: _LINKS}
+MIGRATIONS: dict[int, str] = {1: f"{_LINKS};ALTER TABLE subscribers ADD COLUMN backoff_s REAL NOT NULL DEFAULT 0"}
 """By the format before: the statements that make the next one of it."""
 
 
@@ -148,8 +148,8 @@ class State:
             ask = self._connection.execute
             return Stored(
                 subscribers=tuple(
-                    SubscriberKept(name, owner, wait_s, attempts, bool(is_ordered), forget_after_s)
-                    for name, owner, wait_s, attempts, is_ordered, forget_after_s in ask(
+                    SubscriberKept(name, owner, wait_s, attempts, bool(is_ordered), forget_after_s, backoff_s)
+                    for name, owner, wait_s, attempts, is_ordered, forget_after_s, backoff_s in ask(
                         "SELECT * FROM subscribers ORDER BY name"
                     )
                 ),
@@ -227,7 +227,7 @@ class _Transaction:
 
 
 def _keep_subscriber(connection: sqlite3.Connection, change: SubscriberKept) -> None:
-    connection.execute("REPLACE INTO subscribers VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(change))
+    connection.execute("REPLACE INTO subscribers VALUES (?, ?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(change))
 
 
 def _forget_subscriber(connection: sqlite3.Connection, change: SubscriberGone) -> None:

@@ -94,6 +94,7 @@ class Consumer:
     used_bytes: int = 0
     sent_through: Position = START
     """The highest position that it was sent."""
+    ends_when_slow: bool = False
 
     @property
     def has_credit(self) -> bool:

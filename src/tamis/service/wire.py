@@ -13,7 +13,7 @@ b'{"subscribe":{"cheap":"price < 20"},"from":"-10m","id":1}'
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, field
@@ -31,6 +31,8 @@ class Hello(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the subscriber is remembered when it has gone."""
     credit: int = 256
     """So many deliveries may be unacknowledged."""
+    when_slow: Literal["gap", "close"] = "gap"
+    """What happens to a passing subscriber that is too slow: it goes on behind a gap, or is closed."""
 
 
 class FromClient(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -50,7 +50,7 @@ async def test_a_long_poll_is_answered_when_an_event_comes(tmp_path):
 @eventually
 async def test_settings_subscriptions_and_subscribers_come_and_go(tmp_path):
     async with running(tmp_path) as broker:
-        settings = {"wait_s": 5.0, "attempts": 3, "ordered": True, "forget_after_s": 60.0}
+        settings = {"wait_s": 5.0, "attempts": 3, "ordered": True, "forget_after_s": 60.0, "backoff_s": 2.0}
         _, facts = await broker.ask("PUT", "/subscribers/ann", settings, status=200)
         assert facts["settings"] == settings
         assert facts["durable"] is True

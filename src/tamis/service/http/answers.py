@@ -150,6 +150,7 @@ def facts_json(facts: SubscriberFacts, epoch: str) -> Mapping[str, Any]:
             "attempts": facts.settings.attempts,
             "ordered": facts.settings.is_ordered,
             "forget_after_s": facts.settings.forget_after_s,
+            "backoff_s": facts.settings.backoff_s,
         },
         "subscriptions": {
             key: {"text": known.text, "effective": known.effective, "since": Position.of(known.since).text(epoch)}

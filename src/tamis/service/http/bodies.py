@@ -22,6 +22,9 @@ class SubscriberBody(msgspec.Struct, forbid_unknown_fields=True):
     forget_after_s: Annotated[
         Seconds, Meta(description="so long after its last connection a subscriber is forgotten; 0: never")
     ] = 0.0
+    backoff_s: Annotated[
+        Seconds, Meta(description="a pause before a delivery comes again; it doubles with every further attempt")
+    ] = 0.0
 
 
 class TakeBody(msgspec.Struct, forbid_unknown_fields=True):

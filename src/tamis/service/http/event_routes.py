@@ -113,10 +113,13 @@ async def listen(request: web.Request) -> web.StreamResponse:
     wanted = await front.wanted(principal, {"listen": where})
     start = await front.start(request.query.get("from") or _last_seen(request, front))
     most = whole(request, "most", 0, 0, 10_000_000)
+    when_slow = request.query.get("when_slow", "gap")
+    if when_slow not in ("gap", "close"):
+        raise BadRequestError(f"when_slow is {when_slow!r:.40}", "gap or close")
     name = front.passing_name(principal)
     limits = front.settings.limits
     with front.connected(request[CALLER]) as hold, Mailbox(front, principal, hold) as mailbox:
-        attach = Attach(1, name, False, limits.credit, limits.credit_bytes, False)
+        attach = Attach(1, name, False, limits.credit, limits.credit_bytes, False, ends_when_slow=when_slow == "close")
         subscribe = Subscribe(2, name, wanted, False, start)
         _, waiting = await mailbox.answers_to([attach, subscribe])
         form = form_of(request)

@@ -77,7 +77,7 @@ async def configure(request: web.Request) -> web.Response:
     """Make a durable subscriber, or change how it is served."""
     front, principal, subscriber = request.app[FRONT], request[PRINCIPAL], subscriber_of(request)
     body = await front.struct(request, SubscriberBody)
-    settings = SubscriberSettings(body.wait_s, body.attempts, body.ordered, body.forget_after_s)
+    settings = SubscriberSettings(body.wait_s, body.attempts, body.ordered, body.forget_after_s, body.backoff_s)
     await front.core.ask(principal, Configure(1, subscriber, settings))
     return answer(facts_json(await facts_of(front, principal, subscriber), front.core.epoch))
 

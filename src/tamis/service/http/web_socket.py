@@ -71,7 +71,7 @@ class WebSocket:
         """Whose deliveries come here; empty until there are any to come."""
         self._is_durable = bool(subscriber)
         self._is_attached = False
-        self._credit = limits.credit
+        self._credit, self._ends_when_slow = limits.credit, False
         self._is_greeted = False
         self._requests = Correspondence(front.core.epoch)
         self._refused_ids: set[int] = set()
@@ -186,6 +186,7 @@ class WebSocket:
         self._subscriber = hello.name or self._subscriber
         self._is_durable = bool(self._subscriber) and hello.durable is not False
         self._credit = max(1, min(hello.credit, self._front.settings.limits.credit))
+        self._ends_when_slow = hello.when_slow == "close"
         self._is_greeted = True
         if self._subscriber:
             await self._attach(request_id)
@@ -232,7 +233,15 @@ class WebSocket:
         limits = self._front.settings.limits
         number = self._requests.number(request_id)
         await self._mailbox.hear(
-            Attach(number, self._subscriber, self._is_durable, self._credit, limits.credit_bytes, self._is_durable)
+            Attach(
+                number,
+                self._subscriber,
+                self._is_durable,
+                self._credit,
+                limits.credit_bytes,
+                self._is_durable,
+                ends_when_slow=self._ends_when_slow,
+            )
         )
 
     def _check_order(self, request_id: int | None) -> None:
