@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _BATCH = 1_000
-_CHECKED_SUBSCRIPTIONS, _CHECKED_EVENTS = 20, 120
+_CHECKED_SUBSCRIPTIONS, _CHECKED_EVENTS = 10, 25
 
 
 def prices(count: int, symbols: int, seed: int) -> list[dict[str, Any]]:
