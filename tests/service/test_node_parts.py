@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +84,16 @@ def test_recent_blocks_are_the_newest_and_those_that_are_not_on_disk(steps, most
         assert recent.read(blocks[-1].first, first) == [blocks[-1]]
         gone = [each for each in kept[:-1] if each.last <= on_disk]
         assert not gone or sum(each.size_bytes for each in kept) <= most_bytes
+
+
+def test_a_block_that_is_let_go_is_no_longer_in_memory():
+    recent, first = Recent(1), block(1)
+    references = sys.getrefcount(first)
+    recent.add(first)
+    recent.add(block(2))
+    assert sys.getrefcount(first) > references
+    recent.let_go(1)
+    assert sys.getrefcount(first) == references
 
 
 def test_a_block_that_was_not_written_is_no_longer_recent():

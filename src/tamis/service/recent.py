@@ -7,16 +7,16 @@ are added in the order of their positions.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tamis.service.log.base import Block
+from tamis.service.log.base import Block
+
+_GONE = Block(1, 0, (b"",), b"\0")
+"""What stands in the place of a block that was let go."""
 
 
 class Recent:
     """The latest blocks, by position.
 
-    >>> from tamis.service.log.base import Block
     >>> recent = Recent(most_bytes=10)
     >>> for first in (1, 3, 5):
     ...     recent.add(Block(first, 0, (b"four", b"4444"), bytes(2)))
@@ -57,6 +57,7 @@ class Recent:
             and self._lasts[self._start] <= through
         ):
             gone = self._blocks[self._start]
+            self._blocks[self._start] = _GONE  # its events must not wait in memory until the lists are cut
             self._start += 1
             self._size_bytes -= gone.size_bytes
             self._after = gone.last
