@@ -110,9 +110,20 @@ def test_match_refuses_a_time_that_is_none(world):
         assert not (folder / "o.jsonl").exists()
 
 
+@pytest.fixture
+def rocks(spark):
+    """A session that keeps state in RocksDB, as the command's own does."""
+    from tamis.spark.session import ROCKS_DB, STATE_STORE
+
+    before = spark.conf.get(STATE_STORE)
+    spark.conf.set(STATE_STORE, ROCKS_DB)
+    yield
+    spark.conf.set(STATE_STORE, before)
+
+
 @pytest.mark.spark
+@pytest.mark.usefixtures("rocks")
 def test_a_stream_with_a_time_tells_of_every_kind(tmp_path):
-    pytest.importorskip("pyspark")
     start = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
     (tmp_path / "arriving").mkdir()
     # The last events only say that time goes on: the watermark moves after a batch.

@@ -75,7 +75,7 @@ def test_mistakes_are_told_before_anything_takes_time(files, tmp_path):
     folder, _ = files
     events, subscriptions = str(folder / "events.parquet"), str(folder / "subscriptions.parquet")
     for arguments, told in (
-        (("--events", "nowhere.csv", "--subscriptions", subscriptions, "--out", "x.csv"), "nothing at nowhere.csv"),
+        (("--events", "nowhere.csv", "--subscriptions", subscriptions, "--out", "x.csv"), "nowhere.csv does not exist"),
         (("--events", events, "--subscriptions", subscriptions, "--out", events), "already exists"),
         (("--events", events, "--subscriptions", subscriptions, "--out", str(tmp_path / "x.xlsx")), "says nothing"),
     ):

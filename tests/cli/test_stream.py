@@ -51,7 +51,7 @@ def test_mistakes_are_told(folder):
         "stream", "--events", "nowhere", "--subscriptions", "x", "--out", str(folder / "o"), "--checkpoint", "c", "--once"
     )  # fmt: skip
     assert result.exit_code == 2
-    assert "nothing at nowhere" in result.stderr
+    assert "nowhere does not exist" in result.stderr
 
 
 def test_figures_are_served_on_a_port_while_the_stream_runs(folder, monkeypatch):

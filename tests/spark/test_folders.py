@@ -216,7 +216,7 @@ def test_what_cannot_be_reached_is_said_and_nothing_is_written(spark, elsewhere)
         pipeline.SubscriptionLog(Path("s3a://bucket/rules"))
     with pytest.raises(pipeline.OptionError, match="cannot name a host"):
         folder_at("file://host/x")
-    with pytest.raises(pipeline.OptionError, match="whole path"):
+    with pytest.raises(pipeline.OptionError, match="absolute path"):
         folder_at("file:x")
     with pytest.raises(pipeline.OptionError, match="on a disk"):
         disk_path("s3a://bucket/x", "this")

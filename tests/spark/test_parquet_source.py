@@ -233,7 +233,7 @@ def test_tables_are_appended_as_batches(spark, tmp_path):
         spark.range(first, first + 5, numPartitions=2).write.format("parquet_folder").mode("append").save(out)
     assert sorted(row.id for row in pipeline.read_matches(spark, out).collect()) == list(range(10))
     assert [record["rows_out"] for record in pipeline.commits(out)] == [5, 5]
-    with pytest.raises(pipeline.OptionError, match="stays"), plainly():
+    with pytest.raises(pipeline.OptionError, match="what is committed cannot be replaced"), plainly():
         spark.range(1).write.format("parquet_folder").mode("overwrite").save(out)
 
 

@@ -194,7 +194,7 @@ def test_a_refusal_ends_the_job_with_one_line(spark, receiver):
         spark.range(3, numPartitions=1).write.format("webhook").mode("append").save(receiver.url)
     assert (raised.value.url, raised.value.status) == (receiver.url, 404)
     for mode, format_options, told in (
-        ("overwrite", {}, "append"), ("append", {"batch_row": "2"}, "Did you mean batch_rows"), ("append", {"url": "ftp://x"}, "no address"),
+        ("overwrite", {}, "append"), ("append", {"batch_row": "2"}, "Did you mean batch_rows"), ("append", {"url": "ftp://x"}, "is not a webhook address"),
     ):  # fmt: skip
         with pytest.raises(pipeline.OptionError, match=told), plainly():
             spark.range(1).write.format("webhook").options(**({"url": receiver.url} | format_options)).mode(mode).save()

@@ -34,7 +34,7 @@ EXAMPLES = (
         "So this event matches.",
     ),
     Example(
-        """tamis explain "SEQUENCE price > 30 THEN price < 20" --event '{"price": 12}'""",
+        """tamis explain "SEQUENCE price > 30 THEN sold" --event '{"sold": true}'""",
         "Which steps this event can stand for.",
     ),
     Example(

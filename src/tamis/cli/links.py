@@ -1,6 +1,7 @@
 """How is a broker joined to others, and how do its links fare? A table, once or live."""
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,20 +69,32 @@ def top(
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     certificate: CertificateOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Watch a broker at work: events, deliveries and links, as a live table."""
-    with mistakes_shown(False), talking_to(at, token_file, ca, certificate) as client:
-        before, looked = figures_of(client), time.monotonic()
-        with Live(overview(client, before, before, 1.0), console=to_people(), auto_refresh=False) as live:
-            number = 1
-            while number != rounds:
-                try:
-                    time.sleep(every)
-                except KeyboardInterrupt:
-                    return
-                now, figures = time.monotonic(), figures_of(client)
-                live.update(overview(client, before, figures, now - looked), refresh=True)
-                before, looked, number = figures, now, number + 1
+    with mistakes_shown(as_json), talking_to(at, token_file, ca, certificate) as client:
+        looks = _looks(client, every, rounds)
+        if as_json:
+            for _, figures, _ in looks:
+                to_programs({"figures": figures, **client.links()})
+            return
+        with Live(console=to_people(), auto_refresh=False) as live:
+            for before, figures, seconds in looks:
+                live.update(overview(client, before, figures, seconds), refresh=True)
+
+
+def _looks(client: "Client", every_s: float, rounds: int) -> Iterator[tuple[dict[str, float], dict[str, float], float]]:
+    """Yield the figures of the look before, those of this one, and the seconds between; the first is both."""
+    before, looked, number = figures_of(client), time.monotonic(), 1
+    yield before, before, 1.0
+    while number != rounds:
+        try:
+            time.sleep(every_s)
+        except KeyboardInterrupt:
+            return
+        now, figures = time.monotonic(), figures_of(client)
+        yield before, figures, now - looked
+        before, looked, number = figures, now, number + 1
 
 
 def figures_of(client: "Client") -> dict[str, float]:

@@ -34,7 +34,7 @@ from tamis.errors import did_you_mean
 
 EXAMPLES = (
     Example(
-        """printf '[brokers.north]\\n[brokers.south]\\ncalls = ["north"]\\n' > network.toml""",
+        """printf '[brokers.a]\\n[brokers.b]\\ncalls = ["a"]\\n' > network.toml""",
         "A file with two brokers.",
     ),
     Example("tamis network up network.toml --check", "Is the file good? Nothing is started."),
