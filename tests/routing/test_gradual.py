@@ -31,6 +31,7 @@ from tamis.routing.greeting import Greeting, in_parts
 from tamis.routing.messages import INCOMPLETE, PROVISIONAL
 from tamis.simulation import Scenario, simulate
 from tamis.simulation.actors import _pool, world
+from tamis.simulation.occurrences import MessageCarried
 
 EXACT = ["flooding", "simple", "identity", "covering"]
 
@@ -261,7 +262,7 @@ def test_when_a_broker_is_renewed_and_nothing_has_changed_nobody_but_its_neighbo
         network.renew(name)
         network.run()
         network.observers.pop()
-        links = {(each.source, each.target) for each in heard if type(each).__name__ == "Carried"}
+        links = {(each.source, each.target) for each in heard if isinstance(each, MessageCarried)}
         assert links and all(name in link for link in links)
     assert run.problems == []
 
@@ -288,7 +289,7 @@ def test_a_broker_that_says_too_soon_that_this_is_all_is_heard_of_everywhere():
         strangers |= {
             (each.source, each.target)
             for each in heard
-            if type(each).__name__ == "Carried" and name not in (each.source, each.target)
+            if isinstance(each, MessageCarried) and name not in (each.source, each.target)
         }
     assert strangers
 

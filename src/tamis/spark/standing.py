@@ -127,8 +127,8 @@ def notify(
         timed_groups = grouped.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id), column("group"))
         told = Notifications(asked, event_id.dataType.simpleString(), tuple(out.names), schema)
         notified = timed_groups.transformWithState(told, out, outputMode="Append", timeMode="EventTime")
-        # The two must not share tasks. Where both have one partition, Spark's union computes them one after the other in
-        # one task, and then nothing came of the first; behind an exchange, the ranked ones have tasks of their own.
+        # The two must not share tasks. Where both have one partition, Spark's union computes them one after the other
+        # in one task, and then nothing came of the first; behind an exchange, the ranked ones have their own tasks.
         return notified.unionByName(ranked_told.repartition(1)) if ranked else notified
     history = _history(asked, math.inf if until is None else seconds_of(until), schema, kinds[1])
     notified = grouped.where(column(id).isNotNull()).groupBy(column(id), column("group")).applyInArrow(history, out)
