@@ -70,7 +70,7 @@ def answers_before_the_state_has_it(patch):
 
 @mutant(5)
 def answers_at_once_who_asks_for_the_same_again(patch):
-    patch.setattr(Node, "_keep_all", Node._keep)
+    patch.setattr(Node, "keep_all", Node._keep)
 
 
 @mutant(76, has_full_disks=True, steps=500)
@@ -89,7 +89,7 @@ def keeps_the_keys_of_what_was_not_written(patch):
 
 @mutant(1)
 def says_too_early_that_somebody_has_caught_up(patch):
-    whole = Node._sent
+    whole = Node.sent
 
     def sent(self, subscriber, now):
         if subscriber.is_catching_up and subscriber.consumers:
@@ -100,7 +100,7 @@ def says_too_early_that_somebody_has_caught_up(patch):
             ]
         return whole(self, subscriber, now)
 
-    patch.setattr(Node, "_sent", sent)
+    patch.setattr(Node, "sent", sent)
 
 
 # -- What survives
@@ -227,7 +227,7 @@ def looks_past_damage_inside_a_window(patch):
 
 @mutant(1)
 def goes_on_serving_who_is_no_longer_live(patch):
-    whole = Node._sent
+    whole = Node.sent
 
     def sent(self, subscriber, now):
         was_live = self._live.get(subscriber.name)
@@ -236,7 +236,7 @@ def goes_on_serving_who_is_no_longer_live(patch):
             self._live[subscriber.name] = subscriber
         return outputs
 
-    patch.setattr(Node, "_sent", sent)
+    patch.setattr(Node, "sent", sent)
 
 
 @mutant(4)
@@ -278,7 +278,7 @@ def never_comes_back_to_who_is_far(patch):
 # -- Consumers
 
 
-@mutant(406)
+@mutant(21, kinds=((Worker, Worker),), break_share=0.05, steps=500)
 def lets_one_consumer_speak_for_all(patch):
     def sent_to(self, session, through):
         return [position for position in self._sent if position <= through]

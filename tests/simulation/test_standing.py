@@ -8,7 +8,7 @@ import pytest
 
 from tamis.routing import STRATEGIES, Broker
 from tamis.simulation import Network
-from tamis.simulation.occurrences import Delivered
+from tamis.simulation.occurrences import EventDelivered
 from tamis.standing import Standing, interest, parse_subscription
 
 WANTED = {
@@ -38,7 +38,7 @@ class Homes:
             self.states[client].add_many(texts)
 
     def __call__(self, occurrence):
-        if isinstance(occurrence, Delivered) and occurrence.client in self.states:
+        if isinstance(occurrence, EventDelivered) and occurrence.client in self.states:
             self.delivered += 1
             event = dict(occurrence.publication.event)
             state = self.states[occurrence.client]

@@ -253,7 +253,7 @@ class Register:
         """Return the ids of handles, in the same memory where they are numbers: matches may be many."""
         integers = self._integers
         if integers is not None and self.is_numbered:
-            if len(handles) <= _FEW:  # a call of a kernel takes longer
+            if len(handles) <= _RENAMED_WITHOUT_KERNEL:  # a call of a kernel takes longer
                 return integer_column(integers[handles])
             kernels.rename(handles, integers)
             return integer_column(handles)
@@ -305,7 +305,7 @@ class Register:
 
 
 _INTEGER = pa.int64()
-_FEW = 256
+_RENAMED_WITHOUT_KERNEL = 256
 _UNITED: dict[type, pa.DataType] = {
     bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), bytes: pa.binary(),
 }  # fmt: skip

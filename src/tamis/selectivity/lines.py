@@ -46,8 +46,10 @@ class LinePosition(NamedTuple):
 def standing(value: Any) -> LinePosition | None:
     """Return where a value stands; None for what stands on no line: NULL, NaN, arrays.
 
-    >>> standing(20), standing(True), standing("a"), standing(float("nan"))
-    (Standing(kind='number', place=20.0), Standing(kind='boolean', place=1.0), Standing(kind='text', place='a'), None)
+    >>> standing(20), standing(True)
+    (LinePosition(kind='number', place=20.0), LinePosition(kind='boolean', place=1.0))
+    >>> standing("a"), standing(float("nan"))
+    (LinePosition(kind='text', place='a'), None)
     """
     match value_of(value):
         case bool():

@@ -286,7 +286,7 @@ def test_the_marks_of_walks_begin_again_after_the_last():
 
 
 def test_an_insertion_goes_on_where_a_table_was_full(monkeypatch):
-    monkeypatch.setattr(shared, "_LEAST", 1)
+    monkeypatch.setattr(shared, "_FIRST_ROOM", 1)
     graph = SharedGraph()
     statuses = set()
     plain = SharedGraph._grow
