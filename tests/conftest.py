@@ -106,6 +106,17 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture
+def rocks(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, keeping the state of streams in RocksDB for as long as the test runs."""
+    from tamis.spark.session import ROCKS_DB, STATE_STORE
+
+    before = spark.conf.get(STATE_STORE)
+    spark.conf.set(STATE_STORE, ROCKS_DB)
+    yield spark
+    spark.conf.set(STATE_STORE, before)
+
+
 @pytest.fixture(autouse=True, scope="package")
 def small_batches_are_blocks() -> Iterator[None]:
     """Let batches of some dozens of events go through blocks, which take hundreds in the product."""

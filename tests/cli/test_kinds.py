@@ -110,17 +110,6 @@ def test_match_refuses_a_time_that_is_none(world):
         assert not (folder / "o.jsonl").exists()
 
 
-@pytest.fixture
-def rocks(spark):
-    """A session that keeps state in RocksDB, as the command's own does."""
-    from tamis.spark.session import ROCKS_DB, STATE_STORE
-
-    before = spark.conf.get(STATE_STORE)
-    spark.conf.set(STATE_STORE, ROCKS_DB)
-    yield
-    spark.conf.set(STATE_STORE, before)
-
-
 @pytest.mark.spark
 @pytest.mark.usefixtures("rocks")
 def test_a_stream_with_a_time_tells_of_every_kind(tmp_path):

@@ -16,7 +16,6 @@ import tamis
 pipeline = pytest.importorskip("tamis.spark")
 
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError  # noqa: E402
-from tamis.spark.session import ROCKS_DB, STATE_STORE  # noqa: E402
 
 pytestmark = pytest.mark.spark
 START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
@@ -37,15 +36,6 @@ SCHEMA = pa.schema(
     [("event_id", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("user", pa.int64()),
      ("price", pa.float64())]
 )  # fmt: skip
-
-
-@pytest.fixture
-def rocks(spark):
-    """A session that keeps state in RocksDB, for as long as the test runs."""
-    before = spark.conf.get(STATE_STORE)
-    spark.conf.set(STATE_STORE, ROCKS_DB)
-    yield spark
-    spark.conf.set(STATE_STORE, before)
 
 
 def generated(count, seed):

@@ -35,15 +35,6 @@ SCHEMA = pa.schema(
 )
 
 
-@pytest.fixture
-def rocks(spark):
-    """A session that keeps state in RocksDB, for as long as the test runs."""
-    before = spark.conf.get(STATE_STORE)
-    spark.conf.set(STATE_STORE, ROCKS_DB)
-    yield spark
-    spark.conf.set(STATE_STORE, before)
-
-
 def generated(count, seed):
     """Events in order of time: bursts at one instant, equal scores, NULL and NaN among them."""
     chance = Random(seed)

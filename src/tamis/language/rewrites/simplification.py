@@ -26,11 +26,10 @@ from tamis.language.expressions import (
 from tamis.language.ranges.rewording import INTEGER, Ranged, as_predicates, ranged
 from tamis.language.ranges.value_sets import intersection_of, union_of
 from tamis.language.rewrites.junctions import conjunction, disjunction
+from tamis.language.rewrites.monotone import fold_monotone
 from tamis.language.types import ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tamis.language.schema import Schema
 
 
@@ -43,24 +42,8 @@ def simplify(expression: Expression, schema: Schema | None = None) -> Expression
     >>> print(simplify(tamis.parse("a > 5 AND a < 3")))
     FALSE
     """
-    return _fold_connectives(expression, lambda node, below: _simplified(node, below, schema))
-
-
-def _fold_connectives(root: Expression, combine: Callable[[Expression, list[Expression]], Expression]) -> Expression:
-    """Go through AND, OR and `at_least` only: inside a predicate or function, unknown and false are two things."""
-    values: dict[int, Expression] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        children = node.children if isinstance(node, And | Or | AtLeast) else ()
-        missing = [child for child in children if id(child) not in values]
-        if missing:
-            stack.extend(missing)
-            continue
-        stack.pop()
-        if id(node) not in values:
-            values[id(node)] = combine(node, [values[id(child)] for child in children])
-    return values[id(root)]
+    # Inside a predicate or a function unknown and false differ, so only AND, OR and `at_least` are gone through.
+    return fold_monotone(expression, lambda node, below: _simplified(node, below, schema))
 
 
 def _simplified(node: Expression, below: list[Expression], schema: Schema | None) -> Expression:
