@@ -220,3 +220,17 @@ def test_the_interest_is_true_for_every_event_that_matters():
     assert str(interest(sequence)) == "a = 1 OR d = 3"
     assert interest(parse_subscription("TOP 5 BY price OVER 1 HOUR WHERE a = 1")) == tamis.parse("a = 1")
     assert interest(parse_subscription("CHANGE TO a WHERE b FORGET AFTER 1 DAY")) == tamis.parse("b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQUENCE CASE WHEN a > 1 THEN b = 1 ELSE FALSE END THEN b = 1 WITHIN 1 HOUR",
+        "SEQUENCE CASE x WHEN 1 THEN 5 ELSE 6 END = 5 THEN CASE y WHEN 'THEN' THEN 1 END = 1 WITHIN 1 HOUR",
+        "SEQUENCE case = 1 THEN CASE -x WHEN 1 THEN 2 END = 2 WITHIN 1 HOUR",
+    ],
+)
+def test_a_then_inside_a_case_is_not_the_next_step(text):
+    sequence = parse_subscription(text)
+    assert len(sequence.steps) == 2
+    assert parse_subscription(str(sequence)) == sequence

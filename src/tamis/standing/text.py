@@ -19,7 +19,7 @@ from tamis.errors import ExpressionSyntaxError, LanguageError, LimitError
 from tamis.language.expressions import TRUE, And, Attribute, Or, Xor
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse, parse_term
-from tamis.language.tokens import Token, next_token
+from tamis.language.tokens import Token, next_token, opens_case
 from tamis.standing.change import Change
 from tamis.standing.errors import StandingFormError
 from tamis.standing.sequence import TAKING, Sequence, Step, named
@@ -267,7 +267,7 @@ class _TextReader:
                 continue
             is_distinct = token.kind == "IS" or (is_distinct and token.kind == "NOT")
             nesting += (token.kind == "(") - (token.kind == ")")
-            if word == "CASE" and not is_complete and next_token(self.text, token.end).text.upper() == "WHEN":
+            if not is_complete and opens_case(self.text, token):
                 cases += 1
             # Words of CASE are followed by an operand.
             is_complete = token.kind in _ENDS_OPERAND and not (cases and word in ("CASE", "WHEN", "THEN", "ELSE"))
