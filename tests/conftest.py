@@ -108,13 +108,21 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def rocks(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session, keeping the state of streams in RocksDB for as long as the test runs."""
+    """The session, keeping the state of streams in RocksDB for as long as the test runs.
+
+    So does the active one, if that is another: an earlier test may have made it, and commands take it.
+    """
+    from pyspark.sql import SparkSession
+
     from tamis.spark.session import ROCKS_DB, STATE_STORE
 
-    before = spark.conf.get(STATE_STORE)
-    spark.conf.set(STATE_STORE, ROCKS_DB)
+    sessions = [spark, SparkSession.getActiveSession() or spark]
+    before = [session.conf.get(STATE_STORE) for session in sessions]
+    for session in sessions:
+        session.conf.set(STATE_STORE, ROCKS_DB)
     yield spark
-    spark.conf.set(STATE_STORE, before)
+    for session, provider in zip(sessions, before, strict=True):
+        session.conf.set(STATE_STORE, provider)
 
 
 @pytest.fixture(autouse=True, scope="package")
