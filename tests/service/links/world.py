@@ -223,10 +223,6 @@ class World:
                     assert not is_due or (writer.source, number) in got, (
                         f"lost: {writer.source} {number} at {writer.site} for {reader.name} at {reader.site}"
                     )
-            self.check_order(reader)
-
-    def check_order(self, reader: Reader) -> None:
-        """Events of a publisher come in order the first time, unless faults have made them wait at a broker."""
 
     def check_at_rest(self) -> None:
         """Check that everybody knows the same, and that events cross links as they should."""
