@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 
 import pyarrow as pa
 import pytest
@@ -134,7 +135,9 @@ def test_a_stream_with_a_time_tells_of_every_kind(tmp_path):
                 ("price", pa.int64()),
             ]
         )
-        parquet.write_table(pa.Table.from_pylist(rows, kinds), tmp_path / "arriving" / f"{file}.parquet")
+        path = tmp_path / "arriving" / f"{file}.parquet"
+        parquet.write_table(pa.Table.from_pylist(rows, kinds), path)
+        os.utime(path, (1_700_000_000 + file,) * 2)  # Spark takes files in the order of their times, by the millisecond
     wanted = table(
         tmp_path, "wanted.parquet", [{"subscription_id": key, "condition": text} for key, text in EVERY_KIND.items()]
     )

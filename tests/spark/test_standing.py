@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 from itertools import pairwise
 from random import Random
 
@@ -93,7 +94,11 @@ def streamed(spark, folder, files, *, stops=(), wanted=WANTED, lateness="5 secon
     arriving, out = folder / "events", folder / "out"
     arriving.mkdir()
     for number, events in enumerate(files):
-        parquet.write_table(pa.Table.from_pylist(events, SCHEMA), arriving / f"{number:04}.parquet")
+        path = arriving / f"{number:04}.parquet"
+        parquet.write_table(pa.Table.from_pylist(events, SCHEMA), path)
+        os.utime(
+            path, (1_700_000_000 + number,) * 2
+        )  # Spark takes files in the order of their times, by the millisecond
         if number in (*stops, len(files) - 1):
             stream = spark.readStream.schema("event_id bigint, time timestamp, kind string, user bigint, price double")
             arriving_events = stream.option("maxFilesPerTrigger", 1).parquet(str(arriving))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 from itertools import pairwise
 from random import Random
 
@@ -96,7 +97,11 @@ def streamed(spark, folder, files, *, stop_after=None, lateness="5 seconds", ran
     arriving, out = folder / "events", folder / "out"
     arriving.mkdir()
     for number, events in enumerate(files):
-        parquet.write_table(pa.Table.from_pylist(events, SCHEMA), arriving / f"{number:04}.parquet")
+        path = arriving / f"{number:04}.parquet"
+        parquet.write_table(pa.Table.from_pylist(events, SCHEMA), path)
+        os.utime(
+            path, (1_700_000_000 + number,) * 2
+        )  # Spark takes files in the order of their times, by the millisecond
         if number in (stop_after, len(files) - 1):
             stream = spark.readStream.schema(
                 "event_id bigint, time timestamp, kind string, price double, x double, y double"
