@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tamis.errors import JsonFormError, LimitError
+from tamis.errors import JsonFormError
 from tamis.language import json_form
 from tamis.language.expressions import TRUE, Expression
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -81,7 +81,7 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
     >>> print(from_json({"tamis": 1, "change": {"of": {"attribute": ["sold"]}, "per": [["shop"]]}}))
     CHANGE OF sold PER shop
     """
-    data = _loaded(document, limits) if isinstance(document, str | bytes) else document
+    data = json_form.loaded(document, limits) if isinstance(document, str | bytes) else document
     match data:
         case {"tamis": json_form.VERSION, "sequence": dict(fields)} if len(data) == 2:
             _require(fields, _SEQUENCE, {"steps"}, "a sequence")
@@ -150,14 +150,3 @@ def _paths(fields: dict[str, Any]) -> list[tuple[str, ...]]:
 def _require(fields: dict[str, Any], known: set[str], needed: set[str], what: str) -> None:
     if fields.keys() - known or needed - fields.keys():
         raise JsonFormError(f"{what} has {', '.join(sorted(known))}, not {sorted(map(str, fields))}")
-
-
-def _loaded(document: str | bytes, limits: Limits) -> Any:
-    if len(document) > limits.text_length:
-        raise LimitError("text_length", limits.text_length, f"{len(document):,} characters")
-    try:
-        return json.loads(document)
-    except RecursionError:
-        raise LimitError("depth", limits.depth, "more") from None
-    except ValueError as error:
-        raise JsonFormError(f"this is not JSON: {error}") from None
