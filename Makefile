@@ -7,8 +7,11 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 WORKERS ?= 2
 
+# Some containers set it. The tests start hundreds of processes, and each would compile everything that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test test-all check format bench facts simulate docs lock clean
+.PHONY: help setup run serve test test-all check words format bench facts simulate docs dist release lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,10 +31,14 @@ test: setup  ## the tests, in minutes; of one package: make test P=language
 test-all: setup  ## the tests, the slow and heavy suites included, on new random examples
 	TAMIS_HYPOTHESIS=$${TAMIS_HYPOTHESIS:-exploring} $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
-check: $(VENV)/ready  ## format, lint and types
+check: words  ## format, lint, types, spelling, and words that are not used
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+words: $(VENV)/ready  ## spelling, and the words that are not used (tools/words.txt)
+	@$(BIN)/codespell *.md docs src benchmarks tools
+	@$(BIN)/python tools/words.py
 
 format: $(VENV)/ready  ## put the code into shape
 	$(BIN)/ruff format .
@@ -48,6 +55,18 @@ simulate: $(VENV)/ready  ## a network of brokers again: make simulate SEED=42
 
 docs: $(VENV)/ready  ## the documentation as a site under site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+dist: $(VENV)/ready  ## wheel and source archive under dist/, and a look at what is in them
+	rm -rf dist
+	$(BIN)/uv build --quiet --python $(BIN)/python --out-dir dist
+	@$(BIN)/python tools/distribution.py dist
+
+release: $(VENV)/ready  ## a dry run of a release: tree, version, changelog, checks, all tests, archives; uploads nothing
+	@$(BIN)/python tools/release.py
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory test-all
+	@$(MAKE) --no-print-directory dist
+	@$(BIN)/python tools/release.py --next
 
 lock: $(VENV)/ready  ## pin the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml --extra spark --extra nats --extra data --extra lab --extra service --group dev --universal --upgrade \

@@ -4,6 +4,7 @@ python -m benchmarks                                                        all 
 python -m benchmarks parsing churn                                          these
 python -m benchmarks growth --full                                          with a million subscriptions too
 python -m benchmarks service --rows S7 S9                                   these rows of it
+python -m benchmarks network --rows trees --subscriptions 1000 10000        a tree of seven brokers
 python -m benchmarks throughput --workloads w1 w2 --subscriptions 10000     smaller, or larger
 
 A row whose `wrong` is not 0 makes it fail: a fast wrong answer is not a result.
@@ -36,6 +37,8 @@ from benchmarks.imperfection import routing_imperfection
 from benchmarks.living import replaced_rules, sighted, updates_left
 from benchmarks.logging_events import logging_events
 from benchmarks.matching import growth, single_events, throughput
+from benchmarks.network import ROWS as NETWORK_ROWS
+from benchmarks.network import network
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
@@ -50,11 +53,14 @@ from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
 from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
+from benchmarks.trees_of_graphs import trees_of_graphs
 from benchmarks.warm_up import warm_up
 from benchmarks.watching import watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from rich.status import Status
 
 BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "parsing": parsing,
@@ -102,6 +108,8 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "standing_thresholds": standing_thresholds,
     "standing_memory": standing_memory,
     "service": service,
+    "network": network,
+    "trees_of_graphs": trees_of_graphs,
     "spark": spark,
     "spark_forests": spark_forests,
     "spark_growth": spark_growth,
@@ -119,6 +127,7 @@ FULL: dict[str, dict[str, Any]] = {
     "covering": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
     "bulk_pruning": {"names": ("auction",), "subscription_counts": (10_000, 100_000, 1_000_000)},
     "pruning_on_spark": {"subscription_counts": (10_000, 100_000, 1_000_000)},
+    "network": {"subscription_counts": (1_000, 10_000, 100_000)},
     "routing_tables": {
         "subscription_counts": (1_000, 10_000, 100_000, 1_000_000),
         "names": ("similar",),
@@ -150,11 +159,13 @@ def main(words: Sequence[str]) -> int:
         RESULTS.mkdir(parents=True, exist_ok=True)
         try:
             with console.status(f"{name}: {question}") as status:
-                for row in benchmark(**arguments):
+                for row in benchmark(**arguments, **_progress(benchmark, console, status, name)):
                     rows.append(row)
                     status.update(f"{name}, {len(rows)} rows; the last: {' '.join(map(_cell, row.values()))}")
                     # Written with every row: some benchmarks take most of an hour, and may be stopped before their end.
-                    (RESULTS / f"{name}.json").write_text(json.dumps({**told, "rows": rows}, indent=2) + "\n")
+                    (RESULTS / f"{options.file or name}.json").write_text(
+                        json.dumps({**told, "rows": rows}, indent=2) + "\n"
+                    )
         finally:
             if rows:
                 console.print(_table(name, rows))
@@ -173,13 +184,21 @@ def _options(words: Sequence[str]) -> Namespace:
     options.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}")
     options.add_argument("--full", action="store_true", help="with a million subscriptions too")
     options.add_argument("--workloads", nargs="+", metavar="NAME", help=f"some of {', '.join(CASES)}")
-    options.add_argument("--rows", nargs="+", metavar="NAME", help=f"of service: some of {', '.join(SERVICE_ROWS)}")
+    options.add_argument(
+        "--rows",
+        nargs="+",
+        metavar="NAME",
+        help=f"of service: some of {', '.join(SERVICE_ROWS)}; of network: {', '.join(NETWORK_ROWS)}",
+    )
+    options.add_argument("--strategies", nargs="+", metavar="NAME", help="of networks and routing: some of them")
+    options.add_argument("--patience", type=float, metavar="SECONDS", help="of network: how long to wait for a tree")
+    options.add_argument("--file", metavar="NAME", help="the results are in artifacts/benchmarks/NAME.json")
     options.add_argument("--subscriptions", nargs="+", type=int, metavar="COUNT", help="how many")
     found = options.parse_intermixed_args(words)
     for given, known, what in (
         (found.names, BENCHMARKS, "benchmark"),
         (found.workloads or (), CASES, "workload"),
-        (found.rows or (), SERVICE_ROWS, "row"),
+        (found.rows or (), (*SERVICE_ROWS, *NETWORK_ROWS), "row"),
     ):
         for name in given:
             if name not in known:
@@ -194,9 +213,26 @@ def _arguments(name: str, options: Namespace) -> dict[str, Any]:
         wanted |= {"names": tuple(options.workloads), "name": options.workloads[0]}
     if options.rows:
         wanted |= {"rows": tuple(options.rows)}
+    if options.strategies:
+        wanted |= {"strategies": tuple(options.strategies)}
+    if options.patience:
+        wanted |= {"patience_s": options.patience}
     if options.subscriptions:
         wanted |= {"subscription_counts": tuple(options.subscriptions), "subscription_count": options.subscriptions[-1]}
     return {key: value for key, value in wanted.items() if key in signature(BENCHMARKS[name]).parameters}
+
+
+def _progress(benchmark: Callable[..., Any], console: Console, status: Status, name: str) -> dict[str, Any]:
+    """Return whom a benchmark whose rows take long tells what it does, if it wants to tell."""
+    if "progress" not in signature(benchmark).parameters:
+        return {}
+
+    def tell(text: str) -> None:
+        status.update(f"{name}: {text}")
+        if not console.is_terminal:
+            print(f"{datetime.now(UTC):%H:%M:%S} {name}: {text}", file=sys.stderr, flush=True)
+
+    return {"progress": tell}
 
 
 def _defaults(benchmark: Callable[..., Any]) -> dict[str, Any]:

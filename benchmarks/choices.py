@@ -2,8 +2,8 @@
 
     choices    batches matched by subscriptions with CASE, and by others that say the same in AND and OR
 
-Each form is a way in which people use them: weights that add up, a value where there is none, a value that depends. The
-two sets must find the same matches; `wrong` counts where they do not.
+Each form is a way in which people use them: weights that add up, or speak against, a value where there is none, a value
+that depends. The two sets must find the same matches; `wrong` counts where they do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROMISED_RATIO = 2.0
 """We promise that CASE takes no longer than so many times the same conditions without, for 10,000 subscriptions."""
-FORMS = ("weights", "missing", "depending")
+FORMS = ("weights", "partial", "against", "missing", "depending")
 
 
 def texts(form: str, chance: Random) -> tuple[str, str]:
@@ -37,6 +37,12 @@ def texts(form: str, chance: Random) -> tuple[str, str]:
         one, two, three = conditions
         points = " + ".join(f"CASE WHEN {each} THEN 1 ELSE 0 END" for each in conditions)
         return f"{points} >= 2", f"{one} AND {two} OR {one} AND {three} OR {two} AND {three}"
+    if form == "partial":
+        points = f"if(price > {price + 850}, 2, 0) + if(bids < {bids}, 1, 0) + if(category = {category}, 1, 0)"
+        return f"{points} >= 3", f"price > {price + 850} AND (bids < {bids} OR category = {category})"
+    if form == "against":
+        points = f"if(category = {category}, 2, 0) - if(bids < {bids}, 1, 0)"
+        return f"{points} >= 2", f"category = {category} AND (bids < {bids}) IS NOT TRUE"
     if form == "missing":
         least = f"price < {price}{' OR price IS NULL' if price else ''}"
         return f"coalesce(price, 0) < {price} AND category = {category}", f"({least}) AND category = {category}"

@@ -134,7 +134,7 @@ def _named(broker: Broker, routed: Routed, event_count: int) -> list[dict[str, A
 def batch_sizes(
     names: Sequence[str] = ("auction", "w1"),
     subscription_counts: Sequence[int] = (10_000, 100_000),
-    sizes: Sequence[int] = (2, 3, 4, 5, 6, 7, 8, 32, 64, 128, 192, 256, 512),
+    sizes: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8, 32, 64, 128, 192, 256, 512),
     event_count: int = 2_048,
     passes: int = 3,
     seed: int = 1,

@@ -11,7 +11,9 @@
 
 Rows are chosen by name (`--rows S7 S9`); at full size each takes a few minutes.
 
-`cpu_us` is the processor time of the server's process for an event. `wrong` counts deliveries that differ from what
+`cpu_us` is the processor time of the server's process for an event, and `where` says in which of its threads it was
+spent: the loop of the sockets, the core, which matches, the writer of the log, the writer of the state, the reader of
+the log, and others (compilers, kernels that run in parallel). `wrong` counts deliveries that differ from what
 `tamis.Matcher` finds, and events that did not come.
 """
 
@@ -40,6 +42,8 @@ from benchmarks.broker_processes import (
     filled,
 )
 from benchmarks.logging_events import NatsServer
+from tamis import parse
+from tamis.service.log.sqlite import SqliteLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -115,13 +119,31 @@ def _row(what: str, events: int, seconds: float, cpu: float, **more: Any) -> dic
     columns = {
         "what": what, "events": events, "per_s": events / seconds if seconds else 0.0,
         "cpu_us": cpu / events * 1e6 if events else 0.0, "p50_ms": None, "p99_ms": None, "deliveries": None,
-        "note": "", "wrong": 0,
+        "where": "", "note": "", "wrong": 0,
     }  # fmt: skip
     row = {**columns, **more}
     hoped = next((figure for name, figure in _HOPED.items() if what.startswith(name)), None)
     if hoped:
         row["note"] = f"{row['note']}{', ' if row['note'] else ''}{row['per_s'] / hoped:.2f} of the {hoped:,} hoped for"
     return row
+
+
+class _Spent:
+    """The processor time of a broker from now on."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self._broker = broker
+        self._before, self._parts_before = broker.cpu_s(), broker.cpu_by_part()
+
+    def so_far(self) -> tuple[float, str]:
+        """Return the seconds, and the shares of the threads that took at least a hundredth."""
+        spent = self._broker.cpu_s() - self._before
+        parts = {
+            name: seconds - self._parts_before.get(name, 0.0) for name, seconds in self._broker.cpu_by_part().items()
+        }
+        total = max(sum(parts.values()), 1e-9)
+        largest = sorted(parts.items(), key=lambda part: -part[1])
+        return spent, ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in largest if seconds >= total / 100)
 
 
 class _Consumers:
@@ -174,7 +196,7 @@ async def _throughput(
     expected = filling.deliveries(auction_records(count, seed + 7), connected)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         consumers = await _Consumers.connected(http, broker.url, [f"s{number}" for number in range(connected)])
-        before, cpu_before = await consumers.rest(), broker.cpu_s()
+        before, spent = await consumers.rest(), _Spent(broker)
         begun = time.perf_counter()
         if what.startswith("S1"):
             publisher = await Socket.opened(http, broker.url)
@@ -184,10 +206,10 @@ async def _throughput(
             await _posts(http, broker.url, events, 64)
         took_s = time.perf_counter() - begun
         await _until(lambda: consumers.count - before >= expected)
-        cpu = broker.cpu_s() - cpu_before
+        cpu, where = spent.so_far()
         delivered = await consumers.rest() - before
         await consumers.close()
-    return _row(what, count, took_s, cpu, deliveries=delivered, wrong=abs(delivered - expected))
+    return _row(what, count, took_s, cpu, where=where, deliveries=delivered, wrong=abs(delivered - expected))
 
 
 async def _posts(http: aiohttp.ClientSession, url: str, events: Sequence[bytes], connections: int) -> None:
@@ -238,7 +260,7 @@ async def _latency(
         await consumers.rest()
         churn = asyncio.create_task(_churn(http, broker.url, changes_per_s, seed)) if changes_per_s else None
         publisher = await Socket.opened(http, broker.url)
-        cpu_before, begun = broker.cpu_s(), time.perf_counter()
+        spent, begun = _Spent(broker), time.perf_counter()
         for number in range(0, count, step):
             due = begun + number / per_s
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
@@ -249,7 +271,7 @@ async def _latency(
         await publisher.answered()
         took_s = time.perf_counter() - begun
         await _until(lambda: all(key in consumers.arrived for key in sent))
-        cpu = broker.cpu_s() - cpu_before
+        cpu, where = spent.so_far()
         if churn is not None:
             churn.cancel()
         missing = [key for key in sent if key not in consumers.arrived]
@@ -258,7 +280,7 @@ async def _latency(
         await consumers.close()
         await http.delete(f"{broker.url}/subscribers/all")
     p50, p99 = np.percentile(waits_ms, [50, 99])
-    return _row(what, count, took_s, cpu, p50_ms=float(p50), p99_ms=float(p99), wrong=len(missing))
+    return _row(what, count, took_s, cpu, where=where, p50_ms=float(p50), p99_ms=float(p99), wrong=len(missing))
 
 
 async def _churn(http: aiohttp.ClientSession, url: str, per_s: int, seed: int) -> None:
@@ -292,7 +314,7 @@ def _durable_publications(event_count: int, seed: int) -> Iterator[dict[str, Any
             count = max(1, min(len(events), 300 * window if window > 1 else 1_000))
             some = [event.replace(b"S4-", b"S4-%d-" % window) for event in events[:count]]
             rate = asyncio.run(_published(broker, some, window))
-            yield _row(f"S4 tamis, window {window}", count, *rate)
+            yield _row(f"S4 tamis, window {window}", count, rate[0], rate[1], where=rate[2])
             for name, server in others.items():
                 publish = _to_jetstream if name == "JetStream" else _to_redis
                 took_s, cpu = asyncio.run(publish(server, some, window))
@@ -302,15 +324,15 @@ def _durable_publications(event_count: int, seed: int) -> Iterator[dict[str, Any
                 )
 
 
-async def _published(broker: BrokerProcess, events: Sequence[bytes], window: int) -> tuple[float, float]:
+async def _published(broker: BrokerProcess, events: Sequence[bytes], window: int) -> tuple[float, float, str]:
     async with aiohttp.ClientSession() as http:
         publisher = await Socket.opened(http, broker.url)
-        cpu_before, begun = broker.cpu_s(), time.perf_counter()
+        spent, begun = _Spent(broker), time.perf_counter()
         await publisher.publish(events, 1, window)
         took_s = time.perf_counter() - begun
-        cpu = broker.cpu_s() - cpu_before
+        cpu, where = spent.so_far()
         await publisher.close()
-    return took_s, cpu
+    return took_s, cpu, where
 
 
 async def _to_jetstream(server: NatsServer, events: Sequence[bytes], window: int) -> tuple[float, float]:
@@ -409,6 +431,7 @@ def _catching_up(
         filling = filled(
             Path(folder), subscription_count, subscriber_count, seed, auctions(logged, seed + 13, tag="S7-")
         )
+        yield from _parts_of_a_start(filling, logged)
         with BrokerProcess(filling.folder, **_ROOM, limits__connections_each=f"{subscriber_count + 10}") as broker:
             note = f"{subscription_count:,} subscriptions, {logged:,} events; {broker.start_s:.1f} s, hoped 20"
             yield _row("S9 start until ready", 1, broker.start_s, broker.cpu_s(), note=note)
@@ -427,20 +450,34 @@ def _catching_up(
                 yield asyncio.run(_caught_up(broker, "S7 all catch up", names, some))
 
 
+def _parts_of_a_start(filling: Filling, logged: int) -> Iterator[dict[str, Any]]:
+    """Measure by themselves, in this process, the parts of a start that grow with what there is."""
+    begun, cpu_before = time.perf_counter(), time.process_time()
+    for text in filling.texts:
+        parse(text)
+    took_s, cpu = time.perf_counter() - begun, time.process_time() - cpu_before
+    yield _row("S9 of it: the texts are parsed", len(filling.texts), took_s, cpu)
+    begun, cpu_before = time.perf_counter(), time.process_time()
+    log = SqliteLog(filling.folder / "log")
+    took_s, cpu = time.perf_counter() - begun, time.process_time() - cpu_before
+    log.close()
+    yield _row("S9 of it: the log is checked", logged, took_s, cpu)
+
+
 async def _caught_up(broker: BrokerProcess, what: str, names: Sequence[str], logged: int) -> dict[str, Any]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         sockets = [await Socket.opened(http, broker.url, **{"as": name, "durable": True}) for name in names]
-        cpu_before, begun = broker.cpu_s(), time.perf_counter()
+        spent, begun = _Spent(broker), time.perf_counter()
         tasks = [asyncio.create_task(each.consume()) for each in sockets]
         await _until(lambda: all(each.is_caught_up for each in sockets), most_s=300.0)
-        took_s, cpu = time.perf_counter() - begun, broker.cpu_s() - cpu_before
+        took_s, (cpu, where) = time.perf_counter() - begun, spent.so_far()
         late = sum(not each.is_caught_up for each in sockets)
         delivered = sum(each.count for each in sockets)
         for each in sockets:
             await each.close()
         await asyncio.gather(*tasks)
     note = f"{len(names)} subscribers, {delivered / took_s:,.0f} deliveries/s"
-    return _row(what, logged, took_s, cpu, deliveries=delivered, note=note, wrong=late)
+    return _row(what, logged, took_s, cpu, where=where, deliveries=delivered, note=note, wrong=late)
 
 
 # -- S10: idle connections
@@ -464,4 +501,4 @@ async def _idle_sockets(broker: BrokerProcess, count: int) -> dict[str, Any]:
         each_kb = (broker.resident_bytes() - before) / count / 1e3
         for socket in sockets:
             await socket.close()
-    return _row("S10 idle WebSockets", count, 0.0, 0.0, note=f"{each_kb:.1f} kB each")
+    return _row("S10 idle WebSockets", count, 0.0, 0.0, note=f"{each_kb:.1f} kB each, hoped 25")

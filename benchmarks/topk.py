@@ -100,7 +100,7 @@ def multiplied(processor: TopK, rankeds: Sequence[Ranked]) -> TopK:
     """Return a processor with more subscriptions, each with a copy of the ranking of a subscription of another."""
     larger = TopK(processor.algorithm, filter=processor.settings.filter)
     engine, own = larger._engine, processor._engine
-    larger._next_number, larger._next_id = processor._next_number, processor._next_id
+    larger._next_number, larger._seen.next_id = processor._next_number, processor._seen.next_id
     larger._ids, larger._numbers = dict(processor._ids), dict(processor._numbers)
     larger._lateness = processor._lateness
     larger.add_many(list(enumerate(rankeds)))

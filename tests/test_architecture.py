@@ -27,7 +27,7 @@ ONLY = {"pyspark": "spark", "socket": "service"}
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
     """Return all nodes of a module, parsed once for all questions."""
-    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
+    return tuple(ast.walk(facts.parsed(path)))
 
 
 def imports(path: Path):
@@ -142,7 +142,7 @@ def package_of(module: str) -> str:
 def public_names(package: str) -> set[str]:
     """Return the `__all__` of a package, as it is written."""
     path = FILES.get(package)
-    for node in ast.parse(path.read_text("utf-8")).body if path is not None and path.name == "__init__.py" else ():
+    for node in facts.parsed(path).body if path is not None and path.name == "__init__.py" else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return set(ast.literal_eval(node.value))
     return set()
@@ -209,7 +209,7 @@ def test_what_a_module_shows_other_packages_says_what_it_is():
         for _, module, name in crossings(own, path):
             if module in opened and not is_public(module, name):
                 used.add(module)
-                for node in ast.parse(FILES[module].read_text("utf-8")).body if name else ():
+                for node in facts.parsed(FILES[module]).body if name else ():
                     if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
                         assert ast.get_docstring(node), f"{module}.{name} is used by {own}, and nothing says what it is"
     assert sorted(opened - used) == [], "modules that no other package imports from need not be open"
@@ -243,7 +243,7 @@ ENTRIES = ("tamis", "tamis.cli", "tamis.literature", "tamis_lab.matching.algorit
 def by_name():
     """Yield packages whose names are imported when somebody asks for them, and the modules of these names."""
     for path in SOURCE.rglob("__init__.py"):
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in facts.parsed(path).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
                 yield module_name(path), set(ast.literal_eval(node.value).values())
 
@@ -266,40 +266,84 @@ def test_the_architecture_names_every_module():
 
 def test_every_module_says_what_it_is_for():
     for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py")):
-        assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), f"{path} has no docstring"
+        assert ast.get_docstring(facts.parsed(path)), f"{path} has no docstring"
 
 
 NAMESAKES = {
-    "Changes": "what a neighbour is to be sent, and the states of changes that a subscription waits for",
-    "Choice": "a CASE under construction, and the arms of a CASE",
-    "Close": "what the core asks of a connection, and what one end of a link says to the other",
-    "Core": "the core of a served broker, and the Protocol that says which part of it the sockets need",
-    "Deliveries": "who waits for which events, and the message that carries events to a subscriber",
-    "Delivery": "one event for one subscriber: of a window, in a message, and as a program of the client sees it",
-    "Ended": "the end of a subscriber, and of a run of a sequence",
-    "EventKeys": "the keys of the latest events: so many of them, and those of some time with their positions",
-    "Frame": "a message on a link, and a page in SQLite's write-ahead log",
-    "Gap": "positions that are lost: in the log, and as a client is notified of them",
-    "Greeting": "the part of a broker that greets, and the first frame on a link",
-    "Hello": "the greeting between brokers, and the greeting between a broker and a client",
-    "Identity": "the strategy that sends equal filters once, and who a broker on a link is",
-    "Keep": "how much of a log is kept, and the message that changes of the state are to be written",
-    "Lost": "a neighbour that is silent, and events that a subscriber will not get",
-    "Moment": "a time from which a subscriber starts, and one up to which nothing comes any more",
-    "Overlay": "the links that brokers flood and the tree they choose, and a network of the lab",
-    "Publish": "a publication between brokers, and one of a client",
-    "Publishing": "the part of a broker that passes events on, and what a role may publish",
-    "Segment": "a part of a matcher, and a part of a log: both are the noun of the field",
-    "Subscribe": "a subscription between brokers, and one of a client",
-    "Subscription": "a row of a matcher, and what a client holds while it is subscribed",
-    "Ticket": "something said on a link that waits to be settled, and a pass for one request in an address",
-    "Token": "a word of the language, and the secret that a client shows",
-    "Unsubscribe": "the end of a subscription between brokers, and of one of a client",
-    "Wanted": "who wants which event of a group, and a subscription as its owner wrote it",
+    "Delivery": "one event for one subscriber: out of a window, as the core says it, and as a program of the client sees it",
+    "Gap": "positions that are lost: in the log, and as a program of the client is notified of them",
+    "Hello": "the first message of a conversation: between brokers, and between a broker and a client",
+    "Publish": "a publication: between brokers, and of a client",
+    "Subscribe": "a subscription: between brokers, and of a client",
+    "Subscription": "a row of a matcher, and what a client holds while it is subscribed; both are public",
+    "Unsubscribe": "the end of a subscription: between brokers, and of a client",
 }
-"""Names of classes that stand in several modules, and what they are there. Both protocols have messages of the same meaning."""
+"""Names of classes that stand in several modules: the same thing in two protocols, or as two layers see it."""
 
 
 def test_a_class_has_its_name_for_itself():
     twice = facts.namesakes(sorted(FILES.values()), SOURCE.parent)
     assert sorted(twice) == sorted(NAMESAKES), "one word, one thing: rename, or say why not"
+
+
+def test_a_local_says_what_it_holds_and_not_how_it_came():
+    """See `VAGUE` in tools/facts.py."""
+    vague = {
+        f"{module}.{node.name}"
+        for module, path in FILES.items()
+        for node in nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not facts.locals_of(node).isdisjoint(facts.VAGUE)
+    }
+    assert sorted(vague) == []
+
+
+QUESTIONS = re.compile(r"_*(is|has|are|can|may|must|does|fits|covers|overlaps|holds|contains|knows|wants|needs)(_|$)")
+CHANGING = {
+    "add", "append", "appendleft", "clear", "discard", "extend", "heappop", "heappush", "insert", "pop", "popitem", "popleft",
+    "put", "remove", "setdefault", "sort", "spend", "update",
+}  # fmt: skip
+"""Methods that change what they are called on."""
+SCRATCH = {
+    "tamis.relations.advertisements.kernels._is_true": "counts in an array that it is given for that",
+    "tamis.routing.interests.are_there": "makes its index when it is asked for the first time",
+    "tamis_lab.matching.atree.graph.kernels.has_operands": "sorts in an array that it is given for that",
+}
+"""Questions whose answers need room, and which change nothing that another question would see."""
+
+
+def base_of(node: ast.AST) -> str | None:
+    """Return the variable that a target or a call begins with: of `self.a[b].c`, `self`."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def changes_of(function: ast.FunctionDef | ast.AsyncFunctionDef):
+    """Yield the lines in which a function changes something that it was given."""
+    given = {parameter.arg for parameter in (*function.args.args, *function.args.kwonlyargs)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.Delete):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
+            targets = [node.func]
+        else:
+            continue
+        flat = [part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+        if any(isinstance(each, ast.Attribute | ast.Subscript) and base_of(each) in given for each in flat):
+            yield node.lineno
+
+
+def test_a_function_that_is_named_as_a_question_only_answers():
+    wrong = {}
+    for module, path in FILES.items():
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and QUESTIONS.match(node.name):
+                lines = sorted(set(changes_of(node)))
+                if lines:
+                    wrong[f"{module}.{node.name}"] = lines
+    assert sorted(wrong) == sorted(SCRATCH), "name it for what it does, or let it only answer"
+    source = "def is_cut(self, tree):\n    self.count += 1\n    tree.children.pop()\n    return True"
+    assert list(changes_of(ast.parse(source).body[0])) == [2, 3]

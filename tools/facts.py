@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -73,10 +74,16 @@ def facts(source: Path = SOURCE, *, test_s: float | None = None) -> dict[str, An
     }
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return a module's tree, read once for all questions."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def functions_of(path: Path, source: Path) -> Iterator[dict[str, Any]]:
     """Yield the functions of a module: name, length, number of parameters."""
     module = ".".join(path.relative_to(source).with_suffix("").parts)
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             given = node.args
             several = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
@@ -111,7 +118,7 @@ def namesakes(files: list[Path], source: Path) -> dict[str, list[str]]:
     homes: dict[str, list[str]] = {}
     for path in files:
         module = ".".join(path.relative_to(source).with_suffix("").parts)
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef) and module not in homes.setdefault(node.name, []):
                 homes[node.name].append(module)
     return {name: modules for name, modules in sorted(homes.items()) if len(modules) > 1}

@@ -308,5 +308,5 @@ def test_auto_takes_spark_by_size(tmp_path, monkeypatch):
     places = str(tmp_path / "events.csv"), str(tmp_path / "rules.csv"), str(tmp_path / "out.csv")
     assert engines.chosen(engines.Engine.auto, *places, {}, names_spark=False) is engines.Engine.local
     assert engines.chosen(engines.Engine.auto, *places, {}, names_spark=True) is engines.Engine.spark
-    monkeypatch.setattr(engines, "LARGE", 100)
+    monkeypatch.setattr(engines, "SPARK_FROM_BYTES", 100)
     assert engines.chosen(engines.Engine.auto, *places, {}, names_spark=False) is engines.Engine.spark

@@ -115,7 +115,7 @@ def test_java_is_quick_only_for_small_files_and_where_no_master_is_named(files, 
     tamis(*arguments, "--engine", "spark")
     tamis(*arguments, "--master", "local[2]")
     for module in (engines, match):
-        monkeypatch.setattr(module, "LARGE", 1)
+        monkeypatch.setattr(module, "SPARK_FROM_BYTES", 1)
     tamis(*arguments)
     assert seen == [True, False, False]
 

@@ -42,8 +42,8 @@ def test_what_stands_before_the_brokers_counts_for_all(tmp_path):
     [
         ("", "names no brokers"),
         ("[brokers.a]\ncalls = ['b']\n", "which is not there"),
-        ("[brokers.a]\ncalls = ['a']\n", "closes a circle"),
-        ("[brokers.a]\ncalls = ['b']\n[brokers.b]\ncalls = ['c']\n[brokers.c]\ncalls = ['a']", "closes a circle"),
+        ("[brokers.a]\ncalls = ['a']\n", "closes a cycle"),
+        ("[brokers.a]\ncalls = ['b']\n[brokers.b]\ncalls = ['c']\n[brokers.c]\ncalls = ['a']", "closes a cycle"),
         ("[brokers.a]\ncalls = 'b'\n", "not a list"),
         ("[brokers", "network.toml"),
     ],

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import pickle
 from contextlib import contextmanager
+from random import Random
 from unittest.mock import patch
 
 import jsonschema
+import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -35,10 +37,19 @@ from tamis.matching.columnwise.evaluation import COLUMN_FORMS
 from tamis.pruning import Goal, options, prune_many
 from tamis.pruning.trees import pruning_form
 from tamis.relations import covers, example, identical, merge, overlaps, satisfiable
+from tamis.routing import STRATEGIES, Broker
 from tamis.selectivity import Counters, Sample, Statistics, estimate
+from tamis.service.messages import Attach, Principal, Publish, Subscribe, Subscribed
+from tamis.service.permissions import Permissions
+from tamis.service.settings import Role
+from tamis.simulation import Network
+from tamis.simulation.occurrences import EventDelivered
+from tamis.standing import Standing
+from tamis.standing.naive import NaiveStanding
 from tamis.topk import CountWindow, Ranked, TopK
 from tests.cli.conftest import tamis as tamis_cli
 from tests.relations.test_every_function import calls, check_relations, parsed
+from tests.service.drive import Drive, incoming, wanted
 from tests.strategies import COMPARISONS, events, scalars
 
 FIRST_KNOWN = Function(
@@ -272,6 +283,58 @@ class TestEstimatesPruningAndRanking:
             processor.add("best", Ranked("first_known(a, b)", 1, CountWindow(10), order="DESC"))
             told = [delivery.event for time, event in enumerate(scored) for delivery in processor.process(event, time)]
             assert told == [1, 2, 4], algorithm
+
+
+@pytest.mark.usefixtures("rows")
+class TestStandingNetworksAndTheService:
+    def test_sequences_and_changes_see_what_the_definition_sees(self):
+        texts = {
+            "sequence": "SEQUENCE first_known(a, b) = 1 THEN are_same(a, b) WITHIN 1 HOUR",
+            "change": "CHANGE TO first_known(a, b) IS NULL",
+            "ranked": "TOP 1 BY first_known(a, b) OVER 3 EVENTS WHERE NOT are_same(a, 1)",
+        }
+        processor, definition = Standing(), NaiveStanding()
+        processor.add_many(texts)
+        for key in ("sequence", "change"):
+            definition.add(key, texts[key])
+        notified = [each for now, event in enumerate(EVENTS) for each in processor.process(event, float(now), id=now)]
+        by_definition = [
+            each for now, event in enumerate(EVENTS) for each in definition.process(event, float(now), id=now)
+        ]
+        assert [each for each in notified if each.subscription != "ranked"] == by_definition
+        assert {each.subscription for each in notified} == set(texts)
+
+    @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+    def test_a_network_delivers_what_matches_under_every_strategy(self, strategy):
+        seen = []
+        network = Network(
+            "abc", [("a", "b"), ("b", "c")], lambda name: Broker(name, strategy), Random(1), encodes=True,
+            observers=[seen.append],
+        )  # fmt: skip
+        network.attach("publisher", "a")
+        network.advertise("publisher", "all", tamis.parse("NOT are_same(a, 1) OR first_known(a, b) = 1"))
+        network.run()
+        for number, text in enumerate(TEXTS):
+            network.attach(f"client {number}", "c")
+            network.subscribe(f"client {number}", "it", tamis.parse(text))
+        network.run()
+        for number, event in enumerate(EVENTS):
+            network.publish("publisher", number, event)
+        network.run()
+        got = {(each.client, each.publication.key) for each in seen if isinstance(each, EventDelivered)}
+        expected = {(f"client {number}", key) for number, text in enumerate(TEXTS) for key in matches(text)}
+        assert got == expected
+
+    def test_a_served_broker_delivers_what_matches_of_what_a_role_may_see(self):
+        drive = Drive(Permissions({"reader": Role(receive="first_known(a, b) = 1")}))
+        reader = Principal("ann", ("reader",))
+        answer = drive.hear(Subscribe(1, "ann", {"it": wanted("a IS NULL")}), 2, reader)
+        assert isinstance(answer, Subscribed)
+        drive.hear(Attach(1, "ann", credit=100), 2, reader)
+        for number, event in enumerate(EVENTS):
+            drive.hear(Publish(1, (incoming(number, **event),)), 9, Principal("root", ("admin",)))
+        received = [int(msgspec.json.decode(each.body)["id"]) for each in drive.deliveries(2)]
+        assert received == matches("first_known(a, b) = 1 AND a IS NULL")
 
 
 def test_every_row_says_whether_it_has_a_form_for_columns():

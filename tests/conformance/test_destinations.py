@@ -123,7 +123,7 @@ def test_of_destinations_that_come_and_go_none_is_left_behind():
 
 @pytest.mark.parametrize("few", [0.0, 24.0, 1e9], ids=["passed over", "as it is", "listed"])
 def test_the_same_destinations_are_reached_whether_matches_are_listed_or_passed_over(few, monkeypatch):
-    monkeypatch.setattr("tamis.matching.block.match_rate._FEW_MATCHES", few)
+    monkeypatch.setattr("tamis.matching.block.match_rate._LISTED_MATCHES", few)
     monkeypatch.setattr("tamis.matching.block.match_rate._ONE_OF", 7)
     matcher = Matcher()
     rare = {number: f"a = {number}" for number in range(40)}

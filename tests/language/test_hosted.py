@@ -108,7 +108,7 @@ def test_what_raises_or_gives_another_kind_is_null_counted_and_named_once(caplog
         ]
     assert functions.failures == {"odd@1": {"raised": 2, "other kind": 1}}
     assert [record.getMessage() for record in caplog.records] == [
-        "the function odd@1 gave no value, and NULL stands for it: ZeroDivisionError: division by zero"
+        "the function odd@1 gave no value, so its result is NULL: ZeroDivisionError: division by zero"
     ]
 
 

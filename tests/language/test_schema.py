@@ -123,7 +123,7 @@ def test_a_schema_is_compared_hashed_and_pickled():
         (lambda: tamis.Schema({"a": 5}), "not 5"),
         (lambda: tamis.Schema({}, hierarchy={"A": ["B"]}), "event types and their parents"),
         (lambda: tamis.Schema.from_json_schema({"properties": {"a": True}, "required": 5}), "list of names"),
-        (lambda: tamis.Schema({}, hierarchy={"A": "B", "B": "A"}), "circle"),
+        (lambda: tamis.Schema({}, hierarchy={"A": "B", "B": "A"}), "cycle"),
         (lambda: tamis.Schema({}, hierarchy={"A": "B"}), "not in the hierarchy"),
         (lambda: tamis.Schema({"a": "int"}, mandatory_by_type={"A": ["a"]}), "not in the hierarchy"),
     ],

@@ -78,3 +78,13 @@ def test_what_the_background_is_compiling_is_compiled_once(monkeypatch):
     matcher._engine.settle()
     assert matcher.statistics()["open"] == 0 and sum(matcher.statistics()["segments"]) == 130
     assert matcher.match({"a": 1_000}) == list(range(130))
+
+
+def test_open_count_is_what_statistics_say_is_open():
+    matcher = tamis.Matcher()
+    for number in range(3):
+        matcher.add(number, f"a = {number} OR b > {number}")
+        assert matcher.open_count == matcher.statistics()["open"]
+    matcher.compile()
+    assert matcher.open_count == matcher.statistics()["open"] == 0
+    assert tamis.Matcher("naive").open_count == 0

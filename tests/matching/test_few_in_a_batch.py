@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Matcher
-from tamis.matching.matcher import FEW
+from tamis.matching.matcher import MATCHED_SINGLY
 
 RULES = {
     1: "price < 20", 2: "price >= 5 AND name = 'a'", 3: "name IS NULL", 4: "NOT (price < 20 OR is_new)",
@@ -33,7 +33,7 @@ def answers(table, count):
 
 
 @pytest.mark.parametrize("ids", ["numbers", "texts", "both"])
-@given(batch=st.lists(events, max_size=FEW + 2), open_count=st.integers(0, 3))
+@given(batch=st.lists(events, max_size=MATCHED_SINGLY + 2), open_count=st.integers(0, 3))
 def test_a_batch_of_a_few_mappings_answers_as_single_matches_do(ids, batch, open_count):
     names = {number: number if ids == "numbers" or (ids == "both" and number % 2) else f"r{number}" for number in RULES}
     matcher = Matcher()
@@ -60,3 +60,19 @@ def test_a_batch_of_a_few_is_counted_among_the_events_that_were_seen():
     matcher.match_batch([{"price": 1}, {"price": 30}])
     assert matcher.statistics()["events"] == 2
     assert matcher.unmet() == []
+
+
+def test_a_few_events_with_many_matches_and_twins_answer_as_single_matches_do():
+    matcher = Matcher()
+    matcher.add_many([(number, f"a > {number % 700} OR b = {number % 5}") for number in range(4_000)])
+    matcher.remove_many(range(0, 4_000, 3))  # some twins are gone
+    matcher.compile()
+    batch = [{"a": 699}, {"b": 3}, {}, {"a": 5, "b": 5}, {"a": None, "b": 0}]
+    expected = [matcher.match(event) for event in batch]
+    assert len(expected[0]) > 1_024, "more than there is room for at first"
+    assert answers(matcher.match_batch(batch), len(batch)) == expected
+    asked = range(1, 400)
+    among = [identity for identity in asked if identity in matcher]
+    assert answers(matcher.match_batch(batch, among=among), len(batch)) == [
+        matcher.match(event, among=among) for event in batch
+    ]

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -314,6 +315,12 @@ def test_tamis_lists_the_names_that_it_has():
             "__spec__",
             "__cached__",
         )
+
+
+def test_listing_the_names_of_tamis_imports_nothing():
+    look = "import sys, tamis; names = dir(tamis); assert 'Matcher' in names; print(sorted({'numba', 'aiohttp'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"
 
 
 def test_a_schema_may_be_a_dict():

@@ -132,8 +132,8 @@ def test_large_pairs_beyond_the_budget_of_a_query_count_as_overlapping_and_are_a
     fresh = OverlapIndex(is_exact=True)
     for number in range(4):
         fresh.add(number, overlap_index.expression(number))
-    monkeypatch.setattr(index_module, "_LARGE", 0)
-    monkeypatch.setattr(index_module, "_MOST_LARGE", 0)
+    monkeypatch.setattr(index_module, "_LARGE_PAIR", 0)
+    monkeypatch.setattr(index_module, "_LARGE_PAIRS_BUDGET", 0)
     assert fresh.overlapping("x > 1 AND s = 'abcdefgh'") == [1, 2, 3]  # the first is within the budget
     monkeypatch.undo()
     assert fresh.overlapping("x > 1 AND s = 'abcdefgh'") == []

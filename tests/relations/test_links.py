@@ -9,8 +9,9 @@ import tamis
 from tamis.language.expressions import Attribute, Call
 from tamis.language.ranges.value_sets import is_member
 from tamis.relations.domains import axis_of
+from tamis.relations.enclosures import requirements
 from tamis.relations.forms import Context
-from tamis.relations.links import links, requirements
+from tamis.relations.links import links
 from tamis.relations.samples import EventSample
 from tests.strategies import conditions, events, number_terms, predicates, text_terms
 

@@ -23,7 +23,7 @@ from tamis.routing import (
     Hello,
     KnownPeerError,
     LeaseOfLinksError,
-    Lost,
+    LostNeighbour,
     MemoryOfEventsError,
     MessageError,
     NamelessError,
@@ -436,7 +436,7 @@ def test_what_a_neighbour_said_ends_when_it_was_silent_for_its_lease():
     broker.receive(Hello((entry(0, "x > 1"),), (entry(0, "TRUE"),), lease_s=4.0), "north", 0.0)
     broker.receive(Hello((), (entry(0, "TRUE"),)), "south", 0.0)
     assert [str(each.filter) for each in broker.told("south")] == ["x > 1"]
-    assert broker.advance(4.0)[-1] == Lost("north")
+    assert broker.advance(4.0)[-1] == LostNeighbour("north")
     assert broker.neighbours == ("south",) and not broker.told("south") and len(broker.table) == 0
     with pytest.raises(UnknownPeerError):
         broker.receive(subscribe(1, "x > 2"), "north", 5.0)
@@ -454,7 +454,7 @@ def test_whatever_a_neighbour_says_renews_its_lease(said):
     broker.receive(said, "north", 3.0)
     assert broker.advance(4.0) == [] and broker.next_expiry == 7.0
     broker.receive(Renew(), "north", 9.0)  # it was late, and is there
-    assert broker.next_expiry == 13.0 and broker.advance(13.0) == [Lost("north")]
+    assert broker.next_expiry == 13.0 and broker.advance(13.0) == [LostNeighbour("north")]
 
 
 def test_a_broker_that_has_nothing_to_say_says_so_in_time():

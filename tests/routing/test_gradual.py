@@ -27,7 +27,7 @@ from tamis.routing import (
     Unsubscribe,
     links,
 )
-from tamis.routing.greeting import Greeting, in_parts
+from tamis.routing.greeting import PartialHello, in_parts
 from tamis.routing.messages import INCOMPLETE, PROVISIONAL
 from tamis.simulation import Scenario, simulate
 from tamis.simulation.actors import _pool, world
@@ -173,7 +173,7 @@ def test_an_unfinished_hello_changes_nothing():
 
 def test_a_part_that_comes_twice_or_too_early_does_not_count():
     parts = list(in_parts(Hello(filters(["x = 1", "x = 2", "x = 3"])), 1))
-    greeting = Greeting()
+    greeting = PartialHello()
     assert [greeting.take(each) for each in (parts[1], parts[0], parts[2], parts[0], parts[1], parts[1])] == [False] * 6
     assert greeting.take(parts[2]) and [entry.key for entry in greeting.entries] == [0, 1, 2]
 
@@ -214,7 +214,7 @@ def test_what_is_said_between_the_parts_of_a_hello_counts_with_it_as_if_it_had_c
     [
         (Hello(part=-1), "part -1 of a Hello; expected a whole number from 0"),
         (Hello(part=True), "part True of a Hello"),
-        (Hello(more=1), "of which 1 follows; expected true or false"),
+        (Hello(more=1), "field more is 1; expected true or false"),
         (Hello((Entry(-3, TRUE),)), "calls a filter -3; expected a number from -2 on"),
     ],
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tamis
 from tamis.language.expressions import TRUE
@@ -19,6 +21,8 @@ from tamis.routing import (
     Publish,
     SchemaOfStrategyError,
     Subscribe,
+    UnknownPeerError,
+    UnknownStrategyError,
 )
 from tamis.routing.guard import OPEN, Guard
 from tamis.simulation import Scenario, simulate
@@ -115,3 +119,119 @@ def test_guards_are_kept_and_nothing_is_lost_that_may_pass(strategy):
         fixed = {"guards": True, "strategies": (strategy,), "is_crowded": False}
         scenario = Scenario.of_seed(9_000 + seed, gradual=seed % 2 == 0, has_faults=seed % 3 == 1, **fixed)
         assert simulate(scenario).problems == [], scenario
+
+
+# -- Other terms for a link that is there
+
+
+TERMS = {
+    "none": {},
+    "leave": {"may_leave": EUROPE},
+    "enter": {"may_enter": CHEAP},
+    "both": {"may_leave": CHEAP, "may_enter": EUROPE},
+    "simple": {"strategy": "simple"},
+    "merging": {"strategy": "merging", "may_enter": CHEAP},
+    "flooding": {"strategy": "flooding", "may_leave": EUROPE},
+}
+WANTED = ("price < 10", "price < 50", "region = 'EU'", "price > 5 AND region = 'EU'", "price IN (7, 70)")
+EVENTS = [{"price": price, "region": region} for price in (3, 7, 30, 70) for region in ("EU", "US")] + [
+    {"price": 7},
+    {},
+]
+
+
+class Line:
+    """Brokers a, b and c in a line, with a client each; messages are carried at once."""
+
+    def __init__(self, general, gradually, **terms):
+        self.brokers = {name: Broker(name, general, algorithm="naive") for name in "abc"}
+        self.got = []
+        outputs = []
+        for name, broker in self.brokers.items():
+            broker.attach(f"client-{name}")
+        for here, there in (("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")):
+            own = terms if (here, there) == ("b", "a") else {}
+            outputs += [(here, each) for each in self.brokers[here].connect(there, 0.0, gradually=gradually, **own)]
+        self.carry(outputs)
+
+    def carry(self, outputs):
+        while outputs or any(broker.work_count for broker in self.brokers.values()):
+            for name, broker in self.brokers.items():
+                outputs += [(name, each) for each in broker.work(3, 0.0)]
+            while outputs:
+                here, output = outputs.pop(0)
+                if hasattr(output, "client"):
+                    self.got.append((output.client, output.publication.key))
+                else:
+                    answered = self.brokers[output.peer].receive(output.message, here, 0.0)
+                    outputs += [(output.peer, each) for each in answered]
+
+    def subscribe(self, wanted):
+        for number, (name, text) in enumerate(wanted):
+            message = Subscribe((Entry(number, tamis.parse(text)),))
+            self.carry([(name, each) for each in self.brokers[name].receive(message, f"client-{name}", 0.0)])
+
+    def amend(self, **terms):
+        outputs = [("b", each) for each in self.brokers["b"].amend("a", 0.0, **terms)]
+        outputs = [("a", each) for each in self.brokers["a"].renew("b", 0.0)] + outputs
+        self.carry(outputs)
+
+    def knows(self):
+        """What everybody knows, wherever it is kept."""
+        return {
+            (here, there, kind): sorted(map(str, kept.values()))
+            for here, there in (("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"))
+            for kind, kept in (
+                ("wanted", self.brokers[here].wanted_by(there)),
+                ("in force", self.brokers[here].table.of(there)),
+                ("told", {entry.key: entry.filter for entry in self.brokers[here].told(there)}),
+            )
+        }
+
+    def deliveries(self, life):
+        self.got = []
+        for name, broker in self.brokers.items():
+            for number, event in enumerate(EVENTS):
+                publication = Publish(f"{life} {name} {number}", event)
+                self.carry([(name, each) for each in broker.receive(publication, f"client-{name}", 0.0)])
+        return sorted(self.got)
+
+
+@given(
+    strategy=st.sampled_from(sorted(STRATEGIES)),
+    gradually=st.booleans(),
+    before=st.sampled_from(sorted(TERMS)),
+    after=st.sampled_from(sorted(TERMS)),
+    wanted=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(WANTED)), max_size=6),
+    later=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(WANTED)), max_size=2),
+)
+@settings(max_examples=80)
+def test_a_link_with_other_terms_is_as_if_it_had_begun_with_them(strategy, gradually, before, after, wanted, later):
+    amended = Line(strategy, gradually, **TERMS[before])
+    amended.subscribe(wanted)
+    amended.amend(**TERMS[after])
+    fresh = Line(strategy, gradually, **TERMS[after])
+    fresh.subscribe(wanted)
+    for line in (amended, fresh):
+        line.subscribe([(name, text) for name, text in [*wanted, *later]])
+    if "merging" not in strategy and "merging" not in after:  # which depends on the order in which filters come
+        assert amended.knows() == fresh.knows()
+    assert amended.deliveries("x") == fresh.deliveries("x")
+
+
+def test_a_gradual_link_is_not_asked_for_what_must_not_enter_even_before_it_is_worked_out():
+    made = Broker("b", algorithm="naive")
+    (said,) = made.connect("north", 0.0, gradually=True, may_enter=CHEAP)
+    assert [str(entry.filter) for entry in said.message.entries if entry.filter != tamis.parse("FALSE")] == [
+        "price < 20"
+    ]
+
+
+def test_other_terms_that_are_wrong_change_nothing():
+    guarded = broker(may_leave=EUROPE)
+    guarded.receive(Hello((Entry(0, CHEAP),)), "north", 0.0)
+    with pytest.raises(UnknownStrategyError):
+        guarded.amend("north", 1.0, strategy="magic")
+    assert str(guarded.table.of("north")[0]) == "region = 'EU' AND price < 20"
+    with pytest.raises(UnknownPeerError):
+        guarded.amend("south", 1.0)

@@ -280,3 +280,15 @@ def test_everything_that_meets_a_place_is_found(filters, asked, gone):
         hull = form(filters[number]).hull
         if all(not is_disjoint(values, place.get(axis, axis.values)) for axis, values in hull.items()):
             assert number in found
+
+
+def test_a_member_that_wants_no_value_at_all_is_taken_out_after_its_neighbours():
+    axis = next(iter(context_of(None).form("x = 1").hull))
+    one, nothing = {axis: context_of(None).form("x = 1").hull[axis]}, {axis: ()}
+    members = Members()
+    members.add("nothing", nothing)
+    members.add("one", one)
+    assert members.meeting(one) == ["one"]
+    members.remove("one", one)
+    members.remove("nothing", nothing)
+    assert members.meeting(one) == []

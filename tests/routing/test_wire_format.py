@@ -93,7 +93,14 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.parametrize(("message", "written"), GOLDEN, ids=lambda each: type(each).__name__)
+WITH_PRIORITY = (
+    Subscribe((Entry(5, tamis.parse("a"), 0.0, 0, 7),)),
+    "a7030193919505a161cb0000000000000000000790c0",
+)
+"""An entry says its priority only if it has one, so what has none is written as before there were any."""
+
+
+@pytest.mark.parametrize(("message", "written"), [*GOLDEN, WITH_PRIORITY], ids=lambda each: type(each).__name__)
 def test_a_message_has_the_bytes_it_always_had(message, written):
     assert encode(message).hex() == written
     assert repr(decode(bytes.fromhex(written))) == repr(message)

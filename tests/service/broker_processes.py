@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,8 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.ports import free_port
 
 PATIENCE_S = 240
 """A test that hangs ends after this; none asserts how long anything takes."""
@@ -40,13 +41,6 @@ async def until(condition, what="a condition", patience_s=100):
         assert time.monotonic() < ends, f"{what} did not come true"
         await asyncio.sleep(0.02)
     return value
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return door.getsockname()[1]
 
 
 def is_there(process: int) -> bool:

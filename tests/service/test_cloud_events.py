@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import tracemalloc
 
 import msgspec
 import pytest
@@ -204,3 +205,18 @@ def test_a_payload_cannot_pretend_to_another_source():
     record = cloud_event(OFFER | {"data": {"source": "/bank", "price": 1}}, LARGEST).record
     assert record["source"] == "/shop"
     assert tamis.holds(tamis.parse("data.source = '/bank' AND source = '/shop' AND price = 1"), record)
+
+
+@pytest.mark.parametrize("size", [10, 300, 700, 5_000])
+def test_the_stored_body_takes_the_memory_of_its_bytes(size):
+    contents = {"specversion": "1.0", "id": "1", "source": "/a", "type": "t", "data": {"text": "x" * size}}
+    tracemalloc.start()
+    try:
+        bodies = [cloud_event(contents, LARGEST).body for _ in range(100)]
+        before, _ = tracemalloc.get_traced_memory()
+        lengths = sum(map(len, bodies))
+        bodies.clear()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert before - after < lengths + 100 * 64

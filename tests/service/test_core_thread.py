@@ -12,11 +12,12 @@ import pytest
 
 from tamis.language import parse
 from tamis.routing import Broker
+from tamis.service import core_thread
 from tamis.service.changes import Stored
 from tamis.service.cloud_events import record_of
 from tamis.service.content_modes import events_in
 from tamis.service.core_thread import Core
-from tamis.service.errors import LogError, OverloadedError
+from tamis.service.errors import LogError, OverloadedError, StorageFullError
 from tamis.service.figures import Figures
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.sqlite import SqliteLog
@@ -26,6 +27,7 @@ from tamis.service.messages import (
     Attach,
     Attached,
     Deliveries,
+    Describe,
     Keep,
     Principal,
     Publish,
@@ -227,6 +229,25 @@ async def test_threads_deliver_what_one_thread_delivers_for_long(tmp_path, seed)
     await compared(tmp_path, seed, 6_000)
 
 
+@in_a_loop
+async def test_a_group_is_what_waits_up_to_a_limit_and_control_comes_before_events(tmp_path):
+    log, state = SqliteLog(tmp_path / "log"), State(tmp_path / "state.db", "")
+    core = Core(node_of(log), log, state, Figures(), LimitSettings(group_events=25))
+    heard = []
+    session = core.open(ANYBODY, heard.extend)  # the core is not started: what waits, waits
+    for number in range(6):
+        core.hear(session, Publish(number, incoming(*events(10, 10 * number))))
+    core.hear(session, Subscribe(7, "ann", {"all": Wanted("TRUE", parse("TRUE"))}))
+    core.start()
+    while len(heard) < 7:
+        await asyncio.sleep(0.01)
+    assert [answer.since for answer in heard if isinstance(answer, Subscribed)] == [0]
+    assert [len(block.events) for block in log.read(1, 60)] == [20, 20, 20]
+    await core.stop()
+    log.close()
+    state.close()
+
+
 # -- When it cannot go on
 
 
@@ -250,6 +271,26 @@ async def test_an_inbox_that_is_full_refuses_at_once_and_takes_again_later(tmp_p
 
 
 @in_a_loop
+async def test_requests_that_are_no_events_are_refused_when_too_many_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr(core_thread, "MOST_CONTROL", 3)
+    log, state = MemoryLog(), State(tmp_path / "state.db", "")
+    core = Core(node_of(log), log, state, Figures(), LimitSettings())
+    heard = []
+    session = core.open(ANYBODY, heard.extend)  # the core is not started: what waits, waits
+    for number in range(3):
+        core.hear(session, Describe(number))
+    with pytest.raises(OverloadedError):
+        core.hear(session, Describe(3))
+    core.hear(session, Publish(4, incoming(*events(1))))
+    core.start()
+    while len(heard) < 4:
+        await asyncio.sleep(0.01)
+    await core.ask(ANYBODY, Describe(5))
+    await core.stop()
+    state.close()
+
+
+@in_a_loop
 async def test_everybody_who_waits_is_told_that_the_disk_has_failed(tmp_path):
     class Failing(MemoryLog):
         def append(self, blocks):
@@ -265,5 +306,26 @@ async def test_everybody_who_waits_is_told_that_the_disk_has_failed(tmp_path):
     assert failures and not core.is_ready and "the disk has gone" in core.why_not_ready
     with pytest.raises(LogError, match="the disk has gone"):
         await core.ask(ANYBODY, Publish(1, incoming(*events(1, 9))))
+    await core.stop()
+    state.close()
+
+
+@in_a_loop
+async def test_a_broker_is_ready_again_some_time_after_its_disk_was_full(tmp_path, monkeypatch):
+    monkeypatch.setattr(core_thread, "FULL_FOR_S", 0.3)
+    monkeypatch.setattr(core_thread, "GAUGES_EVERY_S", 0.05)
+
+    class Full(MemoryLog):
+        def append(self, blocks):
+            raise StorageFullError("the disk is full", "room")
+
+    log, state = Full(), State(tmp_path / "state.db", "")
+    core = Core(node_of(log), log, state, Figures(), LimitSettings())
+    core.start()
+    with pytest.raises(StorageFullError):
+        await core.ask(ANYBODY, Publish(1, incoming(*events(1))))
+    assert core.why_not_ready == "the disk is full"
+    while not core.is_ready:  # though nobody sends it anything, because it is not
+        await asyncio.sleep(0.02)
     await core.stop()
     state.close()

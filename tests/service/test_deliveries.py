@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tamis.service.deliveries import Deliveries
+from tamis.service.deliveries import InFlight
 from tamis.service.messages import Delivery
 from tamis.service.positions import START, Position
 
@@ -21,7 +21,7 @@ class Model(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.whole = Deliveries()
+        self.whole = InFlight()
         self.found: list[int] = []
         self.held: dict[int, int] = {}
         self.waiting: dict[int, float] = {}
@@ -87,7 +87,7 @@ class Model(RuleBasedStateMachine):
     def rewind(self):
         floor = self.whole.floor(Position.of(self.last))
         self.whole.rewind(floor)
-        kept = Deliveries(floor, self.whole.islands(floor))
+        kept = InFlight(floor, self.whole.islands(floor))
         for number in range(1, self.last + 1):  # what is not done is found again, by this one and after a restart
             is_left = number in self.found or number in self.waiting
             assert kept.offer(delivery(number)) or not is_left
@@ -116,14 +116,14 @@ TestDeliveries = Model.TestCase
 TestDeliveries.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-def sent(deliveries: Deliveries, session: int, now: float = 0.0, after: Position = START) -> int:
+def sent(deliveries: InFlight, session: int, now: float = 0.0, after: Position = START) -> int:
     chosen = deliveries.next(1_000, now)
     assert chosen is not None
     return deliveries.send(chosen, session, now + 30, after).position.event
 
 
 def test_a_later_time_to_come_again_counts_and_not_an_earlier_one():
-    deliveries = Deliveries()
+    deliveries = InFlight()
     deliveries.offer(delivery(1))
     sent(deliveries, 1)
     deliveries.again(Position.of(1), 5.0, False)
@@ -135,7 +135,7 @@ def test_a_later_time_to_come_again_counts_and_not_an_earlier_one():
 
 
 def test_of_an_ordered_subscriber_everything_behind_comes_again_and_nothing_new_before_it():
-    deliveries = Deliveries()
+    deliveries = InFlight()
     for number in (1, 2, 3, 4):
         deliveries.offer(delivery(number))
     assert [sent(deliveries, 1) for _ in range(3)] == [1, 2, 3]
@@ -145,7 +145,7 @@ def test_of_an_ordered_subscriber_everything_behind_comes_again_and_nothing_new_
 
 
 def test_up_to_a_position_speaks_of_what_the_session_was_sent_before_it():
-    deliveries = Deliveries()
+    deliveries = InFlight()
     for number in (1, 2, 3):
         deliveries.offer(delivery(number))
     sent(deliveries, 1)  # 1, to the first, who goes
@@ -159,7 +159,7 @@ def test_up_to_a_position_speaks_of_what_the_session_was_sent_before_it():
 
 
 def test_what_is_found_for_a_subscription_that_ends_is_dropped_and_its_floor_goes_on():
-    deliveries = Deliveries()
+    deliveries = InFlight()
     deliveries.offer(delivery(1, "x"))
     deliveries.offer(delivery(2, "x", "y"))
     deliveries.offer(delivery(3, "x"))
@@ -177,7 +177,7 @@ def test_what_is_found_for_a_subscription_that_ends_is_dropped_and_its_floor_goe
 
 
 def test_a_dead_letter_that_is_to_come_anyway_is_not_revived_beside():
-    deliveries = Deliveries()
+    deliveries = InFlight()
     deliveries.offer(delivery(1))
     deliveries.revive(delivery(1))
     assert not deliveries.is_revived(Position.of(1))
@@ -191,14 +191,14 @@ def test_a_dead_letter_that_is_to_come_anyway_is_not_revived_beside():
 
 
 def test_what_is_not_on_its_way_is_not_buried():
-    deliveries = Deliveries()
+    deliveries = InFlight()
     assert deliveries.bury(Position.of(1)) is None
     assert deliveries.offer(delivery(1))
 
 
 @pytest.mark.parametrize("positions", [[(1, 1), (2, 2)], [(5, 2), (5, 9), (6, 1)]])
 def test_what_a_passing_subscriber_loses_is_named_from_its_lowest_to_its_highest_event(positions):
-    deliveries = Deliveries()
+    deliveries = InFlight()
     for position in positions:
         deliveries.offer(Delivery(Position(*position), ("x",), b""))
     events = [event for _, event in positions]

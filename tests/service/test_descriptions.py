@@ -15,6 +15,7 @@ from tamis.service.http.routes import ROUTES
 from tamis.service.links.server import LinkServer
 from tamis.service.openapi import openapi
 from tamis.service.operations import OPERATIONS
+from tamis.service.settings import Differences
 
 from .http.brokers import eventually, running
 
@@ -100,7 +101,14 @@ def test_examples_of_messages_fit_their_schema_and_are_decoded(name, example):
     jsonschema.validate(example, schema)
     decode = wire.decode_client if name in FROM_CLIENT else wire.decode_broker
     [message] = decode(json.dumps(example))
-    assert getattr(message, name) is not msgspec.UNSET
+    assert getattr(message, name) not in (msgspec.UNSET, "")
+
+
+def test_every_message_of_a_client_and_of_a_broker_has_an_example():
+    options = {"since", "settle_s", "wanted", "in_s", "reason", "id"}
+    assert set(FROM_CLIENT) == set(wire.FromClient.__struct_fields__) - options
+    answers = {"since", "settled", "position", "positions", "known", "durable", "wanted", "effective", "id", "retry_s"}
+    assert set(FROM_BROKER) == set(wire.FromBroker.__struct_fields__) - answers
 
 
 @eventually
@@ -109,7 +117,7 @@ async def test_every_example_request_works_and_is_answered_as_described(tmp_path
     async with running(tmp_path) as broker:
 
         async def reload():
-            pass
+            return Differences((), ())
 
         broker.server.front.reload = reload
         broker.server.front.links = LinkServer(broker.server.front.core, broker.server.front.settings)

@@ -53,3 +53,13 @@ def test_a_value_on_a_bound_belongs_to_it():
     histogram.observe(2.5)
     assert histogram.counts == [3, 0, 1]
     assert histogram.total == 5.5
+
+
+def test_figures_have_the_names_that_operators_were_promised():
+    promised = """
+        events_taken_total{how} events_known_total events_refused_total{why} deliveries_total{state} disk_seconds
+        match_seconds group_events publish_to_deliver_seconds subscribers{state} behind_events open_subscriptions
+        loop_lag_seconds
+    """
+    names = {f"{figure.name}{{{figure.label}}}" if figure.label else figure.name for figure in FIGURES}
+    assert {f"tamis_{name}" for name in promised.split()} <= names

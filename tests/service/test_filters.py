@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.errors import LanguageError, TamisError
+from tamis.errors import LanguageError, LimitError, TamisError
+from tamis.language.expressions import Not
+from tamis.language.limits import Limits
 from tamis.service.dialects import from_dialect
 from tamis.service.errors import BadRequestError, GoneError
 from tamis.service.filters import all_wanted, wanted_of
-from tamis.service.starting_points import Moment, Place, starting_point
+from tamis.service.permissions import EFFECTIVE_LIMITS
+from tamis.service.starting_points import Place, SinceTime, starting_point
 
 from ..strategies import conditions_over, simple_predicates
 
@@ -137,6 +140,38 @@ def test_a_filter_that_is_nested_without_end_is_refused():
         wanted_of(form)
 
 
+@pytest.mark.parametrize("levels", [10, 120, 124, 130, 249, 250])
+def test_a_dialect_is_within_the_limits_of_the_language_and_what_is_kept_of_it_can_be_read(levels):
+    form = {"exact": {"type": "a"}}
+    for _ in range(levels):
+        form = {"not": form}
+    if levels >= 130:  # each is two operators in our words
+        with pytest.raises(LimitError, match="depth"):
+            wanted_of(form)
+    else:
+        wanted = wanted_of(form)
+        assert tamis.parse(wanted.text, limits=EFFECTIVE_LIMITS) == wanted.filter
+
+
+def test_the_deepest_json_form_can_be_read_again_from_its_text():
+    expression = tamis.parse("sold")
+    while True:
+        deeper = Not(expression)
+        try:
+            wanted = wanted_of(json.loads(deeper.to_json()))
+        except LimitError:
+            break
+        expression = deeper
+    assert tamis.parse(wanted.text, limits=EFFECTIVE_LIMITS) == wanted.filter == expression
+
+
+def test_a_filter_in_json_is_no_longer_than_a_text_may_be():
+    limits = Limits(text_length=100)
+    for form in ({"exact": {"type": "x" * 100}}, json.loads(tamis.parse(f"type = '{'x' * 100}'").to_json())):
+        with pytest.raises(LimitError, match="text_length"):
+            wanted_of(form, None, limits)
+
+
 def test_errors_of_several_subscriptions_say_which():
     with pytest.raises(LanguageError) as caught:
         all_wanted({"good": "TRUE", "bad": "price <"})
@@ -152,8 +187,8 @@ def test_errors_of_several_subscriptions_say_which():
     ("text", "point"),
     [
         ("first", Place(1)), ("now", Place(0)), ("", Place(0)), ("k3f9-812", Place(812)), ("k3f9-812.97", Place(97)), ("k3f9-0", Place(1)),
-        ("-90s", Moment(1_000_000_000 - 90_000_000)), ("-1.5m", Moment(1_000_000_000 - 90_000_000)), ("-1d", Moment(0)),
-        ("1970-01-01T00:00:10.5Z", Moment(10_500_000)), ("1970-01-01T01:00:00+01:00", Moment(0)), ("1969-01-01T00:00:00Z", Moment(0)),
+        ("-90s", SinceTime(1_000_000_000 - 90_000_000)), ("-1.5m", SinceTime(1_000_000_000 - 90_000_000)), ("-1d", SinceTime(0)),
+        ("1970-01-01T00:00:10.5Z", SinceTime(10_500_000)), ("1970-01-01T01:00:00+01:00", SinceTime(0)), ("1969-01-01T00:00:00Z", SinceTime(0)),
     ],
 )  # fmt: skip
 def test_starting_points_are_read(text, point):

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from tamis.service import dispatching, event_keys, node
 from tamis.service.errors import ConflictError, StorageFullError, TooLargeError
 from tamis.service.interest import Interest
 from tamis.service.log.base import Gap
@@ -21,6 +22,8 @@ from tamis.service.messages import (
     Ended,
     Forget,
     Lost,
+    Match,
+    Matched,
     Principal,
     Publish,
     Published,
@@ -32,6 +35,7 @@ from tamis.service.messages import (
     Take,
     Taken,
     Unsubscribe,
+    Wanted,
     Wrote,
 )
 from tamis.service.permissions import Permissions
@@ -596,3 +600,109 @@ def test_a_passing_subscriber_that_is_too_slow_goes_on_behind_a_gap_or_is_closed
         answers = [answer for session, answer in drive.said if session == 1]
         assert any(isinstance(answer, Lost) for answer in answers)
         assert any(isinstance(answer, Ended) for answer in answers) == ends_when_slow
+
+
+def test_several_consumers_of_one_subscriber_share_the_work_by_their_free_credit():
+    drive = Drive()
+    subscribed(drive)
+    drive.hear(Attach(1, "ann", credit=4), 2)
+    drive.hear(Attach(1, "ann", credit=2), 3)
+    publish(drive, 1, 8)
+    assert (len(events(drive, 2)), len(events(drive, 3))) == (4, 2)
+    assert sorted(events(drive, 2) + events(drive, 3)) == [1, 2, 3, 4, 5, 6]
+    assert {1, 2} & set(events(drive, 3)), "nobody gets everything first"
+    drive.hear(Acknowledge(1, "ann", tuple(Position.of(number) for number in events(drive, 3))), 3)
+    assert events(drive, 3)[2:] == [7, 8]
+
+
+def test_the_time_of_the_log_does_not_go_back_when_the_clock_is_set_back():
+    drive = Drive()
+    publish(drive, 1, 2)
+    drive.now -= 500.0
+    publish(drive, 3, 4)
+    drive.now += 600.0
+    publish(drive, 5, 5)
+    times = [block.time_us for block in drive.log.blocks]
+    assert times == [1_000_000_000] * 4 + [1_100_000_000]
+
+
+def test_a_subscriber_of_somebody_else_is_refused_alike_whether_it_is_there_or_not():
+    drive = Drive(Permissions({"shop": Role(receive="TRUE")}))
+    ann, eve = Principal("ann", ("shop",)), Principal("eve", ("shop",))
+    drive.hear(Subscribe(1, "ann", {"it": wanted("price < 20")}), 1, ann)
+    for request in (Describe, Forget):
+        there, absent = (drive.hear(request(1, name), 2, eve) for name in ("ann", "bob"))
+        assert isinstance(there, Refused) and isinstance(absent, Refused)
+        assert str(there.error).replace("ann", "bob") == str(absent.error)
+        assert "price" not in str(there.error)
+
+
+def test_a_text_that_is_longer_than_the_limits_of_now_comes_back_after_a_restart():
+    drive = Drive()
+    text = "n < 3" + " " * 1_500_000
+    drive.hear(Subscribe(1, "ann", {"it": Wanted(text, wanted("n < 3").filter)}))
+    drive.crash()
+    drive.hear(Attach(1, "ann"), 2)
+    publish(drive, 1, 5)
+    assert events(drive, 2) == [1, 2]
+
+
+def test_a_long_poll_waits_as_long_as_it_is_allowed_to():
+    drive = Drive()
+    subscribed(drive)
+    assert drive.hear(Take(1, "ann", 1, 900.0), 2) is None
+    drive.tick(899.0)
+    assert (2, Taken(1, ())) not in drive.said
+    drive.tick(2.0)
+    assert (2, Taken(1, ())) in drive.said
+    assert isinstance(drive.hear(Take(1, "ann", 1, -1.0), 3), Refused)
+
+
+def test_several_events_with_too_many_matches_are_not_answered_together(monkeypatch):
+    monkeypatch.setattr(node, "MOST_MATCHES", 3)
+    drive = Drive()
+    drive.hear(Subscribe(1, "ann", {key: wanted("n < 5") for key in "abcd"}))
+    assert len(drive.hear(Match(1, ({"n": 1},))).matches[0]) == 4
+    assert isinstance(drive.hear(Match(1, ({"n": 9}, {"n": 9}))), Matched)
+    refused = drive.hear(Match(1, ({"n": 1}, {"n": 9})))
+    assert isinstance(refused, Refused) and isinstance(refused.error, TooLargeError)
+
+
+def test_no_more_is_done_out_of_order_than_is_kept_in_memory(monkeypatch):
+    monkeypatch.setattr(dispatching, "MOST_ISLANDS", 3)
+    drive = Drive()
+    subscribed(drive)
+    drive.hear(Attach(1, "ann"), 2)
+    publish(drive, 1, 6)
+    for number in (3, 4, 5):
+        assert isinstance(drive.hear(Acknowledge(1, "ann", (Position.of(number),)), 2), Accepted)
+    refused = drive.hear(Acknowledge(1, "ann", (Position.of(6),)), 2)
+    assert isinstance(refused, Refused) and isinstance(refused.error, TooLargeError)
+    assert isinstance(drive.hear(Acknowledge(1, "ann", done_through=Position.of(2)), 2), Accepted)
+    assert isinstance(drive.hear(Acknowledge(1, "ann", (Position.of(6),)), 2), Accepted)
+
+
+def test_long_polls_take_no_more_than_their_credit_until_some_of_it_is_done(monkeypatch):
+    monkeypatch.setattr(dispatching, "POLL_CREDIT", 2)
+    drive = Drive()
+    subscribed(drive)
+    publish(drive, 1, 5)
+
+    def taken(session):
+        drive.hear(Take(1, "ann", 10, 0.0), session)
+        drive.work()
+        drive.tick(0.1)
+        [answer] = [answer for number, answer in drive.said if number == session]
+        return [item.position.event for item in answer.items]
+
+    assert taken(2) == [1, 2]
+    assert taken(3) == []
+    drive.hear(Acknowledge(1, "ann", (Position.of(1),)), 4)
+    assert taken(5) == [3]
+
+
+def test_as_many_keys_are_known_as_the_settings_ask_for(monkeypatch):
+    monkeypatch.setattr(event_keys, "CEILING", 10)
+    drive = Drive(keys=50)
+    publish(drive, 1, 200)
+    assert [drive.publish(incoming(number)).known_count for number in range(151, 201)] == [1] * 50

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.service.catching_up import lowest_event, skipped
-from tamis.service.deliveries import Deliveries
+from tamis.service.deliveries import InFlight
 from tamis.service.event_keys import EventKeys
 from tamis.service.gate import Gate
 from tamis.service.log.base import Block, Gap
@@ -20,7 +21,7 @@ from tamis.service.subscribers import Consumer, Replay, Subscriber
 
 def subscriber(looked: int = 0, *replays: Replay) -> Subscriber:
     floor = Position.of(looked)
-    made = Subscriber("ann", "ann", True, SubscriberSettings(), looked, Deliveries(floor), passed=floor)
+    made = Subscriber("ann", "ann", True, SubscriberSettings(), looked, InFlight(floor), passed=floor)
     made.replays = list(replays)
     return made
 
@@ -68,7 +69,7 @@ def block(first: int, count: int = 1) -> Block:
     return Block(first, 0, (b"event",) * count, bytes(count))
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3), st.integers(0, 30))), st.integers(1, 40))
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3), st.integers(0, 30))), st.integers(1, 400))
 def test_recent_blocks_are_the_newest_and_those_that_are_not_on_disk(steps, most_bytes):
     recent, blocks, first, on_disk = Recent(most_bytes), [], 1, 0
     for count, gap, through in steps:
@@ -83,7 +84,8 @@ def test_recent_blocks_are_the_newest_and_those_that_are_not_on_disk(steps, most
         assert all(each in kept for each in blocks if each.last > on_disk)
         assert recent.read(blocks[-1].first, first) == [blocks[-1]]
         gone = [each for each in kept[:-1] if each.last <= on_disk]
-        assert not gone or sum(each.size_bytes for each in kept) <= most_bytes
+        memory = sum(sys.getsizeof(event) for each in kept for event in each.events)
+        assert not gone or memory <= most_bytes
 
 
 def test_a_block_that_is_let_go_is_no_longer_in_memory():
@@ -109,18 +111,51 @@ def test_a_block_that_was_not_written_is_no_longer_recent():
 # -- Keys
 
 
-@given(st.lists(st.lists(st.integers(0, 30), max_size=4)), st.integers(1, 10), st.integers(0, 5))
-def test_the_latest_keys_are_remembered_and_not_many_more(groups, most, least_s):
-    keys, order, now = EventKeys(most, least_s), [], 0
-    for group in groups:
-        now += 1_000_000
-        new = [number for number in dict.fromkeys(group) if keys.get(str(number)) is None]
-        keys.remember([(str(number), number) for number in new], now)
-        order = [each for each in order if each[0] not in new] + [(number, now) for number in new]
-        latest = [number for number, _ in order[-most:]]
-        young = [number for number, came in order if came >= now - least_s * 1_000_000]
-        assert all(keys.get(str(number)) == number for number in (*latest, *young))
-        assert sum(count for _, count in keys._groups) == len(keys)
+class PlainKeys:
+    """What is promised of keys: at least the latest `most`, and those of the last seconds, up to a ceiling."""
+
+    def __init__(self, most, least_s, ceiling):
+        self.most, self.least_us, self.ceiling = most, least_s * 1_000_000, ceiling
+        self.known = {}  # in the order in which they came: the position of a key, and when it came
+
+    def must_know(self, now):
+        latest = dict(list(self.known.items())[-self.most :])
+        young = {key: (position, came) for key, (position, came) in self.known.items() if came >= now - self.least_us}
+        return {key: position for key, (position, _) in (latest | young).items()}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["come", "come", "come", "fail"]), st.lists(st.integers(0, 30), max_size=6))),
+    st.integers(1, 10) | st.sampled_from([200, 300]),
+    st.integers(0, 5),
+    st.integers(10, 40),
+    st.sampled_from([0, 1_000_000]),
+)
+def test_the_latest_keys_are_remembered_and_not_many_more(steps, most, least_s, ceiling, pause_us):
+    keys, plain, now, position = EventKeys(most, least_s, ceiling), PlainKeys(most, least_s, ceiling), 0, 0
+    for kind, group in steps:
+        names = [f"{number}\ud800" if number % 7 == 0 else str(number) for number in dict.fromkeys(group)]
+        if kind == "fail":
+            keys.forget(names)
+            for name in names:
+                plain.known.pop(name, None)
+        else:
+            now += pause_us
+            new = []
+            for name in names:
+                if keys.get(name) is None:
+                    position += 2
+                    new.append((name, position))
+                    plain.known.pop(name, None)
+                    plain.known[name] = (position, now)
+            keys.remember(new, now)
+        known = {name: at for name in plain.known if (at := keys.get(name)) is not None}
+        assert all(plain.known[name][0] == at for name, at in known.items())
+        assert len(keys) == len(known) <= ceiling
+        if position // 2 <= ceiling:
+            assert plain.must_know(now).items() <= known.items()
+        assert sum(group.count for group in keys._groups) == len(keys)
+        assert len(known) <= max(most, len(plain.must_know(now))) + most // 128 + 1 + len(group)
 
 
 def test_keys_of_what_was_not_written_are_forgotten_and_the_ceiling_is_kept():
@@ -129,8 +164,29 @@ def test_keys_of_what_was_not_written_are_forgotten_and_the_ceiling_is_kept():
     keys.forget(["a", "c"])
     assert (keys.get("a"), keys.get("b"), len(keys)) == (None, 2, 1)
     for number in range(10):
-        keys.remember([(str(number), number)], 1)
+        keys.remember([(str(number), 3 + number)], 1)
         assert len(keys) <= 3
+
+
+def test_keys_that_are_never_written_leave_nothing_behind_however_often_they_come():
+    keys = EventKeys(most=100, least_s=1e9, ceiling=1_000)
+    keys.remember([("kept", 1)], 0)
+    for attempt in range(100):
+        group = [(f"{attempt}-{number}", 2 + number) for number in range(100)]
+        keys.remember(group, attempt)
+        keys.forget([key for key, _ in group])
+    assert (keys.get("kept"), len(keys), len(keys._pages)) == (1, 1, 1)
+
+
+def test_a_key_takes_some_fifty_bytes_however_many_groups_they_come_in():
+    tracemalloc.start()
+    keys = EventKeys()
+    before = tracemalloc.get_traced_memory()[0]
+    for number in range(100_000):
+        keys.remember([(f"/shop/of/a/long/name\n{number}-{number}", number)], number)
+    taken = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert taken < 50 * len(keys)
 
 
 # -- The cursor

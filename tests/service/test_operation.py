@@ -116,7 +116,7 @@ async def test_sigterm_loses_nothing_and_says_bye(forge, tmp_path):
             publishing = [asyncio.create_task(publish(first)) for first in (0, 1_000, 2_000)]
             await until(lambda: len(acknowledged) > 50, "some events to be acknowledged")
             broker.signal(signal.SIGTERM)
-            async for frame in talk:
+            while (frame := await talk.receive()).type is aiohttp.WSMsgType.TEXT:
                 messages = json.loads(frame.data)
                 said += messages if isinstance(messages, list) else [messages]
             await asyncio.gather(*publishing)
@@ -125,7 +125,7 @@ async def test_sigterm_loses_nothing_and_says_bye(forge, tmp_path):
         if broker.process:
             broker.kill()
     assert "bye" in said[-1] and said[-1]["retry_s"] > 0
-    assert talk.close_code == aiohttp.WSCloseCode.GOING_AWAY
+    assert (frame.type, frame.data) == (aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.GOING_AWAY)
     delivered = {delivery["event"]["id"] for message in said for delivery in message.get("events", [])}
     broker.start()
     try:

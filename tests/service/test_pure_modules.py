@@ -11,7 +11,7 @@ import tamis.service
 
 FOLDER = Path(tamis.service.__file__).parent
 PURE = (
-    "node", "roster", "subscribers", "deliveries", "dispatching", "catching_up", "gate", "recent", "event_keys",
+    "node", "roster", "subscribers", "deliveries", "dispatching", "catching_up", "gate", "recent", "event_keys", "unwanted",
     "interest", "changes", "messages", "positions", "errors", "permissions", "quotas", "log/base", "log/retention",
     "links/frames", "links/sessions", "links/settling", "links/neighbours", "links/talking", "links/requests",
     "links/terms", "links/dialling",

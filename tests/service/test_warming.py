@@ -92,3 +92,17 @@ def test_a_node_that_matched_one_event_only_is_not_warm():
     cold = SCRIPT.replace("node.warm(blocks)", "node._interest.hits([{'id': 'x'}])")
     run = subprocess.run([sys.executable, "-c", cold, "log"], capture_output=True, text=True, check=False)
     assert "'match_keys'" in run.stderr
+
+
+def test_no_subscription_is_read_again_when_the_first_event_comes():
+    asked = """
+import tamis.routing.table
+from tamis.service import unwanted
+
+tamis.routing.table.paths_of = None
+assert not unwanted.is_asked_for(node._broker)
+print("read")
+"""
+    script = SCRIPT.partition("\ndef kernels")[0] + asked
+    run = subprocess.run([sys.executable, "-c", script, "nothing"], capture_output=True, text=True, check=False)
+    assert run.stdout == "read\n", run.stderr[-3_000:]

@@ -9,7 +9,7 @@ import pytest
 
 from tamis.service import catching_up, node, roster
 from tamis.service.catching_up import Window
-from tamis.service.deliveries import Deliveries, Sent
+from tamis.service.deliveries import InFlight, Sent
 from tamis.service.dispatching import Dispatcher
 from tamis.service.gate import Gate
 from tamis.service.messages import CaughtUp, Published, Say
@@ -58,8 +58,8 @@ def acknowledges_before_the_disk_has_it(patch):
 
 @mutant(1)
 def delivers_before_the_gate_opens(patch):
-    whole = Deliveries.next
-    patch.setattr(Deliveries, "next", lambda self, logged, now: whole(self, 1 << 60, now))
+    whole = InFlight.next
+    patch.setattr(InFlight, "next", lambda self, logged, now: whole(self, 1 << 60, now))
 
 
 @mutant(0)
@@ -283,7 +283,7 @@ def lets_one_consumer_speak_for_all(patch):
     def sent_to(self, session, through):
         return [position for position in self._sent if position <= through]
 
-    patch.setattr(Deliveries, "sent_to", sent_to)
+    patch.setattr(InFlight, "sent_to", sent_to)
 
 
 @mutant(44, kinds=((Worker, Worker),), break_share=0.05, steps=500)
@@ -291,7 +291,7 @@ def takes_what_comes_again_later_as_done(patch):
     def sent_to(self, session, through):
         return [position for position, sent in self._sent.items() if sent.session == session and position <= through]
 
-    patch.setattr(Deliveries, "sent_to", sent_to)
+    patch.setattr(InFlight, "sent_to", sent_to)
 
 
 @mutant(301)
@@ -301,7 +301,7 @@ def gives_credit_back_twice(patch):
         self._again_order.append((due_s, sent.delivery.position))
         self._again_order.sort()
 
-    patch.setattr(Deliveries, "_wait", wait)
+    patch.setattr(InFlight, "_wait", wait)
 
 
 @mutant(22)
@@ -323,7 +323,7 @@ def delivers_once_too_often(patch):
 
 @mutant(13)
 def delivers_for_a_subscription_that_has_ended(patch):
-    patch.setattr(Deliveries, "drop_key", lambda self, key: [])
+    patch.setattr(InFlight, "drop_key", lambda self, key: [])
 
 
 @mutant(86)
@@ -347,7 +347,7 @@ def gives_nothing_back_when_a_consumer_is_gone(patch):
         for position in [each for each, sent in self._sent.items() if sent.session == session]:
             self.done(position)
 
-    patch.setattr(Deliveries, "give_back", give_back)
+    patch.setattr(InFlight, "give_back", give_back)
 
 
 # -- A shared log

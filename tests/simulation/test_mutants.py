@@ -467,10 +467,10 @@ MUTANTS = {
     "tells TRUE on": Mutant(IN_VAIN, TellsTrueOn, scenario={"gradual": True}),
     "drops at once": Mutant("lost", DropsAtOnce, scenario={"renews": True}),
     "never drops": Mutant(IN_VAIN, NeverDrops, scenario={"renews": True}),
-    "counts the first part": Mutant("told it", CountsTheFirstPart, scenario={"short_messages": True, **WITH_FAULTS}),
+    "counts the first part": Mutant("sent it", CountsTheFirstPart, scenario={"short_messages": True, **WITH_FAULTS}),
     "lets everything pass": Mutant("where it may not go", LetsEverythingPass, scenario={"guards": True}),
     "lets nothing leave": Mutant("lost", LetsNothingLeave, scenario={"guards": True}),
-    "greets in silence": Mutant("told it", GreetsInSilence, scenario=WITH_FAULTS),
+    "greets in silence": Mutant("sent it", GreetsInSilence, scenario=WITH_FAULTS),
 }
 
 

@@ -417,4 +417,4 @@ def test_a_checker_sees_what_is_said_when_links_come_up():
     network = ring(make=lambda name: Mumbles(name, "flooding", algorithm="naive"))
     checker = Checker(network)
     network.run()
-    assert "tables: b does not know what a told it" in checker.problems
+    assert "tables: b does not know what a sent it" in checker.problems

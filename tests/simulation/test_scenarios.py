@@ -21,11 +21,6 @@ def promise_kept(run):
     return run
 
 
-def seeds(count, quick):
-    """All seeds, of which the quick suite takes the first."""
-    return [pytest.param(seed, marks=[pytest.mark.slow] if seed >= quick else []) for seed in range(count)]
-
-
 def other(strategy, topology):
     """Advertisements spread by another strategy in every topology, so that each is seen with others."""
     return NAMES[(NAMES.index(strategy) + list(TOPOLOGIES).index(topology)) % len(NAMES)]
@@ -52,7 +47,7 @@ def test_every_client_gets_exactly_its_events_and_no_link_is_crossed_twice_or_in
     assert run.counters.hop_count > 3, "otherwise nobody was far away"
 
 
-@pytest.mark.parametrize("seed", seeds(30, quick=10))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 30))])
 def test_brokers_of_different_strategies_get_along(seed):
     promise_kept(
         simulate(Scenario.of_seed(seed, strategies=("covering", "flooding", "merging", "simple"), has_faults=False))
@@ -68,12 +63,12 @@ def test_brokers_with_and_without_advertisements_get_along(strategy):
     assert expected > 10
 
 
-@pytest.mark.parametrize("seed", seeds(80, quick=20))
+@pytest.mark.parametrize("seed", range(20))
 def test_without_faults_nothing_is_lost_whatever_clients_do(seed):
     promise_kept(simulate(Scenario.of_seed(2_000 + seed, has_faults=False)))
 
 
-@pytest.mark.parametrize("seed", seeds(80, quick=20))
+@pytest.mark.parametrize("seed", range(20))
 def test_after_faults_nothing_is_lost_once_it_is_quiet_and_nothing_ever_comes_twice_or_unasked(seed):
     promise_kept(simulate(Scenario.of_seed(1_000 + seed, has_faults=True)))
 

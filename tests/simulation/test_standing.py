@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from tamis.routing import STRATEGIES, Broker
-from tamis.simulation import Network
+from tamis.routing.messages import Deliver
+from tamis.simulation import Network, Scenario, simulate_stateful
 from tamis.simulation.occurrences import EventDelivered
 from tamis.standing import Standing, interest, parse_subscription
 
@@ -120,3 +121,44 @@ def test_a_home_that_misses_a_step_is_found_out():
     network.run()
     homes.rest(100.0)
     assert told and not homes.told["ann"]
+
+
+# -- Scenarios: strategies, delays, duplicates, crashes, restarts, cut links, roaming clients
+
+
+def stateful(seed, strategy):
+    return Scenario.of_seed(seed, strategies=(strategy,), has_faults=True, algorithm="naive")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_after_faults_clients_are_sent_what_one_who_sees_all_events_reports(strategy):
+    for seed in range(2):
+        clients = simulate_stateful(stateful(seed, strategy))
+        assert clients.problems == []
+        assert clients.reported > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_after_faults_clients_are_sent_everything_in_many_more_scenarios(strategy):
+    for seed in range(100, 300):
+        assert simulate_stateful(stateful(seed, strategy)).problems == [], seed
+
+
+class _Forgetful(Broker):
+    """A broker that delivers every third event to nobody."""
+
+    def receive(self, message, source, now):
+        outputs = super().receive(message, source, now)
+        self.count = getattr(self, "count", 0) + 1
+        return [each for each in outputs if not isinstance(each, Deliver) or self.count % 3]
+
+
+def test_a_broker_that_loses_deliveries_is_found_out():
+    runs = [
+        simulate_stateful(
+            stateful(seed, "simple"), lambda scenario, number, name: _Forgetful(name, "simple", algorithm="naive")
+        )
+        for seed in range(2)
+    ]
+    assert any("expected" in problem for run in runs for problem in run.problems)

@@ -12,13 +12,9 @@ from pathlib import Path
 
 import pyspark
 
+from tests.ports import free_port
+
 CORES = ("--host", "127.0.0.1", "--memory", "2g")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Cluster:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tamis.spark.java import java_program
+from tests.ports import free_port
 from tests.spark.maven import fetched, require_maven
 
 if TYPE_CHECKING:
@@ -47,12 +48,6 @@ def jars(folder: Path) -> tuple[list[Path], list[Path]]:
         if found is not None:
             return of_broker, found
     pytest.skip("Maven cannot get Spark's connector to Kafka here")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Broker:

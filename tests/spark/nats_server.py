@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tamis.sources.jetstream import JetStreamClient, OutgoingMessage
 from tamis.sources.nats_address import nats_address
+from tests.ports import free_port
 
 
 class NatsServer:
@@ -19,9 +20,7 @@ class NatsServer:
 
     def __init__(self, folder):
         self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.process = None
         self.start()
 
@@ -33,8 +32,8 @@ class NatsServer:
             ],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pyspark
 import pytest
 
-from tests.spark.cluster import free_port
+from tests.ports import free_port
 from tests.spark.maven import fetched, require_maven
 
 _NAMES = "{http://s3.amazonaws.com/doc/2006-03-01/}"

@@ -261,7 +261,10 @@ def test_changes_that_cannot_be_read_at_all_are_refused_at_once(world):
     frame = world.spark.readStream.schema(world.kind).parquet(str(world.changes))
     for frame_of_changes, says in (
         (frame.drop("operation"), "no column 'operation'"),
-        (frame.selectExpr("operation", "subscription_id", "1 AS condition"), "'condition' of the changes holds texts"),
+        (
+            frame.selectExpr("operation", "subscription_id", "1 AS condition"),
+            "'condition' of the changes must hold texts",
+        ),
         (frame.selectExpr("operation", "condition", "1.5 AS subscription_id"), "ids must be integers or strings"),
     ):
         with pytest.raises(pipeline.ColumnError, match=says):

@@ -16,6 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from tamis.spark.java import LEAST_VERSION, java_version
+from tests.ports import free_port
 from tests.spark.killing import environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -30,9 +31,7 @@ def server(tmp_path_factory):
     pytest.importorskip("grpc", reason="Spark Connect needs pyspark's extra `connect`")
     if (java_version() or 0) < LEAST_VERSION:
         pytest.skip("Spark needs Java")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     folder = tmp_path_factory.mktemp("server")
     program = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
     settings = {

@@ -306,5 +306,6 @@ def test_events_of_one_stream_are_matched_into_another_and_a_replay_doubles_noth
     assert len(server.messages(names[1])) == len(expected)
 
 
-def test_crashes_at_random_steps_lose_and_double_no_message(server, names, spark, tmp_path, monkeypatch):
-    crash_at_random_steps(NatsWorld(spark, tmp_path, server, names[0]), monkeypatch, crashes=5, files=4)
+@pytest.mark.parametrize("crashes", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_crashes_at_random_steps_lose_and_double_no_message(server, names, spark, tmp_path, monkeypatch, crashes):
+    crash_at_random_steps(NatsWorld(spark, tmp_path, server, names[0]), monkeypatch, crashes, files=4)

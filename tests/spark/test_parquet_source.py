@@ -238,5 +238,6 @@ def test_tables_are_appended_as_batches(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_crashes_at_random_steps_lose_and_double_no_file(spark, tmp_path, monkeypatch):
-    crash_at_random_steps(FolderWorld(spark, tmp_path), monkeypatch, crashes=5, files=4)
+@pytest.mark.parametrize("crashes", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_crashes_at_random_steps_lose_and_double_no_file(spark, tmp_path, monkeypatch, crashes):
+    crash_at_random_steps(FolderWorld(spark, tmp_path), monkeypatch, crashes, files=4)

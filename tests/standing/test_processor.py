@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import EventError, ExpressionSyntaxError, TypeMismatchError
 from tamis.matching.errors import DuplicateIdError, UnknownIdError
-from tamis.standing import Change, NaiveStanding, Sequence, Standing, changes, kernels
+from tamis.standing import Change, NaiveStanding, Sequence, Standing, changes
+from tamis.standing.held import HeldLists
 from tamis.topk import LateEventError, SettingError, TopK
 from tests.standing.stories import play, stories
 
@@ -64,19 +65,45 @@ def test_exit_conditions_asked_all_at_once_say_what_they_say_one_by_one(story):
         changes.ASKED_ONE_BY_ONE = before
 
 
-@given(st.sets(st.integers(0, 40)), st.sets(st.integers(0, 40)), st.data())
-def test_the_kernels_do_what_sets_do(matching, held, data):
-    def array(numbers):
-        return np.array(sorted(numbers), np.int64)
+@given(st.dictionaries(st.integers(0, 5), st.sets(st.integers(0, 9), min_size=1), max_size=5), st.integers(0, 9))
+def test_lists_of_groups_do_what_sets_do(groups, gone):
+    lists = HeldLists()
+    lists.restore({(group,): sorted(numbers) for group, numbers in groups.items()})
+    lists.make_room(100)
+    assert lists.drop(gone) == sum(gone in numbers for numbers in groups.values())
+    left = {(group,): sorted(numbers - {gone}) for group, numbers in groups.items() if numbers - {gone}}
+    assert dict(lists.items()) == left
+    assert len(lists) == len(left)
+    if left:
+        assert lists.forget_oldest() > 0
+        assert len(lists) == len(left) - 1
 
-    entering, missing = np.empty(len(matching), np.int64), np.empty(len(held), np.int64)
-    counts = kernels.compare_sorted(array(matching), array(held), entering, missing)
-    assert entering[: counts[0]].tolist() == sorted(matching - held)
-    assert missing[: counts[1]].tolist() == sorted(held - matching)
-    leaving = data.draw(st.sets(st.sampled_from(sorted(held)))) if held else set()
-    merged = np.empty(len(held | matching) - len(leaving - matching) - len(leaving & matching), np.int64)
-    kernels.merge_sorted(array(held), array(matching - held), array(leaving), merged)
-    assert merged.tolist() == sorted((held - leaving) | (matching - held))
+
+@pytest.mark.parametrize("value", [27, 28, 28.0, 28.5, math.nan, math.inf, None, "28", True, Decimal("27.9"), 2**60])
+@pytest.mark.parametrize("until", ["", " UNTIL price < 28", " UNTIL price >= 28.00000000000000000001", " UNTIL b = 1"])
+@pytest.mark.parametrize("condition", ["price > 30", "price > 30 OR b > 3", "g = 'x' AND NOT price <= 30"])
+def test_a_change_ends_as_the_definition_says_whatever_the_value(condition, until, value):
+    rows = [{"g": "x", "price": 31, "b": 2}, {"g": "x", "price": value}, {"g": "x", "price": value, "b": 1}]
+    times = [0.0, 1.0, 2.0]
+    for ending in (" PER g", " WHERE g = 'x'", " PER g WHERE g = 'x'", " WHERE g = 'x' AND b IS NOT NULL"):
+        text = f"CHANGE OF {condition}{until}{ending}"
+        fast, naive = Standing(), NaiveStanding()
+        fast.add(1, text)
+        naive.add(1, text)
+        expected = [each for row, at in zip(rows, times, strict=True) for each in naive.process(row, at)]
+        assert fast.process_batch(rows, times) == expected, text
+
+
+def test_a_batch_forgets_the_groups_that_its_events_one_by_one_would():
+    one, many = Standing(most_states=3), Standing(most_states=3)
+    for processor in (one, many):
+        processor.add_many({number: f"CHANGE OF a > {number} PER g" for number in range(3)})
+        processor.add("f", "CHANGE OF a > 1 PER g FORGET AFTER 5 SECONDS")
+    rows = [{"a": number * 7 % 5, "g": number % 4} for number in range(60)]
+    singly = [each for at, row in enumerate(rows) for each in one.process(row, float(at))]
+    assert many.process_batch(rows, [float(at) for at in range(60)]) == singly
+    assert many.statistics() == one.statistics()
+    assert one.statistics()["forgotten_states"] > 0
 
 
 # -- State is bounded

@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.relations.families import recognised
 from tamis.topk import Ranked
 from tamis.topk.block import kernels, tables
-from tamis.topk.families import recognised
 from tamis.topk.index import kernels as searching
 from tamis.topk.kernels import Edges, measures_of_subscriptions
 from tamis.topk.scoring import Group
 
-LINEAR_SCORES = Group(recognised(Ranked("2 * x", 1, "9 EVENTS"))[0]).scores
+LINEAR_SCORES = Group(recognised(Ranked("2 * x", 1, "9 EVENTS").score)[0]).scores
 measures = st.lists(st.one_of(st.integers(0, 30).map(float), st.sampled_from([math.nan, math.inf])), max_size=150)
 
 
@@ -58,7 +58,7 @@ def test_the_subscriptions_that_an_event_concerns_are_found_in_columns_and_among
     group = None
     for centre in centres:
         ranked = Ranked(f"euclidean(array(x), array({centre}))", 1, "1 HOUR")
-        family, numbers = recognised(ranked)
+        family, numbers = recognised(ranked.score, ranked.is_ascending)
         group = group or Group(family)
         group.add(ranked, numbers)
     column = np.full((group.coordinate_rows, 1), math.nan)
@@ -82,7 +82,7 @@ def test_the_subscriptions_that_an_event_concerns_are_found_in_columns_and_among
 @given(passing=st.lists(st.lists(st.integers(0, 3), unique=True), max_size=8), done=st.integers(0, 2))
 def test_events_wait_for_those_whose_filter_they_pass_until_there_is_no_room(passing, done):
     ranked = Ranked("2 * x", 1, "9 EVENTS")
-    family, numbers = recognised(ranked)
+    family, numbers = recognised(ranked.score, ranked.is_ascending)
     group = Group(family)
     for _ in range(4):
         group.add(ranked, numbers)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.relations.families import recognised
 from tamis.topk import Ranked, TopK, kernels
-from tamis.topk.families import recognised
 from tamis.topk.index.choice import INDEXES, fastest
 from tamis.topk.scoring import Group
 
@@ -35,7 +35,7 @@ def geographic(x, y, one, two):
 
 def group_of(make, rows):
     rankeds = [make(*row) for row in rows]
-    families = [recognised(ranked) for ranked in rankeds]
+    families = [recognised(ranked.score, ranked.is_ascending) for ranked in rankeds]
     family = families[0][0]
     group = Group(family)
     for ranked, (own, numbers) in zip(rankeds, families, strict=True):
@@ -106,7 +106,7 @@ def test_an_index_leaves_most_subscriptions_alone():
 def test_far_distances_and_scores_without_a_form_have_columns_only():
     farthest = Ranked("euclidean(array(x, y), array(1, 2))", 1, "1 HOUR", order="DESC")
     for ranked in (farthest, Ranked("abs(x)", 1, "1 HOUR")):
-        family, numbers = recognised(ranked)
+        family, numbers = recognised(ranked.score, ranked.is_ascending)
         group = Group(family)
         group.add(ranked, numbers)
         assert [name for name, index in INDEXES.items() if index.takes(group)] == ["columns"]

@@ -129,7 +129,7 @@ def test_what_nobody_can_be_told_any_more_is_forgotten(algorithm):
     assert len(processor._ids) < 15_000
     assert len(processor._numbers) < 15_000
     assert len(processor._clients["ann"].told) < 15_000
-    assert len(processor._remembered) <= 101
+    assert len(processor._seen) <= 101
 
 
 def test_an_id_that_was_long_ago_may_come_again():

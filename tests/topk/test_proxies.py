@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.topk import Ranked, TopK
-from tamis.topk.closed_form import entering_times
-from tamis.topk.covering import covers as covers_ranked
-from tamis.topk.covering import warm_up
-from tamis.topk.geometry import covers, merged
-from tamis.topk.merging import RegionMerger
-from tamis.topk.proxies import Proxy
-from tamis.topk.regions import (
+from tamis.relations.geometry import covers, merged
+from tamis.relations.regions import (
     Ball,
     Box,
     Cap,
@@ -27,8 +21,19 @@ from tamis.topk.regions import (
     SublevelSet,
     region_of,
 )
+from tamis.topk import Ranked, TopK
+from tamis.topk.closed_form import entering_times
+from tamis.topk.covering import covers as covers_ranked
+from tamis.topk.covering import warm_up
+from tamis.topk.merging import RegionMerger
+from tamis.topk.proxies import Proxy
 from tamis.topk.scores import key
 from tamis.topk.windows import CountWindow, TimeWindow
+
+
+def cut_out(ranked, threshold):
+    return region_of(ranked.score, threshold, is_ascending=ranked.is_ascending)
+
 
 coordinate = st.one_of(st.integers(-2, 2).map(float), st.floats(-2, 2, width=32))
 positive = st.one_of(st.sampled_from([0.5, 1.0, 2.0]), st.floats(0.25, 4, width=32))
@@ -111,7 +116,7 @@ def contains(region, event):
 def test_a_region_that_covers_another_leaves_out_none_of_its_events(pairs, seed):
     (one, first), (two, second) = pairs[:2]
     scale = 60 if "distance" in str(one.score) else 2
-    if covers(region_of(one, first), region_of(two, second)):
+    if covers(cut_out(one, first), cut_out(two, second)):
         for event in points(seed, scale):
             assert not interests(two, second, event) or interests(one, first, event)
 
@@ -119,7 +124,7 @@ def test_a_region_that_covers_another_leaves_out_none_of_its_events(pairs, seed)
 @settings(max_examples=120)
 @given(pairs=pairs, seed=st.integers(0, 99))
 def test_a_merger_covers_every_member_and_a_perfect_one_has_nothing_else(pairs, seed):
-    regions = [region_of(ranked, threshold) for ranked, threshold in pairs]
+    regions = [cut_out(ranked, threshold) for ranked, threshold in pairs]
     whole, is_perfect = merged(regions)
     scale = 60 if "distance" in str(pairs[0][0].score) else 2
     for event in points(seed, scale):
@@ -132,7 +137,7 @@ def test_a_merger_covers_every_member_and_a_perfect_one_has_nothing_else(pairs, 
 
 def test_each_score_cuts_out_its_own_shape():
     def shape(text, threshold, order="ASC"):
-        return type(region_of(Ranked(text, 1, "1 HOUR", order=order), threshold))
+        return type(cut_out(Ranked(text, 1, "1 HOUR", order=order), threshold))
 
     assert shape("euclidean(array(x, y), array(1, 2))", 0.5) is Ball
     assert shape("euclidean(array(x, y), array(1, 2))", -0.5) is Nowhere

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.relations.families import recognised
 from tamis.topk import Ranked, kernels
 from tamis.topk.base import Candidate
 from tamis.topk.block import kernels as ranking
 from tamis.topk.block import tables
-from tamis.topk.families import recognised
 from tamis.topk.kernels import Edges
 from tamis.topk.relaxed import undominated
 from tamis.topk.scores import as_score, key
@@ -29,7 +29,7 @@ def test_keys_of_many_subscriptions_are_those_of_the_definition_bit_for_bit(rank
     groups = {}
     places = []
     for ranked in rankeds:
-        family, numbers = recognised(ranked)
+        family, numbers = recognised(ranked.score, ranked.is_ascending)
         group = groups.setdefault(family, Group(family))
         places.append((group, group.add(ranked, numbers)))
     for event in some:
@@ -43,7 +43,7 @@ def test_keys_of_many_subscriptions_are_those_of_the_definition_bit_for_bit(rank
 @given(rankeds=st.lists(ranked_subscriptions, min_size=1, max_size=4), some=st.lists(events(), min_size=2, max_size=6))
 def test_no_event_with_a_key_as_small_has_a_measure_beyond_the_bound(rankeds, some):
     for ranked in rankeds:
-        family, numbers = recognised(ranked)
+        family, numbers = recognised(ranked.score, ranked.is_ascending)
         group = Group(family)
         group.add(ranked, numbers)
         measured = []
@@ -83,7 +83,7 @@ def test_numbers_and_times_are_scores_and_nothing_else(value, score):
 
 def test_scores_of_one_form_are_one_family():
     near = [Ranked(f"euclidean(array(x, y), array({place}, 2))", 1, "1 HOUR") for place in range(3)]
-    assert len({recognised(ranked)[0] for ranked in near}) == 1
+    assert len({recognised(ranked.score, ranked.is_ascending)[0] for ranked in near}) == 1
     kinds = {
         "euclidean(p, array(1, 2, 3))": "euclidean",
         "distance(lat, lon, 45.8, 15.97)": "geographic",
@@ -93,7 +93,7 @@ def test_scores_of_one_form_are_one_family():
         "a + (2 * b + c)": "shared",  # added up in another order
         "euclidean(array(x, y), array(z, 2))": "shared",
     }
-    assert {text: recognised(Ranked(text, 1, "1 HOUR"))[0].kind for text in kinds} == kinds
+    assert {text: recognised(Ranked(text, 1, "1 HOUR").score)[0].kind for text in kinds} == kinds
 
 
 # -- Loops and their twins

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.text import Text
 
+from tamis.cli.hosting import FunctionsOption, calling
 from tamis.cli.inputs import SCHEMA_HELP, STANDARD_INPUT, InputError, lines_of, schema_file, shown_name
 from tamis.cli.kinds import kind_of, parts_of, read_subscription
 from tamis.cli.lessons import Example
@@ -92,10 +93,11 @@ def check(
     schema: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Check names and types against a schema.", show_default=False)
     ] = None,
+    functions: FunctionsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Parse texts: show the canonical form of a valid one, and the error of another."""
-    with mistakes_shown(as_json):
+    with mistakes_shown(as_json), calling(functions):
         known = schema_file(schema) if schema else None
         answers = []
         good_count = bad_count = 0

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from tamis import __version__
 from tamis.cli.lessons import Example
-from tamis.cli.output import NO, AsJson, to_people, to_programs, visible
+from tamis.cli.output import NO, AsJson, to_complain, to_people, to_programs, visible
 from tamis.service.ports import occupant
 
 EXAMPLES = (
@@ -48,7 +48,8 @@ class Finding:
 
 def doctor(as_json: AsJson = False) -> None:
     """Check that everything tamis needs is installed, and say what to do if it is not."""
-    findings = [_python(), *map(_library, ESSENTIAL), _cache(), _kernels(), *_spark(), _nats(), *_service()]
+    with to_complain().status("Looking, and compiling kernels if this is the first time"):
+        findings = [_python(), *map(_library, ESSENTIAL), _cache(), _kernels(), *_spark(), _nats(), *_service()]
     is_well = all(finding.is_well for finding in findings if finding.is_essential)
     if as_json:
         to_programs({"well": is_well, "version": __version__, "findings": [asdict(each) for each in findings]})
@@ -101,7 +102,7 @@ def _kernels() -> Finding:
         answer = matcher.match(events[0]), matcher.match_batch(events)["event"].to_pylist()
     except Exception as error:
         cause = f"{type(error).__name__}: {error}"
-        return Finding("matching", cause, False, True, "install it anew: pip install --force-reinstall tamis")
+        return Finding("matching", cause, False, True, "install it again: pip install --force-reinstall tamis")
     if answer != (["cheap"], [0]):
         return Finding("matching", f"a wrong answer: {answer}", False, True, "report it, with tamis doctor --json")
     return Finding("matching", f"works, after {perf_counter() - start:.1f} s", True, True)

@@ -20,7 +20,7 @@ from tamis.sources.schemes import Source, scheme_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-LARGE = 200_000_000
+SPARK_FROM_BYTES = 200_000_000
 """From so many bytes on Spark is worth its start, and Java is to run fast rather than to start soon."""
 
 
@@ -54,7 +54,7 @@ def chosen(
         raise InputError(f"the local engine cannot do this: {reason}", hint="Leave it to Spark: --engine spark.")
     if asked is not Engine.auto:
         return asked
-    return Engine.local if reason is None and size_of((events, subscriptions)) < LARGE else Engine.spark
+    return Engine.local if reason is None and size_of((events, subscriptions)) < SPARK_FROM_BYTES else Engine.spark
 
 
 def _only_spark(events: str, options: Mapping[str, str], names_spark: bool) -> str | None:

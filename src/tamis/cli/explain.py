@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.text import Text
 
+from tamis.cli.hosting import FunctionsOption, calling
 from tamis.cli.inputs import SCHEMA_HELP, InputError, event_file, event_from, schema_file
 from tamis.cli.kinds import kind_of, parts_of, read_subscription
 from tamis.cli.lessons import Example
@@ -94,18 +95,19 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    functions: FunctionsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the truth of every condition of a text for one event, and the values that decided."""
     if plan:
-        with mistakes_shown(as_json):
+        with mistakes_shown(as_json), calling(functions):
             plans = _access_plans(text, among, sample, schema_file(schema) if schema else None)
         if as_json:
             to_programs(plans[0].as_dict() if len(plans) == 1 else {"parts": [plan.as_dict() for plan in plans]})
         else:
             print("\n\n".join(map(str, plans)))
         return
-    with mistakes_shown(as_json):
+    with mistakes_shown(as_json), calling(functions):
         if among or sample:
             raise InputError("--among and --sample apply to a plan only", hint="Add --plan, or leave them out.")
         known = schema_file(schema) if schema else None
@@ -149,7 +151,11 @@ def _explain_parts(
         )
     else:
         console = to_people()
-        said = "The event matters; what is told depends on others, too." if matters else "The event does not matter."
+        said = (
+            "The event matters; whether it leads to a notification depends on other events, too."
+            if matters
+            else "The event does not matter."
+        )
         show(console, Text(said, f"bold {COLOURS[matters]}"))
         for name, explanation in explanations:
             console.print()

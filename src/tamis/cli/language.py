@@ -13,9 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from tamis.cli.hosting import FunctionsOption, calling
 from tamis.cli.lessons import Example
-from tamis.cli.output import AsJson, show, to_people, to_programs
-from tamis.language.functions import FUNCTIONS
+from tamis.cli.output import AsJson, mistakes_shown, show, to_people, to_programs
+from tamis.language.functions import FUNCTIONS, in_use
 
 EXAMPLES = (
     Example("tamis language", "Everything, by topic."),
@@ -90,21 +91,22 @@ SYNTAX: dict[str, tuple[Phrase, ...]] = {
 
 
 def topics() -> dict[str, tuple[Phrase, ...]]:
-    """Return everything that can be written, by topic: the syntax, and behind it the functions."""
+    """Return everything that can be written, by topic: the syntax, and behind it the functions, the host's, too."""
     functions: dict[str, list[Phrase]] = {topic: [] for topic in SYNTAX}
-    for row in FUNCTIONS.values():
+    for row in (*FUNCTIONS.values(), *(each.row for each in in_use().values())):
         entry = Phrase(row.symbol or row.name, row.example, row.summary, is_extension=row.spark is None)
         functions.setdefault(row.topic, []).append(entry)
     return {topic: (*SYNTAX.get(topic, ()), *entries) for topic, entries in functions.items()}
 
 
-def language(as_json: AsJson = False) -> None:
+def language(functions: FunctionsOption = None, as_json: AsJson = False) -> None:
     """List the operators and functions, each with an example."""
+    with mistakes_shown(as_json), calling(functions):
+        by_topic = topics()
     if as_json:
-        to_programs({topic: [asdict(entry) for entry in entries] for topic, entries in topics().items()})
+        to_programs({topic: [asdict(entry) for entry in entries] for topic, entries in by_topic.items()})
         return
     console = to_people()
-    by_topic = topics()
     # Forms are as wide in every topic, so that the page has one edge.
     width = max(len(entry.form) for entries in by_topic.values() for entry in entries)
     for topic, entries in by_topic.items():

@@ -16,14 +16,25 @@ from tamis.cli.output import AsJson, mistakes_shown, show, to_people, to_program
 if TYPE_CHECKING:
     from tamis.service.client import Client
 
-EXAMPLES = (Example("tamis links --at localhost:1", "Nobody is there: that is told at once.", exit_code=2),)
+EXAMPLES = (
+    Example("tamis links --at localhost:1", "No broker answers there, and the command says so at once.", exit_code=2),
+)
 NOTES = (
     "[cyan]live[/cyan] is at the head of the log, [cyan]behind[/cyan] catches up, [cyan]away[/cyan] is not connected "
-    "and keeps its place, [cyan]calling[/cyan] was never reached.",
+    "and keeps its place, [cyan]calling[/cyan] was never reached. Events pass over links that carry; in a graph, "
+    "[cyan]idle[/cyan] ones are in reserve, and [cyan]leaving[/cyan] ones have events that go another way.",
     NOTE,
 )
 TOP_EXAMPLES = (Example("tamis top --at localhost:1 --rounds 1", "Nobody is there.", exit_code=2),)
-_STATES = {"live": "green", "behind": "yellow", "joining": "yellow", "away": "red", "calling": "red"}
+_STATES = {
+    "live": "green",
+    "behind": "yellow",
+    "joining": "yellow",
+    "away": "red",
+    "calling": "red",
+    "idle": "dim",
+    "leaving": "yellow",
+}
 At = Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")]
 
 
@@ -50,7 +61,7 @@ def links(
 def link_table(described: dict[str, Any]) -> Table:
     """Return the links of a broker as a table."""
     table = Table(title=f"links of {visible(described['broker'])}", title_justify="left", box=None, header_style="dim")
-    for name in ("link", "state", "sent", "received", "on its way", "wants", "told", "behind it"):
+    for name in ("link", "state", "carries", "sent", "received", "on its way", "wants", "told", "behind it"):
         table.add_column(
             name, justify="right" if name in ("sent", "received", "on its way", "wants", "told") else "left"
         )
@@ -58,14 +69,15 @@ def link_table(described: dict[str, Any]) -> Table:
         counts = [f"{link.get(name, 0):,}" for name in ("sent", "received", "unacknowledged", "wants", "told")]
         state = Text(link["state"], _STATES.get(link["state"], ""))
         remark = visible(link.get("refusal") or ", ".join(link.get("behind", ())))
-        table.add_row(visible(link["name"] or link["url"]), state, *counts, remark)
+        carries = "yes" if link.get("carries") else "no"
+        table.add_row(visible(link["name"] or link["url"]), state, carries, *counts, remark)
     return table
 
 
 def top(
     at: At = DEFAULT_URL,
-    every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look.")] = 1.0,
-    rounds: Annotated[int, typer.Option(metavar="N", min=0, help="End after so many looks; 0 is never.")] = 0,
+    every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="The time between updates.")] = 1.0,
+    rounds: Annotated[int, typer.Option(metavar="N", min=0, help="Stop after N updates; 0 never stops.")] = 0,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     certificate: CertificateOption = None,

@@ -18,7 +18,7 @@ from tamis.sources.places import source_at
 from tamis.sources.tables import read_table, require, written_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tamis.matching import Matcher
     from tamis.matching.rejections import Rejected
@@ -37,7 +37,13 @@ class Rules:
             raise ColumnError(f"ids must be integers or strings, but {id!r} is {self.id_type}")
         if table.schema.field(where).type not in (pa.string(), pa.large_string(), pa.null()):
             raise ColumnError(f"conditions must be strings, but {where!r} is {table.schema.field(where).type}")
-        rows = zip(table[id].to_pylist(), table[where].to_pylist(), strict=True)
+        columns = [table[id].to_pylist(), table[where].to_pylist()]
+        if "priority" in table.schema.names and {"priority"}.isdisjoint((id, where)):
+            kind = table.schema.field("priority").type
+            if not pa.types.is_integer(kind) and kind != pa.null():
+                raise ColumnError(f"priorities must be integers, but 'priority' is {kind}")
+            columns.append(table["priority"].to_pylist())
+        rows = zip(*columns, strict=True)
         self.matcher: Matcher
         self.rejected: list[Rejected]
         self.matcher, self.rejected = admitted((CandidateRow(*row) for row in rows), schema)
@@ -61,8 +67,15 @@ def rules_for(events: pa.Table, subscriptions: str, id: str, where: str) -> Rule
     return Rules(read_table(subscriptions), id, where, Schema.from_arrow(events.schema))
 
 
-def write_matches(events: pa.Table, rules: Rules, keep: Sequence[str] | None, result: str, out: str) -> int:
-    """Match events and write what comes of it; return how many rows that are."""
+def write_matches(
+    events: pa.Table,
+    rules: Rules,
+    keep: Sequence[str] | None,
+    result: str,
+    out: str,
+    advance: Callable[[int], None] = lambda count: None,
+) -> int:
+    """Match events and write the matches; return how many rows that are. `advance` gets the size of every portion."""
     names = list(events.schema.names if keep is None else dict.fromkeys(keep))
     require(events, names, "events")
     added = {"pairs": rules.id, "lists": "subscription_ids", "counts": "matches"}[result]
@@ -74,9 +87,11 @@ def write_matches(events: pa.Table, rules: Rules, keep: Sequence[str] | None, re
     count = 0
     with written_table(out) as add:
         for start in range(0, max(events.num_rows, 1), _PORTION):
-            answers = _answered(events.slice(start, _PORTION), rules, names, result, added)
+            portion = events.slice(start, _PORTION)
+            answers = _answered(portion, rules, names, result, added)
             count += answers.num_rows
             add(answers)
+            advance(portion.num_rows)
     return count
 
 

@@ -25,10 +25,11 @@ from tamis.cli.addresses import (
     look_at_events,
     read_options,
 )
-from tamis.cli.engines import LARGE, Engine, EngineOption, chosen, size_of
+from tamis.cli.engines import SPARK_FROM_BYTES, Engine, EngineOption, chosen, size_of
+from tamis.cli.hosting import FunctionsOption, calling, show_failures
 from tamis.cli.inputs import InputError
 from tamis.cli.lessons import Example
-from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
+from tamis.cli.output import AsJson, advancing, mistakes_shown, show, to_complain, to_people, to_programs
 from tamis.cli.rejections import (
     RejectedOption,
     StrictOption,
@@ -92,7 +93,7 @@ def match(
         typer.Option(
             metavar="COLUMN",
             help="When events happened (timestamps or seconds): then ranked subscriptions, sequences and changes are "
-            "told of, too, in order of time.",
+            "evaluated, too, in order of time.",
         ),
     ] = None,
     event_id: Annotated[
@@ -105,12 +106,13 @@ def match(
     engine: EngineOption = Engine.auto,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master to run on.")] = None,
     jars: JarsOption = None,
+    functions: FunctionsOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")] = False,
     log: Annotated[Path, typer.Option(metavar="FILE", help="The file for Spark's own log.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
     """Match the events of files, or of a broker, against the subscriptions of files, here or on Spark."""
-    with mistakes_shown(as_json):
+    with mistakes_shown(as_json), calling(functions) as hosted:
         source = read_options(events_option, "--events-option")
         _look_first((events, subscriptions), (out, rejected), overwrite)
         look_at_events(events, source, streaming=False)
@@ -141,7 +143,7 @@ def match(
             kept = _kept(rejected, out, master)
             targets = _Targets(out, kept, () if overwrite else (out, *([rejected] if rejected else [])))
             read = partial(_read, events=events, options=source, schema=schema, keep=keep)
-            quick = master is None and size_of((events, subscriptions)) < LARGE and not is_stream(events)
+            quick = master is None and size_of((events, subscriptions)) < SPARK_FROM_BYTES and not is_stream(events)
             options = {
                 "master": master,
                 "name": "tamis match",
@@ -154,6 +156,8 @@ def match(
         refuse(bad, as_json)
         return
     summary["out"] = out
+    if hosted.failures:
+        summary["functions"] = hosted.failures
     if as_json:
         to_programs(summary | rejections_as_json(bad, kept))
         return
@@ -162,6 +166,7 @@ def match(
     done = Text.assemble(("✓ ", "bold green"), f"{rows} in {out}, in {summary['seconds']:.1f} s{on_spark}")
     show(to_people(), done, below="  ")
     show_rejected(bad, kept)
+    show_failures(hosted)
     show_unmet(summary["unmet"])
 
 
@@ -255,12 +260,13 @@ def _matched_here(
     from tamis.cli.notifying import with_hints
 
     start = perf_counter()
-    with to_complain().status("Matching"):
+    with to_complain().status("Reading"):
         table = read_events(events, source, schema, keep)
         rules = rules_for(table, subscriptions, **naming)
-        if rules.rejected and strict:
-            return None, with_hints(rules.rejected)
-        rows = write_matches(table, rules, keep, result, out)
+    if rules.rejected and strict:
+        return None, with_hints(rules.rejected)
+    with advancing("Matching", table.num_rows) as advance:
+        rows = write_matches(table, rules, keep, result, out, advance)
     summary = _summary("local", out, result, rows, len(rules.matcher), perf_counter() - start)
     summary["unmet"] = [str(each) for each in rules.matcher.unmet()]
     return summary, with_hints(rules.rejected)
@@ -283,14 +289,15 @@ def _notified_here(
     from tamis.sources.tables import read_table
 
     start = perf_counter()
-    with to_complain().status("Matching"):
+    with to_complain().status("Reading"):
         table = read_events(events, source, schema, None)
         processor, bad, ordered = notified(table, subscriptions, **naming, time=time, event_id=event_id)
-        if bad and strict:
-            return None, bad
         id_type = read_table(subscriptions).schema.field(naming["id"]).type
         time_type = table.schema.field(time).type
-        rows = write_notifications(processor, ordered, naming["id"], id_type, time_type, out)
+    if bad and strict:
+        return None, bad
+    with advancing("Matching", ordered.num_rows) as advance:
+        rows = write_notifications(processor, ordered, naming["id"], id_type, time_type, out, advance)
     summary = _summary("local", out, "notifications", rows, len(processor), perf_counter() - start)
     return summary | {"unmet": []}, bad
 
@@ -333,7 +340,10 @@ def _matched(
     with console.status("Matching on Spark"), on_spark.running(**options) as session:
         targets.require_new(session)
         table = read(session)
-        compiled = on_spark.compiled(read_in_order(session, subscriptions), schema=Schema.from_spark(table), **naming)
+        rules = read_in_order(session, subscriptions)
+        if result == "lists" and "priority" in rules.columns:  # which only they are in the order of
+            naming = {**naming, "priority": "priority"}
+        compiled = on_spark.compiled(rules, schema=Schema.from_spark(table), **naming)
         bad = [Rejected(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
         if bad and strict:
             return None, bad

@@ -19,7 +19,8 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Mapping
+import urllib.request
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,11 +45,13 @@ NOTES = (
     "A table [cyan]\\[brokers.NAME][/cyan] for each broker: [cyan]calls[/cyan] names those that it is linked to, "
     "[cyan]port[/cyan] where clients reach it (0 takes a free one; with [cyan]shared[/cyan] several may have one), and "
     "all else in it is a setting of that broker, as in tamis.toml. What stands before the first table counts for all. "
-    "Links must not close a circle.",
+    'Links must not close a circle, unless [cyan]topology = "graph"[/cyan] stands before the first table.',
     "Ctrl-C ends all of them; what they know stays in the folder.",
 )
 WIDTH, LAYER, RADIUS = 150, 110, 34
 PATIENCE_S = 300.0
+SETTLED_WITHIN_S = 10.0
+"""So long the command waits for brokers of a graph to agree which links carry events."""
 
 
 def network(
@@ -61,7 +64,7 @@ def network(
     """Start a network of brokers on this machine, and end it with Ctrl-C."""
     with mistakes_shown(as_json):
         if action != "up":
-            raise InputError(f"{action!r} is not something that a network does", hint="tamis network up FILE")
+            raise InputError(f"{action!r} is not an action of this command", hint="tamis network up FILE")
         brokers = read_network(file)
         if check:
             _show_plan(brokers, as_json)
@@ -73,7 +76,10 @@ def network(
 
 
 def read_network(file: Path) -> dict[str, dict[str, Any]]:
-    """Return the settings of each broker, with whom it calls; raise an error for a file that makes no tree."""
+    """Return the settings of each broker, with whom it calls; raise an error for a file that makes no tree.
+
+    A file that says that its network is a graph need not make one.
+    """
     try:
         document = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -93,7 +99,8 @@ def read_network(file: Path) -> dict[str, dict[str, Any]]:
                     f"{file}: {name} calls {other!r}, which is not there", hint=did_you_mean(other, brokers)
                 )
         brokers[name] = {**document, **broker}
-    _check_tree(file, brokers)
+    if document.get("topology") != "graph":
+        _check_tree(file, brokers)
     return brokers
 
 
@@ -108,7 +115,10 @@ def _check_tree(file: Path, brokers: Mapping[str, Mapping[str, Any]]) -> None:
     for name, broker in brokers.items():
         for other in broker["calls"]:
             if root(name) == root(other):
-                raise InputError(f"{file}: the link from {name} to {other} closes a circle", hint="Leave one link out.")
+                raise InputError(
+                    f"{file}: the link from {name} to {other} closes a cycle",
+                    hint='Links form a tree: leave one out, or write topology = "graph" at the top.',
+                )
             parents[root(name)] = root(other)
 
 
@@ -117,15 +127,19 @@ def _show_plan(brokers: Mapping[str, Mapping[str, Any]], as_json: bool) -> None:
     if as_json:
         to_programs({"good": True, "brokers": list(brokers), "links": links})
     else:
-        told = f"The file is good: {len(brokers)} brokers, {len(links)} links."
-        show(to_people(), Text.assemble(("✓ ", "bold green"), told), below="  ")
+        verdict = f"The file is good: {len(brokers)} brokers, {len(links)} links."
+        show(to_people(), Text.assemble(("✓ ", "bold green"), verdict), below="  ")
 
 
 # -- The picture
 
 
-def picture(brokers: Mapping[str, Mapping[str, Any]], addresses: Mapping[str, str]) -> str:
-    """Return the network as an SVG: brokers in layers, from the first one down.
+def picture(
+    brokers: Mapping[str, Mapping[str, Any]],
+    addresses: Mapping[str, str],
+    idle: Collection[tuple[str, str]] = (),
+) -> str:
+    """Return the network as an SVG: brokers in layers, from the first one down; links that carry nothing are dashed.
 
     >>> brokers = {"north": {"calls": []}, "south": {"calls": ["north"]}}
     >>> picture(brokers, {}).count("<circle"), picture(brokers, {}).count("<line")
@@ -156,7 +170,8 @@ def picture(brokers: Mapping[str, Mapping[str, Any]], addresses: Mapping[str, st
     for name, broker in brokers.items():
         for other in broker["calls"]:
             (x1, y1), (x2, y2) = places[name], places[other]
-            parts.append(f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" stroke="#888"/>')
+            dashes = ' stroke-dasharray="4 4"' if (name, other) in idle else ""
+            parts.append(f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" stroke="#888"{dashes}/>')
     for name, (x, y) in places.items():
         parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{RADIUS}" fill="#eef" stroke="#446"/>')
         parts.append(f'<text x="{x:.0f}" y="{y + 4:.0f}">{_escaped(name)}</text>')
@@ -206,8 +221,9 @@ def _run(brokers: Mapping[str, Mapping[str, Any]], data: Path, as_json: bool) ->
             for name, broker in brokers.items():
                 processes[name] = _started(name, broker, data / name, Path(folder))
             addresses = {name: _address(name, data / name, process) for name, process in processes.items()}
-            (data / "network.svg").write_text(picture(brokers, addresses), "utf-8")
-            _show_network(brokers, addresses, data, as_json)
+            idle = _idle_links(brokers, addresses)
+            (data / "network.svg").write_text(picture(brokers, addresses, idle), "utf-8")
+            _show_network(brokers, addresses, idle, data, as_json)
             while True:
                 time.sleep(0.2)
                 for name, process in processes.items():
@@ -252,11 +268,34 @@ def _address(name: str, folder: Path, process: subprocess.Popen[bytes]) -> str:
     raise InputError(f"the broker {name} did not start", hint=f"{folder / 'log'} says why.")
 
 
+def _idle_links(brokers: Mapping[str, Mapping[str, Any]], addresses: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return the links that carry no events, when all others do: in a graph, those that are in reserve."""
+    links = [(name, other) for name, broker in brokers.items() for other in broker["calls"]]
+    if not any(broker.get("topology") == "graph" for broker in brokers.values()):
+        return set()
+    ends = time.monotonic() + SETTLED_WITHIN_S
+    while True:
+        states = {
+            (name, link["name"]): link["carries"] or link["state"]
+            for name, address in addresses.items()
+            for link in json.load(urllib.request.urlopen(f"{address}/links"))["links"]
+        }
+        idle = {link for link in links if states.get(link) == "idle"}
+        if time.monotonic() > ends or all(link in idle or states.get(link) is True for link in links):
+            return idle
+        time.sleep(0.05)
+
+
 def _show_network(
-    brokers: Mapping[str, Mapping[str, Any]], addresses: Mapping[str, str], data: Path, as_json: bool
+    brokers: Mapping[str, Mapping[str, Any]],
+    addresses: Mapping[str, str],
+    idle: Collection[tuple[str, str]],
+    data: Path,
+    as_json: bool,
 ) -> None:
     if as_json:
-        to_programs({"brokers": dict(addresses), "picture": str(data / "network.svg")})
+        facts = {"brokers": dict(addresses), "idle": sorted(map(list, idle)), "picture": str(data / "network.svg")}
+        to_programs(facts)
         sys.stdout.flush()
         return
     console = to_people()
@@ -265,7 +304,8 @@ def _show_network(
     for title in ("broker", "clients at", "calls", "log"):
         table.add_column(title)
     for name, broker in brokers.items():
-        table.add_row(name, addresses[name], ", ".join(broker["calls"]), str(data / name / "log"))
+        calls = [f"{other} (idle)" if (name, other) in idle else other for other in broker["calls"]]
+        table.add_row(name, addresses[name], ", ".join(calls), str(data / name / "log"))
     console.print(table)
     show(console, Text(f"A picture is in {data / 'network.svg'}.", "dim"))
     show(to_complain(), Text("Ctrl-C ends all of them.", "dim"))

@@ -19,7 +19,7 @@ from tamis.sources.tables import read_table, require, written_table
 from tamis.standing import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _PORTION = 16_384
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -68,9 +68,18 @@ def notified(
 
 
 def write_notifications(
-    processor: Standing, events: pa.Table, id: str, id_type: pa.DataType, time: pa.DataType, out: str
+    processor: Standing,
+    events: pa.Table,
+    id: str,
+    id_type: pa.DataType,
+    time: pa.DataType,
+    out: str,
+    advance: Callable[[int], None] = lambda count: None,
 ) -> int:
-    """Let the processor take the events, and the end of time; write what it tells; return how many rows that are."""
+    """Let the processor take the events, and the end of time; write its notifications; return how many these are.
+
+    `advance` gets the size of every portion of events.
+    """
     count = 0
     kinds = {id: id_type, "events": pa.list_(events.schema.field(" id").type), "at": time, "change": pa.bool_()}
     attributes = events.drop_columns([" at", " id"])
@@ -94,6 +103,7 @@ def write_notifications(
             }
             add(pa.table({name: pa.array(values, kinds[name]) for name, values in columns.items()}))
             count += len(notifications)
+            advance(part.num_rows)
     return count
 
 
@@ -108,7 +118,7 @@ def _seconds(times: Any, name: str) -> pa.ChunkedArray:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         values = [None if each is None or not math.isfinite(each) else float(each) for each in times.to_pylist()]
         return pa.chunked_array([pa.array(values, pa.float64())])
-    raise ColumnError(f"times are timestamps, or numbers of seconds, and {name!r} is {kind}")
+    raise ColumnError(f"times must be timestamps or numbers of seconds, but {name!r} is {kind}")
 
 
 def _written(at: float, kind: pa.DataType) -> Any:

@@ -19,7 +19,7 @@ from tamis.errors import LanguageError, TamisError
 from tamis.language.explanation import MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tamis.language import Explanation
 
@@ -72,6 +72,20 @@ def show(console: Console, text: Text, lead: str = "", below: str = "") -> None:
     for index, line in enumerate(lines):
         line.rstrip()
         console.print(Text.assemble((below if index else lead, "dim"), line), soft_wrap=True)
+
+
+# -- Long work
+
+
+@contextmanager
+def advancing(activity: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how far long work is, on a terminal only; yield a function that is called with the size of every step."""
+    from rich.progress import Progress  # here, so that commands without long work do not wait for it
+
+    console = to_complain()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(activity, total=total)
+        yield lambda count: progress.advance(task, count)
 
 
 # -- Explanations

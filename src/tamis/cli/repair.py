@@ -8,13 +8,13 @@ from rich.text import Text
 
 from tamis.cli.inputs import InputError
 from tamis.cli.lessons import Example
-from tamis.cli.output import NO, AsJson, mistakes_shown, show, to_people, to_programs, visible
+from tamis.cli.output import NO, AsJson, mistakes_shown, show, to_complain, to_people, to_programs, visible
 
 EXAMPLES = (Example("tamis repair --data nothing", "There is no log in this folder.", exit_code=2),)
 NOTES = (
     "A broker that finds a flipped bit in its log does not start, and says where. Restore the file from a backup if "
     "there is one. Otherwise this command leaves the damaged events out, and nothing else; the damaged file stays "
-    "beside the new one, and subscribers are notified which positions they will not get.",
+    "beside the new one, and subscribers are notified of the positions that they will not get.",
     "[cyan]--dry-run[/cyan] only looks; it exits with 1 if something is damaged. The broker must not be running.",
 )
 
@@ -32,7 +32,8 @@ def repair(
             raise InputError(f"there is no log in {data}", hint="--data names the folder of the broker.")
         from tamis.service.log.repair import repair as mend
 
-        mended = mend(data / "log", _epoch(data), only_look=dry_run)
+        with to_complain().status("Reading the log"):
+            mended = mend(data / "log", _epoch(data), only_look=dry_run)
     if as_json:
         to_programs(
             {

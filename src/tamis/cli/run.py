@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from tamis.cli.addresses import EventsOption, OutOption, look_at_events, look_at_out, read_options
+from tamis.cli.hosting import FunctionsOption, calling, show_failures
 from tamis.cli.inputs import InputError
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain
@@ -84,10 +85,11 @@ def run(
     ] = 30.0,
     rejected: RejectedOption = None,
     strict: StrictOption = False,
+    functions: FunctionsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Match events as they come in a pipe, from files or from NATS, in this process."""
-    with mistakes_shown(as_json):
+    with mistakes_shown(as_json), calling(functions) as hosted:
         source, sink = read_options(events_option, "--events-option"), read_options(out_option, "--out-option")
         events, subscriptions, out = as_path(events), as_path(subscriptions), as_path(out)
         _look_first(events, source, subscriptions, out, sink, rejected, durable)
@@ -110,10 +112,13 @@ def run(
             counts = _matched(batches, rules, keep, match_id, take)
     unmet = [str(each) for each in rules.matcher.unmet()]
     if as_json:
+        if hosted.failures:
+            counts |= {"functions": hosted.failures}
         document = {**counts, "bad_lines": bad_lines.count, "unmet": unmet, **rejections_as_json(rules.rejected, kept)}
         typer.echo(json.dumps(document), err=True)
         return
     show_bad_lines(bad_lines)
+    show_failures(hosted)
     show_unmet(unmet)
     totals = f"{counts['events']:,} events, {counts['matches']:,} matches"
     show(to_complain(), Text.assemble(("✓ ", "bold green"), totals), below="  ")
@@ -169,11 +174,11 @@ def _matched(
     keep: list[str] | None,
     match_id: str | None,
     take: Callable[[list[dict[str, Any]], list[str]], None],
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Match batch after batch; one is done, and the next one asked for, when its matches have been taken."""
     from tamis.sources.match_names import match_name
 
-    counts = {"events": 0, "matches": 0}
+    counts: dict[str, Any] = {"events": 0, "matches": 0}
     for batch in batches:
         pairs = rules.matcher.match_batch(batch.events)
         rows, names = [], []

@@ -6,6 +6,7 @@ everything. What an operator decides stands in a file, in the environment or in 
 
 import asyncio
 import errno
+import json
 import os
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from tamis.service.edges import EdgePlace
     from tamis.service.serving import Service
     from tamis.service.settings import Settings
 
@@ -78,6 +80,13 @@ def serve(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="The name of the broker.", show_default="tamis")
     ] = None,
+    edges: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, max=64, help="Start N more processes behind the same address.", show_default="0"
+        ),
+    ] = None,
+    edge: Annotated[str | None, typer.Option(hidden=True)] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Publish a feed of auctions to it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
     as_json: AsJson = False,
@@ -86,11 +95,13 @@ def serve(
     flags: dict[str, object] = {
         "data": data, "listeners.0.port": port, "listeners.0.host": host, "insecure": insecure or None, "name": name,
         "neighbours": link or None, "link_listeners.0.port": link_port,
-        "link_listeners.0.host": host if link_port is not None else None,
+        "link_listeners.0.host": host if link_port is not None else None, "edges": edges,
     }  # fmt: skip
     overrides = {name: value for name, value in flags.items() if value is not None}
     with mistakes_shown(as_json):
         _require_libraries()
+        if edge is not None:
+            raise typer.Exit(_run_edge(json.loads(edge)))
         from tamis.service.settings import read_settings
 
         def read() -> "Settings":
@@ -102,7 +113,8 @@ def serve(
         if check:
             _show_settings(settings, as_json)
             return
-        code = _run(settings, read, demo, as_json)
+        order = {"config": None if config is None else str(config), "overrides": overrides}
+        code = _run(settings, read, demo, as_json, order)
     if code:
         raise typer.Exit(code)
 
@@ -126,7 +138,27 @@ def _show_settings(settings: "Settings", as_json: bool) -> None:
         show(to_people(), Text.assemble(("✓ ", "bold green"), sentence), below="  ")
 
 
-def _run(settings: "Settings", read: "Callable[[], Settings]", demo: bool, as_json: bool) -> int:
+def _run_edge(order: dict[str, Any]) -> int:
+    """Run an edge broker, which a first one has started."""
+    import msgspec
+
+    from tamis.service.edges import READY, EdgePlace
+    from tamis.service.log_lines import set_up_logging
+    from tamis.service.serving import serve as run
+    from tamis.service.settings import read_settings
+
+    def read() -> "Settings":
+        return read_settings(order["config"], os.environ, order["overrides"])
+
+    def ready(service: "Service") -> None:
+        os.write(1, READY)
+
+    settings = read()
+    set_up_logging(settings.logging)
+    return _in_a_loop(run(settings, read, ready, place=msgspec.convert(order["place"], EdgePlace)))
+
+
+def _run(settings: "Settings", read: "Callable[[], Settings]", demo: bool, as_json: bool, order: dict[str, Any]) -> int:
     """Run the broker until it ends; return the exit code."""
     from tamis.service.log_lines import set_up_logging
 
@@ -134,7 +166,13 @@ def _run(settings: "Settings", read: "Callable[[], Settings]", demo: bool, as_js
     if not as_json:
         waiting = "Getting ready; the first time kernels are compiled, which takes some twenty seconds …"
         show(to_complain(), Text(waiting, "dim"))
+    import msgspec
+
     from tamis.service.serving import serve as run
+
+    def edge_command(place: "EdgePlace") -> list[str]:
+        said = json.dumps({**order, "place": msgspec.to_builtins(place)})
+        return [sys.executable, "-m", "tamis.cli", "serve", "--edge", said]
 
     feeds: list[asyncio.Task[None]] = []
 
@@ -144,14 +182,20 @@ def _run(settings: "Settings", read: "Callable[[], Settings]", demo: bool, as_js
 
             feeds.append(asyncio.create_task(feed(service.addresses[0])))
         if as_json:
-            facts = {"addresses": service.addresses, "links": service.links.addresses, "data": settings.data}
+            facts: dict[str, Any] = {
+                "addresses": service.addresses,
+                "links": service.links.addresses,
+                "data": settings.data,
+            }
+            if service.edges is not None:
+                facts["edges"] = list(service.edges.processes.values())
             to_programs({**facts, "token": service.first_token})
             sys.stdout.flush()
         else:
             _greet(to_people(), service, demo)
 
     try:
-        return _in_a_loop(run(settings, read, ready))
+        return _in_a_loop(run(settings, read, ready, edge_command))
     except OSError as error:
         if error.errno in (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL):
             raise InputError(

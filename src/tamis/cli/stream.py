@@ -26,6 +26,7 @@ from tamis.cli.addresses import (
     read_options,
 )
 from tamis.cli.figures import served, write_figures
+from tamis.cli.hosting import FunctionsOption, calling
 from tamis.cli.inputs import InputError, require_known
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
@@ -112,7 +113,7 @@ def stream(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="When events happened: then TOP, SEQUENCE and CHANGE are told of, too, in order of time.",
+            help="The column of the times of events. TOP, SEQUENCE and CHANGE need it, and results come in its order.",
         ),
     ] = None,
     event_id: Annotated[
@@ -138,11 +139,12 @@ def stream(
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master to run on.")] = None,
     jars: JarsOption = None,
+    functions: FunctionsOption = None,
     log: Annotated[Path, typer.Option(metavar="FILE", help="The file for Spark's own log.")] = Path(os.devnull),
     as_json: AsJson = False,
 ) -> None:
     """Match the events that arrive in a folder or from a broker, on Spark, and go on after any crash."""
-    with mistakes_shown(as_json):
+    with mistakes_shown(as_json), calling(functions):
         source, sink = read_options(events_option, "--events-option"), read_options(out_option, "--out-option")
         require_known(kind, _FORMATS, "format")
         _look_first(events, source, subscriptions, out, sink, master)
@@ -329,7 +331,8 @@ def _asked(
         return on_spark.SubscriptionLog(path, spark=session), []
     table = read_in_order(session, path)
     require(table, (id, where), "subscriptions")
-    rows = [(row[0], row[1]) for row in table.select(column(id), column(where)).collect()]
+    priority = [column("priority").cast("bigint")] if "priority" in table.columns else []
+    rows = [tuple(row) for row in table.select(column(id), column(where), *priority).collect()]
     if strict:
         _, bad = admitted((CandidateRow(*row) for row in rows), schema)
         if bad:

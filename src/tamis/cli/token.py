@@ -18,7 +18,7 @@ from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs, visible
 
 if TYPE_CHECKING:
-    from tamis.service.tokens import Token, Tokens
+    from tamis.service.tokens import TokenRecord, Tokens
 
 EXAMPLES = (
     Example("tamis token create ann --role shop --data d", "A token for ann, with the role shop."),
@@ -117,7 +117,7 @@ def _remove(tokens: "Tokens", name: str, roles: tuple[str, ...], days: float | N
 _DO = {Action.create: _create, Action.list: _list, Action.remove: _remove}
 
 
-def _data(token: "Token") -> dict[str, Any]:
+def _data(token: "TokenRecord") -> dict[str, Any]:
     return {"token": token.name, "principal": token.principal, "roles": list(token.roles), "ends": _moment(token.ends)}
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from tamis.cli.inputs import InputError, require_known
 from tamis.cli.lessons import Example
-from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
+from tamis.cli.output import AsJson, advancing, mistakes_shown, show, to_people, to_programs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,11 +110,11 @@ def _written(
         ("events", event_count, made.events),
         ("subscriptions", subscription_count, made.subscriptions),
     ):
-        with _advancing(f"Making {holds}", None):
+        with advancing(f"Making {holds}", None):
             table = make(count, seed)
         for each in formats:
             path = folder / f"{holds}.{each}"
-            with _replacing(path) as beside, _advancing(f"Writing {path.name}", count) as advance:
+            with _replacing(path) as beside, advancing(f"Writing {path.name}", count) as advance:
                 _WRITERS[each](table, beside, advance)
             yield {"path": str(path), "holds": holds, "rows": count, "bytes": path.stat().st_size}
 
@@ -170,17 +170,6 @@ def _replacing(path: Path) -> Iterator[Path]:
             beside.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-
-
-@contextmanager
-def _advancing(activity: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how far we are, on a terminal only; yield a function that is told of every step."""
-    from rich.progress import Progress  # here, so that no other command waits for it
-
-    console = to_complain()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(activity, total=total)
-        yield lambda count: progress.advance(task, count)
 
 
 def _show_workloads(as_json: bool) -> None:

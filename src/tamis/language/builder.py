@@ -317,7 +317,7 @@ def _arguments(name: str, arguments: tuple[Any, ...], *, is_test: bool) -> tuple
     return operands
 
 
-class Choice(Value):
+class ChoiceValue(Value):
     """A CASE under construction: NULL where no condition is true, until somebody says what it gives `otherwise`.
 
     It is a value already, and stays what it is: `when` and `otherwise` return another one.
@@ -325,24 +325,24 @@ class Choice(Value):
 
     __slots__ = ()
 
-    def when(self, deciding: object, value: Operand) -> Choice:
+    def when(self, deciding: object, value: Operand) -> ChoiceValue:
         """`WHEN condition THEN value`: the value where the condition is true, and none before it is."""
         arguments = (*self.expression.children, condition(deciding), expression(value))
-        return Choice(_checked(Call("case", arguments)))
+        return ChoiceValue(_checked(Call("case", arguments)))
 
     def otherwise(self, value: Operand) -> Value:
         """`ELSE value`: the value where no condition is true."""
         return Value(_checked(Call("case", (*self.expression.children, expression(value)))))
 
 
-def when(deciding: object, value: Operand) -> Choice:
+def when(deciding: object, value: Operand) -> ChoiceValue:
     """Return the value where the condition is true: `CASE WHEN condition THEN value END`.
 
     >>> points = when(attr("signed"), 2).otherwise(0) + when(attr("bids") < 3, 1).otherwise(0)
     >>> print(points >= 2)
     CASE WHEN signed THEN 2 ELSE 0 END + CASE WHEN bids < 3 THEN 1 ELSE 0 END >= 2
     """
-    return Choice(_checked(Call("case", (condition(deciding), expression(value)))))
+    return ChoiceValue(_checked(Call("case", (condition(deciding), expression(value)))))
 
 
 def coalesce(*values: Operand) -> Value:

@@ -114,7 +114,7 @@ def parse(
 ) -> Expression:
     """Return the expression that a text says; with a schema, names and types are checked too.
 
-    `functions` are those of the host that the text may call; without them, those of the schema.
+    `functions` are those of the host that the text may call; without them, those in use, or else those of the schema.
 
     >>> str(parse("price<20 and not (sold or bids>=3)"))
     'price < 20 AND NOT (sold OR bids >= 3)'
@@ -147,7 +147,9 @@ def _parsed(
     if not text.isascii():
         _check_unicode(text)
     if functions is None:
-        functions = in_use() if schema is None or not schema.functions else schema.functions
+        functions = in_use()
+        if not functions and schema is not None:
+            functions = schema.functions
     parser = _Parser(text, limits, functions, is_term=is_term)
     expression = parser.run()
     if schema is None and parser.is_plain:
@@ -622,9 +624,12 @@ class _Parser:
                 position=token.start,
                 hint=dialects.FUNCTIONS.get(name)
                 or did_you_mean(name, (*callable_names(), *self.functions))
-                or "`tamis language` lists the functions.",
+                or f"`tamis language` lists the functions{self._of_host()}.",
             )
         self.open(name, token.start)
+
+    def _of_host(self) -> str:
+        return f"; those of this host are {', '.join(sorted(self.functions))}" if self.functions else ""
 
     def close(self, start: int) -> None:
         self.reduce(FRAME + 1)

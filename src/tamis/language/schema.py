@@ -99,7 +99,7 @@ class Schema:
             at: str | None = name
             while at is not None:
                 if at in seen:
-                    raise SchemaError(f"the event types {' < '.join([*seen, at])} inherit in a circle")
+                    raise SchemaError(f"the event types {' < '.join([*seen, at])} inherit from one another in a cycle")
                 if at not in self.hierarchy:
                     raise SchemaError(
                         f"the event type {seen[-1]!r} inherits from {at!r}, which is not in the hierarchy"
@@ -128,6 +128,13 @@ class Schema:
         needed = {name: tuple(sorted(names)) for name, names in self.mandatory_by_type.items()}
         parts = (_plain(self._record), tuple(sorted(self.mandatory)), dict(self.hierarchy), needed, self.type_attribute)
         return parts if not self.functions else (*parts, self.functions)
+
+    def calling(self, functions: Functions) -> Schema:
+        """Return a schema over which conditions may call these functions of the host, and no others."""
+        if functions == self.functions:
+            return self
+        attributes, mandatory, hierarchy, needed, type_attribute = self._parts()[:5]
+        return _rebuild(attributes, mandatory, hierarchy, needed, type_attribute, functions)
 
     def type_of(self, path: tuple[str, ...]) -> AttributeType | None:
         """Return the type of an attribute, or None where there is no such attribute."""

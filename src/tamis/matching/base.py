@@ -31,6 +31,16 @@ Pairs: TypeAlias = tuple[npt.NDArray[np.int64], Handles]
 """Matches: the events' numbers, and beside each the handle of a subscription."""
 
 
+def numbered(handles_of_events: list[Handles]) -> Pairs:
+    """Return the handles of all events beside the number of the event of each.
+
+    >>> numbered([np.array([3, 5]), np.array([3])])
+    (array([0, 0, 1]), array([3, 5, 3]))
+    """
+    events = np.repeat(np.arange(len(handles_of_events)), [len(handles) for handles in handles_of_events])
+    return events, np.concatenate([np.zeros(0, np.int64), *handles_of_events])
+
+
 class Snapshot(ABC):
     """One consistent set of subscriptions."""
 
@@ -45,6 +55,13 @@ class Snapshot(ABC):
     @abstractmethod
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         """Return all matches of a batch, sorted by event. The arrays are the caller's, who may write into them."""
+
+    def match_few(self, events: Sequence[Mapping[str, Any]], among: Handles | None = None) -> Pairs:
+        """Return the matches of a few events, sorted by event: what is done once for a batch costs more than it saves.
+
+        This is the definition; an algorithm may know a way that does not take them one by one.
+        """
+        return numbered([self.match_event(event, among) for event in events])
 
     def encoded_event(self, event: Mapping[str, Any]) -> list[Encoded] | None:
         """Return the codes of an event on the axes that predicates are laid out on; None if there are no axes."""
@@ -135,6 +152,11 @@ class Algorithm(ABC):
     @abstractmethod
     def snapshot(self) -> Snapshot:
         """Return the present set."""
+
+    @property
+    def open_count(self) -> int:
+        """How many subscriptions are still open."""
+        return 0
 
     def compile(self) -> bool:
         """Lay out what is still open, here and now; return whether there was anything. Most leave nothing open."""

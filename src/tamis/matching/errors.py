@@ -55,6 +55,19 @@ class BadTableError(TamisError, ValueError):
     """A table of subscriptions that lacks a column, or has one of the wrong type."""
 
 
+class LifetimeError(TamisError, ValueError):
+    """An end of a subscription's life that is no time, or that has passed."""
+
+    def __init__(self, until: Any, now: float | None = None) -> None:
+        super().__init__(until, now)
+        self.until, self.now = until, now
+
+    def __str__(self) -> str:
+        if self.now is None:
+            return f"until is a finite number of seconds, or None for no end, not {self.until!r}"
+        return f"until={self.until!r} has passed: it is {self.now!r}; expected a later time, or None for no end"
+
+
 class MatcherOptionError(TamisError, ValueError):
     """An option that does not exist, or not with this value."""
 

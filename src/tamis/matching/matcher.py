@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tamis.errors import EventError, LabMissingError, TamisError
 from tamis.language.explanation import Explanation, explain
-from tamis.language.functions import NO_FUNCTIONS, Functions
+from tamis.language.functions import NO_FUNCTIONS, Functions, functions_of
 from tamis.matching import storage
 from tamis.matching.block.access import AccessPlan
 from tamis.matching.columns import Events
@@ -59,8 +59,8 @@ class ShortcutMatches(NamedTuple):
     names: Sequence[Any]
 
 
-FEW = 7
-"""Up to so many mappings are matched one by one without further ado."""
+MATCHED_SINGLY = 7
+"""Up to so many mappings are matched without further ado: no columns are made, and nobody asks whether they are few."""
 WATCHED = 16
 """One of so many events is looked at, where a matcher is watched."""
 
@@ -148,7 +148,7 @@ class Matcher(Registering):
 
     def match_batch(
         self,
-        events: Batch,
+        events: Batch | Events,
         *,
         among: Iterable[Hashable] | None = None,
         threads: int = 1,
@@ -165,7 +165,12 @@ class Matcher(Registering):
         >>> matcher.match_batch([{"price": 12}, {"price": 18}]).to_pydict()
         {'event': [0, 0, 1], 'subscription': [1, 'cheap', 1]}
         """
-        if type(events) is list and len(events) <= FEW and self._watch is None and set(map(type, events)) == {dict}:
+        if (
+            type(events) is list
+            and len(events) <= MATCHED_SINGLY
+            and self._watch is None
+            and set(map(type, events)) == {dict}
+        ):
             register, numbers, handles = self._few_pairs(events, among)
         else:
             register, _, numbers, handles = self._pairs(events, among, threads)
@@ -299,25 +304,18 @@ class Matcher(Registering):
     ) -> tuple[Register, Handles, Handles]:
         """Return what `_pairs` does, of so few events that what is done once for a batch costs more than it saves."""
         snapshot, register, asked = self._snapshot(among)
-        look, match_event = self._sightings.look, snapshot.match_event
-        found = []
         for event in events:
-            look(event)
-            found.append(match_event(event, asked))
-        total = sum(map(len, found))
-        numbers, handles = np.empty(total, np.int64), np.empty(total, np.int64)
-        end = 0
-        for number, each in enumerate(found):  # which for a few is done sooner than by `repeat` and `concatenate`
-            begin, end = end, end + len(each)
-            numbers[begin:end] = number
-            handles[begin:end] = each
-        return register, numbers, handles
+            self._sightings.look(event)
+        if len(events) == 1:
+            handles = snapshot.match_event(events[0], asked).copy()
+            return register, np.zeros(len(handles), np.int64), handles
+        return register, *snapshot.match_few(events, asked)
 
     def _pairs(
-        self, batch: Batch, among: Iterable[Hashable] | None, threads: int
+        self, batch: Batch | Events, among: Iterable[Hashable] | None, threads: int
     ) -> tuple[Register, int, Handles, Handles]:
         """Return whose handles these are, the number of events, and the events and handles of all matches."""
-        events = Events(batch)
+        events = batch if isinstance(batch, Events) else Events(batch)
         self._engine.observe(events)
         self._sightings.look_at_all(events)
         snapshot, register, asked = self._snapshot(among, events)
@@ -438,6 +436,11 @@ class Matcher(Registering):
         with self._lock:
             return self._engine.compile()
 
+    @property
+    def open_count(self) -> int:
+        """How many subscriptions are not laid out yet (`compile`), and asked by themselves."""
+        return self._engine.open_count
+
     def warm(self) -> None:
         """Get everything ready that the first events would have to wait for: what is open, and the kernels.
 
@@ -534,7 +537,7 @@ class Matcher(Registering):
     def _gathered(self) -> storage.Saved:
         with self._lock:
             parts = self._engine.parts()
-            return storage.gathered(self.algorithm, self.schema, self._register, parts, self.functions)
+            return storage.gathered(self.algorithm, self.schema, self._register, parts, self.functions, self._now)
 
     @classmethod
     def load(
@@ -562,7 +565,7 @@ class Matcher(Registering):
         ...     Matcher.load(f"{folder}/auctions.tamis").match({"price": 12})
         ['cheap']
         """
-        saved = storage.read(path, verify=verify, texts_only=recompile, functions=functions or NO_FUNCTIONS)
+        saved = storage.read(path, verify=verify, texts_only=recompile, functions=functions_of(functions))
         try:
             return cls._restored(saved)
         except LabMissingError:
@@ -574,7 +577,8 @@ class Matcher(Registering):
     def _restored(cls, saved: storage.Saved) -> Matcher:
         matcher = cls(saved.algorithm, saved.schema, functions=saved.functions)
         register, engine = matcher._register, matcher._engine
-        register.restore(saved.ids, saved.sources, saved.priorities, saved.metadata, saved.destinations)
+        register.restore(saved.ids, saved.sources, saved.priorities, saved.metadata, saved.destinations, saved.untils)
+        matcher._now = saved.now
         register.is_numbered |= saved.is_numbered and not saved.ids
         if saved.parts is not None:
             engine.restore(saved.parts)

@@ -23,6 +23,7 @@ import pyarrow as pa
 from tamis.matching import kernels
 from tamis.matching.destinations import Destinations
 from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownIdError
+from tamis.matching.leases import Leases
 from tamis.matching.sources import Sources
 from tamis.matching.tables import Rows
 
@@ -46,6 +47,8 @@ class Subscription:
     priority: int = 0
     metadata: Any = None
     destination: Any = None
+    until: float | None = None
+    """When it ends by itself; None if it does not."""
 
 
 class Register:
@@ -72,6 +75,8 @@ class Register:
         """Whoever matches by destination takes it along with the snapshot: it is replaced when it is worn."""
         self.priorities: npt.NDArray[np.int64] | None = None
         """By handle, with room for more; None as long as all of them are 0."""
+        self.leases: Leases[Any] = Leases()
+        """When subscriptions end, by id, of those who do."""
         self._integers: npt.NDArray[np.int64] | None = np.zeros(0, np.int64)
         """By handle, with room for more; None once an id is not an integer of 64 bits."""
         self.is_numbered = False
@@ -117,12 +122,16 @@ class Register:
             self._note_priorities(first, np.array(rows.priorities or [0] * len(ids), np.int64))
         if rows.destinations is not None:
             self.destinations.extend(first, rows.destinations)
+        if rows.untils is not None:
+            for each, until in zip(ids, rows.untils, strict=True):
+                self.leases.lease(each, until)
         self._objects = None
 
     def leave(self, ids: Iterable[Hashable]) -> None:
         """Let subscriptions go, which are there."""
         for each in ids:
             handle = self.handles.pop(each)
+            self.leases.forget(each)
             self.sources.forget(handle)
             self.destinations.forget(handle)
         if self.destinations.is_worn:
@@ -173,7 +182,8 @@ class Register:
         priorities = None if self.priorities is None else self.all_priorities().tolist()
         metadata = list(map(self.metadata.get, range(len(self)))) if self.metadata else None
         destinations = list(map(self.destinations.name_of, range(len(self))))
-        return Rows(self.ids, list(self.sources), priorities, metadata, destinations)
+        untils = list(map(self.leases.end_of, self.ids)) if len(self.leases) else None
+        return Rows(self.ids, list(self.sources), priorities, metadata, destinations, untils)
 
     # -- New handles for old
 
@@ -198,6 +208,7 @@ class Register:
         fresh.ids = [self.ids[place] for place in places]
         fresh.handles = dict(zip(self.handles, np.searchsorted(kept, self.living()).tolist(), strict=True))
         fresh.sources = self.sources.chosen(kept)
+        fresh.leases = self.leases  # which go by id
         fresh.destinations = self.destinations.renumbered(self.sources.alive, kept)
         if self.metadata:
             fresh.metadata = {new: self.metadata[old] for new, old in enumerate(places) if old in self.metadata}
@@ -277,7 +288,8 @@ class Register:
         source = self.sources[handle]
         priority = 0 if self.priorities is None else int(self.priorities[handle])
         destination = self.destinations.name_of(handle)
-        return Subscription(subscription_id, str(source), priority, self.metadata.get(handle), destination)
+        until = self.leases.end_of(subscription_id)
+        return Subscription(subscription_id, str(source), priority, self.metadata.get(handle), destination, until)
 
     def memory(self) -> int:
         """Return the bytes of ids, texts and priorities, roughly; metadata is not counted."""
@@ -292,6 +304,7 @@ class Register:
         priorities: npt.NDArray[np.int64],
         metadata: Mapping[int, Any],
         destinations: Destinations,
+        untils: Mapping[int, float],
     ) -> None:
         """Take back what was saved."""
         living = np.flatnonzero(sources.alive).tolist()
@@ -299,6 +312,8 @@ class Register:
         self.handles = {ids[handle]: handle for handle in living}
         if len(self.handles) < len(living):
             raise BadTableError("two subscriptions have one id")
+        for handle, until in untils.items():
+            self.leases.lease(ids[handle], until)
         if priorities.any():
             self._note_priorities(0, priorities)
         self._note_integers(0, ids)

@@ -8,6 +8,7 @@ removal of the old, so that a failure leaves everything as it was.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
@@ -18,7 +19,7 @@ from tamis.errors import SchemaError, TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import Condition as ConditionNode
 from tamis.language.expressions import Expression, is_condition
-from tamis.language.functions import NO_FUNCTIONS, Functions
+from tamis.language.functions import Functions, functions_of
 from tamis.language.parser import parse
 from tamis.language.schema import Schema
 from tamis.matching import forking
@@ -74,12 +75,12 @@ class Registering:
             )
         self.algorithm = algorithm
         self.schema = schema
-        if functions is None:
-            functions = NO_FUNCTIONS if schema is None else schema.functions
-        self.functions = functions
+        self.functions = functions_of(functions, schema)
         """Those of the host that conditions may call."""
         self._engine = engine(schema)
         self._register = Register()
+        self._now = -math.inf
+        """The latest time that somebody told: what has ended by then is gone."""
         self._lock = threading.RLock()
         forking.protect(self, forking.MATCHERS)
 
@@ -169,12 +170,14 @@ class Registering:
         priority: int = 0,
         metadata: Any = None,
         destination: Hashable = None,
+        until: float | None = None,
     ) -> None:
         """Register a subscription: a text, or an expression.
 
-        Its matches may have a `destination`, and metadata that comes back with them.
+        Its matches may have a `destination`, and metadata that comes back with them. With `until` it ends by itself:
+        at that time, as `advance` is told it, it is no longer there.
         """
-        self.add_many([(subscription_id, condition, priority, metadata)], destinations=[destination])
+        self.change(add=self._row(subscription_id, condition, priority, metadata, destination, until))
 
     @overload
     def add_many(
@@ -185,6 +188,7 @@ class Registering:
         where: str | None = None,
         priority: str | None = None,
         metadata: str | Sequence[str] | None = None,
+        until: str | None = None,
         destinations: Destined = (),
     ) -> None: ...
 
@@ -197,6 +201,7 @@ class Registering:
         where: str | None = None,
         priority: str | None = None,
         metadata: str | Sequence[str] | None = None,
+        until: str | None = None,
         destinations: Destined = (),
         on_error: Literal["skip"],
     ) -> list[Rejected]: ...
@@ -209,6 +214,7 @@ class Registering:
         where: str | None = None,
         priority: str | None = None,
         metadata: str | Sequence[str] | None = None,
+        until: str | None = None,
         destinations: Destined = (),
         on_error: OnError = "raise",
     ) -> list[Rejected] | None:
@@ -221,6 +227,7 @@ class Registering:
         id, where, priority    the columns of ids (else `subscription_id` or `id`), of conditions (else `condition` or
                                `where`) and of priorities (else `priority`, if there is one)
         metadata               the column of metadata (else `metadata`, if there is one), or a list of columns
+        until                  the column of ends (else `until`, if there is one); NULL stands for no end
         destinations           for `match_destinations`: a mapping from ids, or as long as the subscriptions and in
                                their order; None stands for none
         on_error               "raise": the first bad row is an error, and nothing is registered;
@@ -236,8 +243,8 @@ class Registering:
         >>> [(each.id, each.error) for each in rejected], len(matcher)
         ([(2, 'DuplicateIdError'), (3, 'ExpressionSyntaxError')], 3)
         """
-        rows = subscription_rows(subscriptions, id=id, where=where, priority=priority, metadata=metadata)
-        rows.destinations = named(destinations, rows.ids)
+        rows = subscription_rows(subscriptions, id=id, where=where, priority=priority, metadata=metadata, until=until)
+        rows.destinations, rows.now = named(destinations, rows.ids), self._now
         if _is_skipping(on_error):
             return self._register_good(rows, is_replacing=False)
         prepared = self._prepared(rows)
@@ -279,6 +286,7 @@ class Registering:
         priority: int | None = None,
         metadata: Any = _AS_IT_WAS,
         destination: Any = _AS_IT_WAS,
+        until: Any = _AS_IT_WAS,
     ) -> None:
         """Give a registered subscription another condition, in one step. What is not said stays as it was.
 
@@ -289,15 +297,19 @@ class Registering:
         >>> matcher.add("cheap", "price < 20", priority=1)
         >>> matcher.replace("cheap", "price < 30")
         >>> matcher.get("cheap")
-        Subscription(id='cheap', text='price < 30', priority=1, metadata=None, destination=None)
+        Subscription(id='cheap', text='price < 30', priority=1, metadata=None, destination=None, until=None)
         """
         rows = _checked(Rows([subscription_id], [condition], [priority or 0], [None]))
+        if until is not _AS_IT_WAS:
+            rows.untils, rows.now = [until], self._now
+            rows.check_lifetimes()
         prepared = self._prepared(rows)
         with self._lock:
             before = self._subscription(subscription_id)
             rows.priorities = [before.priority if priority is None else priority]
             rows.metadata = [before.metadata if metadata is _AS_IT_WAS else metadata]
             rows.destinations = named([before.destination if destination is _AS_IT_WAS else destination], rows.ids)
+            rows.untils = [before.until if until is _AS_IT_WAS else until]
             self._step(rows, prepared, self._register.handles_of([subscription_id]))
 
     def update(
@@ -308,6 +320,7 @@ class Registering:
         priority: int | None = None,
         metadata: Any = _AS_IT_WAS,
         destination: Any = _AS_IT_WAS,
+        until: Any = _AS_IT_WAS,
     ) -> None:
         """Change a registered subscription, its condition or its priority or both, in one step.
 
@@ -326,7 +339,9 @@ class Registering:
                 self._subscription(subscription_id)  # or say that there is none
                 condition = self._register.sources[self._register.handles[subscription_id]]
             assert condition is not None
-            self.replace(subscription_id, condition, priority=priority, metadata=metadata, destination=destination)
+            self.replace(
+                subscription_id, condition, priority=priority, metadata=metadata, destination=destination, until=until
+            )
 
     def upsert(
         self,
@@ -336,9 +351,10 @@ class Registering:
         priority: int = 0,
         metadata: Any = None,
         destination: Hashable = None,
+        until: float | None = None,
     ) -> None:
         """Register a subscription, instead of the one that has its id, if there is one; in one step."""
-        self.upsert_many([(subscription_id, condition, priority, metadata)], destinations=[destination])
+        self.change(upsert=self._row(subscription_id, condition, priority, metadata, destination, until))
 
     @overload
     def upsert_many(
@@ -349,6 +365,7 @@ class Registering:
         where: str | None = None,
         priority: str | None = None,
         metadata: str | Sequence[str] | None = None,
+        until: str | None = None,
         destinations: Destined = (),
     ) -> None: ...
 
@@ -361,6 +378,7 @@ class Registering:
         where: str | None = None,
         priority: str | None = None,
         metadata: str | Sequence[str] | None = None,
+        until: str | None = None,
         destinations: Destined = (),
         on_error: Literal["skip"],
     ) -> list[Rejected]: ...
@@ -373,6 +391,7 @@ class Registering:
         where: str | None = None,
         priority: str | None = None,
         metadata: str | Sequence[str] | None = None,
+        until: str | None = None,
         destinations: Destined = (),
         on_error: OnError = "raise",
     ) -> list[Rejected] | None:
@@ -387,8 +406,8 @@ class Registering:
         >>> dict(matcher.items())
         {1: 'price < 20', 3: 'price < 40', 2: 'price < 50'}
         """
-        rows = subscription_rows(subscriptions, id=id, where=where, priority=priority, metadata=metadata)
-        rows.destinations = named(destinations, rows.ids)
+        rows = subscription_rows(subscriptions, id=id, where=where, priority=priority, metadata=metadata, until=until)
+        rows.destinations, rows.now = named(destinations, rows.ids), self._now
         if _is_skipping(on_error):
             return self._register_good(rows, is_replacing=True)
         self.change(upsert=rows)
@@ -416,9 +435,7 @@ class Registering:
         """
         if isinstance(remove, str | bytes | Mapping):
             raise MatcherOptionError(f"remove takes a list of ids, not {type(remove).__name__}: {remove!r}")
-        added, replacing = (
-            _checked(each if isinstance(each, Rows) else subscription_rows(each)) for each in (add, upsert)
-        )
+        added, replacing = (_checked(each if isinstance(each, Rows) else self._rows(each)) for each in (add, upsert))
         if len(set(replacing.ids)) < len(replacing):
             for condition in replacing.conditions:
                 self._understood(condition)  # all or nothing: what is overwritten at once must be right too
@@ -433,12 +450,59 @@ class Registering:
             leaving |= {each: present[each] for each in replacing.ids if each in present}
             self._step(rows, prepared, leaving)
 
+    # -- The end of a life
+
+    def advance(self, now: float) -> list[Any]:
+        """Remove the subscriptions that have ended by now, in one step; return their ids, in the order of their ends.
+
+        A subscription with `until` is there for all times before it, and no longer at that time itself. The matcher has
+        no clock: as long as nobody says that it is later, nothing ends. Time does not go back; an earlier `now`
+        changes nothing.
+
+        >>> from tamis import Matcher
+        >>> matcher = Matcher()
+        >>> matcher.add("sale", "price < 20", until=60.0)
+        >>> matcher.advance(59.9), matcher.match({"price": 12})
+        ([], ['sale'])
+        >>> matcher.advance(60.0), matcher.match({"price": 12})
+        (['sale'], [])
+        """
+        if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
+            raise MatcherOptionError(f"a time is a finite number of seconds, not {now!r}")
+        with self._lock:
+            self._now = max(self._now, float(now))
+            ended = list(self._register.leases.ended(self._now))
+            if ended:
+                self._step(Rows([], []), None, self._register.handles_of(ended))
+            return ended
+
+    @property
+    def next_end(self) -> float | None:
+        """When a subscription ends next; None if none does."""
+        with self._lock:
+            return self._register.leases.next_end
+
     def clear(self) -> None:
         """Remove all subscriptions, in one step."""
         with self._lock:
             self._engine, self._register = self._engine.emptied(), Register()
 
     # -- The step
+
+    def _rows(self, subscriptions: Subscriptions) -> Rows:
+        rows = subscription_rows(subscriptions)
+        rows.now = self._now
+        return rows
+
+    def _row(self, subscription_id: Hashable, condition: Any, priority: int, *rest: Any) -> Rows:
+        """Return one subscription, whose end has been looked at."""
+        metadata, destination, until = rest
+        rows = subscription_rows([(subscription_id, condition, priority, metadata)])
+        rows.destinations = named([destination], rows.ids)
+        if until is not None:
+            rows.untils, rows.now = [until], self._now
+            rows.check_lifetimes()
+        return rows
 
     def _prepared(self, rows: Rows) -> Any:
         return self._engine.prepare(self._expressions(_checked(rows).ids, rows.conditions))
@@ -458,7 +522,9 @@ class Registering:
             with self._lock:
                 present = self._register.handles
                 taken = {each: present[each] for each in good.ids if each in present}
-                if is_replacing or not taken:  # else somebody was quicker, and came first
+                if rows.untils is not None and rows.now < self._now:
+                    rows.now = self._now  # time has passed meanwhile, perhaps beyond an end
+                elif is_replacing or not taken:  # else somebody was quicker, and came first
                     self._step(good, prepared, taken)
                     return sieve.rejected
 
@@ -471,6 +537,9 @@ class Registering:
         """Register rows and remove others, under the lock."""
         register, engine = self._register, self._engine
         register.check_new(rows.ids, leaving)
+        if rows.now < self._now and rows.untils is not None:  # time has passed since the rows were looked at
+            rows.now = self._now
+            rows.check_lifetimes()
         first = len(register)
         if len(rows):
             engine.add(range(first, first + len(rows)), prepared)

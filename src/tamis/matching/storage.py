@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from io import BytesIO
@@ -83,6 +84,10 @@ class Saved:
     """What was compiled; None for an algorithm that is given the texts again."""
     functions: Functions = NO_FUNCTIONS
     """Those of the host that conditions may call. Their names and versions are saved, and never their code."""
+    untils: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    """By handle, when subscriptions end that do."""
+    now: float = -math.inf
+    """The time up to which the ended are gone."""
 
 
 def gathered(
@@ -91,6 +96,7 @@ def gathered(
     register: Register,
     parts: Sequence[Part] | None,
     functions: Functions = NO_FUNCTIONS,
+    now: float = -math.inf,
 ) -> Saved:
     """Return what is to be saved: the living, and what the segments still hold of the dead; no other places."""
     if parts is None:
@@ -114,6 +120,8 @@ def gathered(
         register.is_numbered,
         parts,
         functions,
+        {register.handles[each]: until for each, until in register.leases.ends()},
+        now,
     )
 
 
@@ -161,6 +169,13 @@ def _written(saved: Saved) -> tuple[dict[str, Any], dict[str, Array]]:
         }
         if saved.functions:
             document["functions"] = saved.functions.versions
+        if saved.untils:
+            document["untils"] = {
+                "handles": writer.document("untils.handles", np.array(list(saved.untils), np.int64)),
+                "ends": writer.document("untils.ends", np.array(list(saved.untils.values()), np.float64)),
+            }
+        if saved.now > -math.inf:
+            document["now"] = saved.now
     except UnicodeEncodeError as error:
         raise SavedMatcherError(f"half a surrogate pair cannot be saved: {error.object!r}") from error
     return document, writer.arrays
@@ -194,7 +209,7 @@ def _saved(
     versions = document.get("functions", {}) if isinstance(document, dict) else {}
     try:
         if not isinstance(versions, dict):
-            raise SavedMatcherError(f"{path} holds no matcher of this version: functions are {versions!r:.60}")
+            raise SavedMatcherError(f"{path} does not hold a matcher of this version: functions are {versions!r:.60}")
         functions.demand(versions)
     except UnknownFunctionError as error:
         raise SavedMatcherError(f"conditions of {path} call a function of the host: {error}") from error
@@ -224,11 +239,20 @@ def _with_functions(
             bool(document["is_numbered"]),
             parts,
             functions,
+            _untils(document.get("untils"), reader),
+            float(document.get("now", -math.inf)),
         )
         _check(saved, alive, texts)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, TamisError) as error:
         raise SavedMatcherError(f"{path} does not hold a matcher of this version: {error}") from error
     return saved
+
+
+def _untils(document: Any, reader: _Reader) -> dict[int, float]:
+    if document is None:  # nobody ends; files of before have no such entry
+        return {}
+    handles, ends = reader.value(document["handles"]), reader.value(document["ends"])
+    return dict(zip(handles.tolist(), ends.tolist(), strict=True))
 
 
 def _check(saved: Saved, alive: Any, texts: Texts) -> None:
@@ -243,6 +267,8 @@ def _check(saved: Saved, alive: Any, texts: Texts) -> None:
         raise ValueError("texts without clear ends")
     if saved.metadata and not 0 <= min(saved.metadata) <= max(saved.metadata) < count:
         raise ValueError("metadata of other subscriptions")
+    if not all(0 <= handle < count and alive[handle] and math.isfinite(end) for handle, end in saved.untils.items()):
+        raise ValueError("ends of other subscriptions")
     if saved.parts is not None:
         for segment, flags in saved.parts:
             if flags.dtype != np.bool_ or flags.shape != segment.draft.handles.shape:
@@ -274,7 +300,7 @@ def _names(names: list[Any], what: str) -> list[Any]:
     for name in names:
         if type(name) not in (int, str):
             raise SavedMatcherError(
-                f"only only {what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
+                f"only {what} that are integers or texts can be saved, not {type(name).__name__}: {name!r}"
             )
     return names
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tamis.errors import EventError, TamisError, did_you_mean
 from tamis.language.expressions import Expression
-from tamis.matching.errors import BadTableError
+from tamis.matching.errors import BadTableError, LifetimeError
 
 
 class ArrowStream(Protocol):
@@ -40,6 +40,7 @@ IDS = ("subscription_id", "id")
 """The column of ids, if nobody names it: the first of these that there is."""
 CONDITIONS = ("condition", "where")
 PRIORITIES = ("priority",)
+UNTILS = ("until",)
 METADATA = ("metadata",)
 
 _HIGHEST = 2**31 - 1
@@ -139,6 +140,10 @@ class Rows:
     """None where there is none at all."""
     destinations: list[Any] | None = None
     """Where the matches go; None where nobody has a destination."""
+    untils: list[Any] | None = None
+    """When they end; None where nobody does."""
+    now: float = -math.inf
+    """An end must lie behind it."""
     malformed: dict[int, str] = field(default_factory=dict)
     """What is wrong with rows that are not rows; such a row has no id, and stands in `conditions` as it came."""
 
@@ -147,13 +152,13 @@ class Rows:
 
     def chosen(self, numbers: list[int]) -> Rows:
         """Return some of the rows."""
-        columns = (self.ids, self.conditions, self.priorities, self.metadata, self.destinations)
-        ids, conditions, priorities, metadata, destinations = (
+        columns = (self.ids, self.conditions, self.priorities, self.metadata, self.destinations, self.untils)
+        ids, conditions, priorities, metadata, destinations, untils = (
             None if column is None else [column[number] for number in numbers] for column in columns
         )
         assert ids is not None
         assert conditions is not None
-        return Rows(ids, conditions, priorities, metadata, destinations)
+        return Rows(ids, conditions, priorities, metadata, destinations, untils, self.now)
 
     def followed_by(self, others: Rows) -> Rows:
         """Return these rows and others behind them."""
@@ -161,20 +166,21 @@ class Rows:
             return self
         if not len(self):
             return others
-        columns = ("priorities", 0), ("metadata", None), ("destinations", None)
-        priorities, metadata, destinations = (
+        columns = ("priorities", 0), ("metadata", None), ("destinations", None), ("untils", None)
+        priorities, metadata, destinations, untils = (
             None
             if getattr(self, name) is None and getattr(others, name) is None
             else [value for rows in (self, others) for value in getattr(rows, name) or [filler] * len(rows)]
             for name, filler in columns
         )
-        return Rows(self.ids + others.ids, self.conditions + others.conditions, priorities, metadata, destinations)
+        ids, conditions = self.ids + others.ids, self.conditions + others.conditions
+        return Rows(ids, conditions, priorities, metadata, destinations, untils, max(self.now, others.now))
 
     def first_objection(self) -> tuple[int, str] | None:
         """Return the first row that cannot be a subscription whatever its condition says, and why; None: all can."""
         # Looked at by type, which is quick; what is unusual is looked at row by row.
         is_usual = set(map(type, self.ids)) <= {int, str} and type(None) not in set(map(type, self.conditions))
-        if is_usual and self._has_plain_priorities():
+        if is_usual and self._has_plain_priorities() and self.untils is None:
             return None
         for number in range(len(self)):
             objection = self.objection(number)
@@ -204,7 +210,29 @@ class Rows:
         priority = 0 if self.priorities is None else self.priorities[number]
         if type(priority) is not int or not -_HIGHEST <= priority <= _HIGHEST:
             return f"a priority is an integer of 32 bits, not {priority!r}"
+        error = None if self.untils is None else lifetime_error(self.untils[number], self.now)
+        return None if error is None else str(error)
+
+    def check_lifetimes(self) -> None:
+        """Raise if an end is no time, or has passed."""
+        for until in self.untils or ():
+            if (error := lifetime_error(until, self.now)) is not None:
+                raise error
+
+
+def lifetime_error(until: Any, now: float = -math.inf) -> LifetimeError | None:
+    """Return what is wrong with an end of life; None if nothing is: it has no end, or one behind now.
+
+    >>> str(lifetime_error(5.0, 5.0))
+    'until=5.0 has passed: it is 5.0; expected a later time, or None for no end'
+    >>> lifetime_error(5.5, 5.0), lifetime_error(None, 5.0)
+    (None, None)
+    """
+    if until is None:
         return None
+    if isinstance(until, bool) or not isinstance(until, int | float) or not math.isfinite(until):
+        return LifetimeError(until)
+    return LifetimeError(until, now) if until <= now else None
 
 
 def subscription_rows(
@@ -214,6 +242,7 @@ def subscription_rows(
     where: str | None = None,
     priority: str | None = None,
     metadata: str | Sequence[str] | None = None,
+    until: str | None = None,
 ) -> Rows:
     """Return subscriptions column by column, whatever they came as.
 
@@ -222,7 +251,7 @@ def subscription_rows(
     >>> subscription_rows([{"rule": 7, "text": "price < 20"}], id="rule", where="text").ids
     [7]
     """
-    names = _Names(id, where, priority, metadata)
+    names = _Names(id, where, priority, metadata, until)
     table = arrow_table(source, BadTableError)
     if table is not None:
         return names.rows_of_table(table)
@@ -259,19 +288,20 @@ def _mapped(source: Mapping[Any, Any]) -> Rows:
 
 def _mixed(entries: list[Any], names: _Names) -> Rows:
     """Read rows one by one: tuples, lists and mappings, each as it is."""
-    rows = Rows([], [], [], [])
-    assert rows.priorities is not None
-    assert rows.metadata is not None
+    rows = Rows([], [], [], [], untils=[])
+    columns: tuple[list[Any], ...] = (rows.ids, rows.conditions)
+    columns += tuple(column for column in (rows.priorities, rows.metadata, rows.untils) if column is not None)
     for number, entry in enumerate(entries):
         try:
             values = names.values_of(entry)
         except BadTableError as error:
             rows.malformed[number] = str(error)
-            values = (None, entry, 0, None)
-        for column, value in zip((rows.ids, rows.conditions, rows.priorities, rows.metadata), values, strict=True):
+            values = (None, entry, 0, None, None)
+        for column, value in zip(columns, values, strict=True):
             column.append(value)
-    if all(each is None for each in rows.metadata):
-        rows.metadata = None
+    for name in ("metadata", "untils"):
+        if all(each is None for each in getattr(rows, name)):
+            setattr(rows, name, None)
     return rows
 
 
@@ -283,10 +313,12 @@ class _Names:
     where: str | None
     priority: str | None
     metadata: str | Sequence[str] | None
+    until: str | None = None
 
     def refuse(self, kind: str) -> None:
         """Raise if columns are named where there are none."""
-        for option, name in (("id", self.id), ("where", self.where), ("priority", self.priority)):
+        options = ("id", self.id), ("where", self.where), ("priority", self.priority), ("until", self.until)
+        for option, name in options:
             if name is not None:
                 raise BadTableError(f"{option}={name!r} names a column, but {kind} have none")
         if self.metadata is not None:
@@ -299,6 +331,9 @@ class _Names:
         rows = Rows(_values(table, id_name), _values(table, where))
         if priority is not None:
             rows.priorities = _all_whole(_values(table, priority))
+        until = _chosen(names, self.until, UNTILS, None if self.until is None else "until")
+        if until is not None:
+            rows.untils = _ends(_values(table, until))
         if isinstance(self.metadata, str | None):
             metadata = _chosen(names, self.metadata, METADATA, None if self.metadata is None else "metadata")
             rows.metadata = None if metadata is None else _values(table, metadata)
@@ -307,8 +342,8 @@ class _Names:
             rows.metadata = [dict(zip(self.metadata, row, strict=True)) for row in zip(*columns, strict=True)]
         return rows
 
-    def values_of(self, entry: Any) -> tuple[Any, Any, Any, Any]:
-        """Return the id, condition, priority and metadata of a row."""
+    def values_of(self, entry: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Return the id, condition, priority, metadata and end of a row."""
         if isinstance(entry, Mapping):
             names = [name for name in entry if isinstance(name, str)]
             subscription_id = entry[_chosen(names, self.id, IDS, "id")]
@@ -319,12 +354,13 @@ class _Names:
                 metadata = next((entry[name] for name in _asked(self.metadata, METADATA) if name in entry), None)
             else:
                 metadata = {name: entry.get(name) for name in self.metadata}
-            return subscription_id, condition, _whole(priority), metadata
+            until = next((entry[name] for name in _asked(self.until, UNTILS) if name in entry), None)
+            return subscription_id, condition, _whole(priority), metadata, until
         if isinstance(entry, tuple | list):
             self.refuse("tuples")
             if 2 <= len(entry) <= 4:
                 priority = entry[2] if len(entry) > 2 else 0
-                return entry[0], entry[1], _whole(priority), entry[3] if len(entry) > 3 else None
+                return entry[0], entry[1], _whole(priority), entry[3] if len(entry) > 3 else None, None
         raise BadTableError(
             "a row is a tuple of id and condition (and priority, and metadata), or a mapping with the keys "
             f"{_shown(self.id, IDS)} and {_shown(self.where, CONDITIONS)}, not {_row_kind(entry)}"
@@ -365,6 +401,12 @@ def _values(table: Table, name: str) -> list[Any]:
         return list(column.to_pylist())
     except (ValueError, ArithmeticError, pa.ArrowException) as error:
         raise BadTableError(f"the column {name!r} holds values that Python cannot represent: {error}") from error
+
+
+def _ends(untils: list[Any]) -> list[Any] | None:
+    """Return ends of life as they are, without those that only stand for none: pandas has NaN there."""
+    ends = [None if isinstance(each, float) and math.isnan(each) else each for each in untils]
+    return ends if any(each is not None for each in ends) else None
 
 
 def _all_whole(priorities: list[Any]) -> list[Any]:

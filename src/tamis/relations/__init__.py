@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.relations.base import Merger, Verdict
 from tamis.relations.errors import DuplicateKeyError, NoFiltersError, NotAFilterError, UnknownKeyError
 from tamis.relations.merging_index import MergingIndex
+from tamis.relations.refuting import Refutation, refute
 from tamis.relations.relations import covers, covers_by_set, example, identical, overlaps, satisfiable
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "MergingIndex",
     "NoFiltersError",
     "NotAFilterError",
+    "Refutation",
     "UnknownKeyError",
     "Verdict",
     "covers",
@@ -37,6 +39,7 @@ __all__ = [
     "merge",
     "mergers",
     "overlaps",
+    "refute",
     "satisfiable",
 ]
 

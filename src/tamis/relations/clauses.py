@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.language.ranges.kinds import ABSENT
-from tamis.language.ranges.value_sets import intersection, is_disjoint, union_of
+from tamis.language.ranges.value_sets import intersection, union_of
+from tamis.relations.enclosures import enclosure
 from tamis.relations.formulas import (
     Conjunction,
     Constant,
@@ -21,10 +21,8 @@ from tamis.relations.formulas import (
     Within,
     fold,
 )
-from tamis.relations.links import requirements
 
 if TYPE_CHECKING:
-    from tamis.language.expressions import Expression
     from tamis.relations.forms import Box, Context
 
 MOST_CLAUSES = 16
@@ -50,9 +48,9 @@ def clauses(formula: Formula, context: Context, most: int = MOST_CLAUSES) -> Cla
             case Within(axis=axis, values=values):
                 if axis.is_plain:
                     return [{axis: values}], True
-                return [_required(axis.term, context) if is_disjoint(values, ABSENT) else {}], False
-            case Fact(predicate=predicate, is_so=is_so):
-                return [_required(predicate, context) if is_so else {}], False
+                return _enclosed(node, context), False
+            case Fact():
+                return _enclosed(node, context), False
             case Conjunction():
                 return _intersected(below, most)
             case Disjunction():
@@ -66,13 +64,9 @@ def clauses(formula: Formula, context: Context, most: int = MOST_CLAUSES) -> Cla
     return fold(formula, combine)
 
 
-def _required(node: Expression, context: Context) -> Box:
-    required: Box = {}
-    for attribute, values in requirements(node).items():
-        axis = context.axis(attribute)
-        if values := intersection(values, axis.values):
-            required[axis] = values
-    return required
+def _enclosed(leaf: Within | Fact, context: Context) -> list[Box]:
+    box = {axis: values for axis, values in enclosure(leaf, context.axis).items() if axis.is_plain}
+    return [box] if all(box.values()) else []
 
 
 def _intersected(parts: list[Clauses], most: int) -> Clauses:

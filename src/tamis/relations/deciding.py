@@ -16,8 +16,9 @@ from tamis.language.expressions import Attribute
 from tamis.language.meaning import truth
 from tamis.language.ranges.lines import ARRAY, RECORD, first_value, next_cut
 from tamis.language.ranges.value_sets import is_member
-from tamis.relations.formulas import NEVER, Fact, Formula, Within
+from tamis.relations.formulas import NEVER, Fact, Formula, Within, leaves
 from tamis.relations.links import links
+from tamis.relations.monotony import monotone_calls, monotony
 from tamis.relations.satisfiability import Model, SatProblem, TooManyClausesError
 from tamis.relations.search import MOST_STEPS, search
 from tamis.relations.witnesses import Event, completed, guesses, is_witness
@@ -25,6 +26,8 @@ from tamis.relations.witnesses import Event, completed, guesses, is_witness
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tamis.language.ranges.value_sets import Values
+    from tamis.relations.domains import TermAxis
     from tamis.relations.forms import Box, Context, Form
     from tamis.relations.search import Facts
 
@@ -115,7 +118,17 @@ def _links(forms: Sequence[Form], context: Context) -> list[Formula]:
     if not facts and not has_types and all(axis.is_plain and not axis.is_nested for axis in axes):
         return []
     paths = frozenset[tuple[str, ...]]().union(*(form.paths for form in forms))
-    return links(axes, facts, paths, schema, context.axis)
+    sets: dict[TermAxis, dict[Values, None]] = {}
+    boxes: list[Box] = []
+    for form in forms:
+        for leaf in leaves(form.formula):
+            if isinstance(leaf, Within):
+                sets.setdefault(leaf.axis, {})[leaf.values] = None
+        boxes += form.clauses[0]
+    formulas = links(axes, facts, paths, schema, context.axis, sets, boxes)
+    if calls := monotone_calls(axes):
+        formulas += monotony(calls, [form.expression for form in forms], context.axis)
+    return formulas
 
 
 def _solved(

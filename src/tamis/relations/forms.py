@@ -14,11 +14,11 @@ from tamis.language.checking import check
 from tamis.language.expressions import Attribute, Expression, is_condition
 from tamis.language.measures import size
 from tamis.language.parser import parse
-from tamis.language.ranges.kinds import ABSENT
 from tamis.language.ranges.lines import NULL, RECORD, Cut, cut_at, last_value
-from tamis.language.ranges.value_sets import Values, intersection, is_disjoint, is_member, stretches
+from tamis.language.ranges.value_sets import Values, intersection, is_member, stretches
 from tamis.relations.clauses import Clauses, around, clauses
 from tamis.relations.domains import TermAxis, axis_of, paths_of
+from tamis.relations.enclosures import enclosure
 from tamis.relations.errors import NotAFilterError
 from tamis.relations.formulas import (
     ALWAYS,
@@ -33,7 +33,6 @@ from tamis.relations.formulas import (
     leaves,
     opposite,
 )
-from tamis.relations.links import requirements
 from tamis.relations.translation import Translator
 
 if TYPE_CHECKING:
@@ -333,16 +332,11 @@ class Context:
     def _hull(self, node: Formula, below: list[Box]) -> Box:
         match node:
             case Within():
-                hull = {node.axis: node.values}
-                if not node.axis.is_plain and is_disjoint(node.values, ABSENT):
-                    self._require(hull, node.axis.term)
-                return hull
-            case Fact(predicate=predicate, is_so=True):
-                hull = {}
-                self._require(hull, predicate)
-                return hull
+                return {node.axis: node.values, **enclosure(node, self.axis)}
+            case Fact():
+                return enclosure(node, self.axis)
             case Conjunction():
-                hull = {}
+                hull: Box = {}
                 for each in below:
                     for axis, values in each.items():
                         hull[axis] = intersection(hull[axis], values) if axis in hull else values
@@ -350,11 +344,6 @@ class Context:
             case Disjunction() | Threshold():
                 return around(below)
         return {}
-
-    def _require(self, hull: Box, node: Expression) -> None:
-        for attribute, values in requirements(node).items():
-            axis = self.axis(attribute)
-            hull[axis] = intersection(hull.get(axis, axis.values), values)
 
 
 _contexts: dict[int, Context] = {}

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _MOST_CASES = 256
 """A predicate with more cases than this keeps its choices."""
-_SHORT = 2**53
-_LONGEST = 15
+_EXACT_AS_DOUBLE = 2**53
+_MOST_DIGITS = 15
 """Between integers below 2**53, and decimals of so many digits, doubles have the same order as the numbers."""
 
 
@@ -55,17 +55,17 @@ def lifted(predicate: Expression, schema: Schema | None) -> Lifted | None:
     >>> [str(each) for each in cases.conditions], [str(each) for each in cases.predicates]
     (['price IS NOT NULL'], ['price < 20', '0 < 20'])
     """
-    found: dict[Expression, Choice] = {}
+    choices: dict[Expression, Choice] = {}
     for node in _terms(predicate):
         choice = choice_of(node)
         if choice is not None and (keeps_types(node) or _is_transparent(predicate, node, choice, schema)):
-            found[node] = choice
+            choices[node] = choice
     cases = 1
-    for choice in found.values():
+    for choice in choices.values():
         cases *= len(choice.values)
-    if not found or cases > _MOST_CASES:
+    if not choices or cases > _MOST_CASES:
         return None
-    node, choice = next(iter(found.items()))
+    node, choice = next(iter(choices.items()))
     return Lifted(
         tuple(arm.deciding for arm in choice.arms),
         tuple(_with(predicate, node, value) for value in choice.values),
@@ -99,7 +99,10 @@ def _is_transparent(predicate: Expression, node: Expression, choice: Choice, sch
     constants = [value.value for value in values if isinstance(value, Literal)]
     return (
         len(values) - len(constants) == 1
-        and all(isinstance(each, str | bool) or (isinstance(each, int) and abs(each) < _SHORT) for each in constants)
+        and all(
+            isinstance(each, str | bool) or (isinstance(each, int) and abs(each) < _EXACT_AS_DOUBLE)
+            for each in constants
+        )
         and subject(predicate) == node
         and all(map(_is_short, _operands(predicate)))
     )
@@ -119,9 +122,9 @@ def _operands(predicate: Expression) -> list[Any]:
 
 def _is_short(operand: Any) -> bool:
     if isinstance(operand, Decimal):
-        return len(operand.as_tuple().digits) <= _LONGEST
+        return len(operand.as_tuple().digits) <= _MOST_DIGITS
     if isinstance(operand, int):
-        return abs(operand) <= _SHORT
+        return abs(operand) <= _EXACT_AS_DOUBLE
     return operand is not None
 
 

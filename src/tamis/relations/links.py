@@ -7,33 +7,45 @@ set. Links are formulas that every event obeys, whatever it is:
 - the schema may make an attribute mandatory for some event types;
 - `length(title)` has a value only if `title` is a text, and so for all functions that want a kind;
 - a predicate is not true and false at once;
-- a text that fits one pattern fits, or does not fit, some others;
-- so it is with functions that say so of themselves: an address in a network is in every larger one.
+- a text that fits one pattern, or starts in some way, fits, or does not fit, some others;
+- so it is with functions that say so of themselves: an address in a network is in every larger one;
+- what is near one place is not far from places nearby, and its coordinates are not far from the place's;
+- a box of attributes bounds what is computed of them: distances and weighted sums;
+- an array that has an element is not empty.
 
 Leaving a link out never makes an answer wrong: it can only hide that something is impossible.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
+from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tamis.language.expressions import Attribute, Expression, Like, Literal, Test
+from tamis.language.expressions import Attribute, Call, Expression, Like, Literal, Test
 from tamis.language.functions import function_of
 from tamis.language.ranges.kinds import ABSENT, KINDS, PRESENT, RECORDS
+from tamis.language.ranges.lines import TEXT, prefix_cuts
 from tamis.language.ranges.predicates import compared
-from tamis.language.ranges.value_sets import Values, difference, intersection, union_of
-from tamis.language.requirements import required_kinds
-from tamis.relations.formulas import ALWAYS, Fact, Formula, any_of, within
+from tamis.language.ranges.value_sets import Values, difference, intersection, is_subset, stretches, union_of
+from tamis.language.values import compare, kind_of
+from tamis.relations.confinement import confined, confined_in_box, interval_of, parallel_sum, values_between
+from tamis.relations.enclosures import enclosure, requirements
+from tamis.relations.formulas import ALWAYS, Fact, Formula, Within, any_of, at_least, opposite, within
 from tamis.relations.patterns import exclude, implies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.schema import Schema
     from tamis.relations.domains import TermAxis
 
+_NUMBERS = KINDS["number"]
 _MOST_PATTERNS = 40
+_MOST_TERMS = 24
+_MOST_BOUNDS = 8
+"""So many terms are compared with one another, each by so many of its bounds."""
 
 
 def links(
@@ -42,8 +54,13 @@ def links(
     paths: Collection[tuple[str, ...]],
     schema: Schema | None,
     axis_of: Callable[[Expression], TermAxis],
+    sets: Mapping[TermAxis, Collection[Values]] = MappingProxyType({}),
+    boxes: Sequence[Mapping[TermAxis, Values]] = (),
 ) -> list[Formula]:
-    """Return what holds for every event, about these axes and facts, and the attributes that they mention."""
+    """Return what holds for every event, about these axes and facts, and the attributes that they mention.
+
+    `sets` are those that a question asks about, and `boxes` those that its filters lie in.
+    """
     formulas: list[Formula] = []
     for axis in axes:
         if not axis.is_plain:
@@ -55,6 +72,13 @@ def links(
         formulas.append(any_of([Fact(predicate, True, is_so=False), Fact(predicate, False, is_so=False)]))
     formulas += _between_patterns([each for each in predicates if isinstance(each, Like)])
     formulas += _between_tests([each for each in predicates if isinstance(each, Test)])
+    formulas += _of_arrays([each for each in predicates if isinstance(each, Test)], axes)
+    formulas += _of_prefixes([each for each in predicates if isinstance(each, Like)], sets, axis_of)
+    terms = [axis for axis in axes if not axis.is_plain and not axis.is_order]
+    if terms and len(terms) <= _MOST_TERMS:
+        formulas += _of_enclosures(terms, sets, axis_of)
+        formulas += _between_terms(terms, sets)
+        formulas += _in_boxes(terms, sets, boxes, axis_of)
     # The links so far may have brought in further attributes.
     has_types = schema is not None and bool(schema.mandatory_by_type)
     if has_types or any(len(path) > 1 for path in paths):
@@ -70,20 +94,6 @@ def _if_known(unknown: Formula, node: Expression, axis_of: Callable[[Expression]
     for attribute, values in requirements(node).items():
         axis = axis_of(attribute)
         yield any_of([unknown, within(axis, intersection(values, axis.values))])
-
-
-def requirements(node: Expression) -> dict[Attribute, Values]:
-    """Return the values that attributes must have for a term to have a value, or a predicate to be true or false.
-
-    >>> import tamis
-    >>> [str(attribute) for attribute in requirements(tamis.parse("length(title) > low"))]
-    ['low', 'title']
-    """
-    required: dict[Attribute, Values] = {}
-    for attribute, kinds in required_kinds(node):
-        values = union_of(*(KINDS[kind] for kind in kinds)) if kinds else PRESENT
-        required[attribute] = intersection(required.get(attribute, PRESENT), values)
-    return required
 
 
 def _in_records(axes: list[TermAxis]) -> Iterator[Formula]:
@@ -137,6 +147,19 @@ def _between_tests(tests: list[Test]) -> Iterator[Formula]:
                 yield any_of([Fact(two, True, is_so=False), Fact(one, False)])
 
 
+def tests_exclude(one: Expression, two: Expression) -> bool:
+    """Are two calls never both true, as their function says?
+
+    >>> from tamis.language.parser import parse
+    >>> tests_exclude(parse("in_cidr(ip, '10.0.0.0/8')"), parse("in_cidr(ip, '11.0.0.0/8')"))
+    True
+    """
+    if not (isinstance(one, Test) and isinstance(two, Test) and one.function == two.function):
+        return False
+    excludes = function_of(one.function).excludes
+    return excludes is not None and are_alike(one, two) and excludes(literals_of(one), literals_of(two))
+
+
 def are_alike(one: Test, two: Test) -> bool:
     """Do two calls of a function differ in their literals and in nothing else?"""
     return len(one.arguments) == len(two.arguments) and all(
@@ -180,3 +203,142 @@ def _between_patterns(patterns: list[Like]) -> Iterator[Formula]:
                 yield any_of([Fact(special, True, is_so=False), Fact(general, True)])
         if exclude(one, two):
             yield any_of([Fact(one, True, is_so=False), Fact(two, True, is_so=False)])
+
+
+def _of_prefixes(
+    patterns: list[Like],
+    sets: Mapping[TermAxis, Collection[Values]],
+    axis_of: Callable[[Expression], TermAxis],
+) -> Iterator[Formula]:
+    """A text that fits a pattern starts as it does; one that starts in some way fits, or does not fit, a pattern."""
+    if len(patterns) > _MOST_PATTERNS:
+        return
+    for pattern in patterns:
+        axis = axis_of(pattern.value)
+        is_fitting = Fact(pattern, True)
+        for term, values in enclosure(is_fitting, axis_of).items():
+            yield any_of([opposite(is_fitting), within(term, intersection(values, term.values))])
+        for prefix in dict.fromkeys(_prefixes(sets.get(axis, ()))):
+            wild = "".join(f"\\{each}" if each in "\\%_" else each for each in prefix)
+            others = within(axis, difference(axis.values, prefix_cuts(prefix)))
+            if implies(Like(pattern.value, f"{wild}%"), pattern):
+                yield any_of([others, is_fitting])
+            elif exclude(Like(pattern.value, f"{wild}%"), pattern):
+                yield any_of([others, opposite(is_fitting)])
+
+
+def _prefixes(sets: Iterable[Values]) -> Iterator[str]:
+    """Return how all texts of a stretch begin, where they begin alike."""
+    for values in sets:
+        for low, high in list(stretches(values))[:_MOST_BOUNDS]:
+            if low[0] == TEXT and len(low) > 1:
+                starts = (low[1][:length] for length in range(len(low[1]), 0, -1))
+                yield from [start for start in starts if is_subset((low, high), prefix_cuts(start))][:1]
+
+
+def _of_arrays(tests: list[Test], axes: Collection[TermAxis]) -> Iterator[Formula]:
+    """An array has as many elements as it has different ones; and if it is known not to have one, it has no NULL."""
+    contained: dict[Expression, list[Test]] = {}
+    for test in tests[:_MOST_PATTERNS]:
+        match test:
+            case Test("array_contains", (array, Literal(element))) if element is not None:
+                contained.setdefault(array, []).append(test)
+    sizes = {axis.term: axis for axis in axes}
+    for array, members in contained.items():
+        axis = sizes.get(Call("size", (array,)))
+        if axis is not None:
+            different: list[Test] = []
+            for member in members:
+                if all(_differ(member, other) for other in different):
+                    different.append(member)
+            missing = [Fact(member, True, is_so=False) for member in different]
+            for count in range(1, len(different) + 1):
+                enough = within(axis, intersection(compared(">=", count, axis.line), axis.values))
+                yield any_of([enough, at_least(len(different) - count + 1, missing)])
+        for one, two in permutations(members, 2):
+            if kind_of(literals_of(one)[0]) == kind_of(literals_of(two)[0]):
+                yield any_of([Fact(one, False, is_so=False), Fact(two, True), Fact(two, False)])
+
+
+def _differ(one: Test, two: Test) -> bool:
+    """Does no element equal the elements of two calls? A double may equal two different integers."""
+    (first,), (second,) = literals_of(one), literals_of(two)
+    if kind_of(first) != kind_of(second):
+        return True
+    if kind_of(first) == "number":
+        return float(first) != float(second)
+    return compare(first, second) != 0
+
+
+# -- Terms that are computed of the same attributes
+
+
+def _of_enclosures(
+    terms: Collection[TermAxis], sets: Mapping[TermAxis, Collection[Values]], axis_of: Callable[[Expression], TermAxis]
+) -> Iterator[Formula]:
+    """What is near a place has coordinates near the place's."""
+    for axis in terms:
+        for bound in _bounds(axis, sets):
+            below = intersection(compared("<=", bound, axis.line), axis.values)
+            if below:
+                beyond = within(axis, difference(axis.values, below))
+                for attribute, values in enclosure(Within(axis, below), axis_of).items():
+                    yield any_of([beyond, within(attribute, intersection(values, attribute.values))])
+
+
+def _between_terms(terms: Collection[TermAxis], sets: Mapping[TermAxis, Collection[Values]]) -> Iterator[Formula]:
+    """What is near one place is neither far from places nearby, nor near to places far away."""
+    for one, two in permutations(terms, 2):
+        for interval in _rays(one, sets):
+            confines = confined(one.term, two.term, interval)
+            if confines is not None:
+                elsewhere = within(one, difference(one.values, values_between([interval], one.line)))
+                yield any_of([elsewhere, within(two, intersection(values_between([confines], two.line), two.values))])
+
+
+def _in_boxes(
+    terms: Collection[TermAxis],
+    sets: Mapping[TermAxis, Collection[Values]],
+    boxes: Sequence[Mapping[TermAxis, Values]],
+    axis_of: Callable[[Expression], TermAxis],
+) -> Iterator[Formula]:
+    """Numbers between bounds have distances and weighted sums between bounds."""
+    for box in boxes:
+        intervals = {}
+        for axis, values in box.items():
+            interval = interval_of(values, axis.line) if axis.is_plain else None
+            if interval is not None and -inf < interval[0] and interval[1] < inf:
+                intervals[axis.term] = interval
+        for axis in terms:
+            inputs = [Attribute(path) for path in axis.paths]
+            if not inputs or not all(each in intervals for each in inputs):
+                continue
+            outside = [within(each, difference(each.values, box[each])) for each in map(axis_of, inputs)]
+            confines = confined_in_box(axis.term, intervals)
+            if confines is not None:
+                values = intersection(values_between([confines], axis.line), axis.values)
+                yield any_of([*outside, within(axis, values)])
+            for other in terms:
+                for interval in _rays(other, sets) if other is not axis else ():
+                    confines = parallel_sum(other.term, axis.term, interval, intervals)
+                    if confines is not None:
+                        elsewhere = within(other, difference(other.values, values_between([interval], other.line)))
+                        values = intersection(values_between([confines], axis.line), axis.values)
+                        yield any_of([*outside, elsewhere, within(axis, values)])
+
+
+def _bounds(axis: TermAxis, sets: Mapping[TermAxis, Collection[Values]]) -> list[float]:
+    """Return the upper bounds that a question sets a term."""
+    intervals = (interval_of(intersection(each, _NUMBERS), axis.line) for each in sets.get(axis, ()))
+    return list(dict.fromkeys(each[1] for each in intervals if each is not None and each[1] < inf))[:_MOST_BOUNDS]
+
+
+def _rays(axis: TermAxis, sets: Mapping[TermAxis, Collection[Values]]) -> list[tuple[float, float]]:
+    """Return the numbers up to each bound that a question sets a term, those from each on, and those between two."""
+    rays: dict[tuple[float, float], None] = {}
+    for values in sets.get(axis, ()):
+        for low, high in list(stretches(intersection(values, _NUMBERS)))[:_MOST_BOUNDS]:
+            interval = interval_of((low, high), axis.line)
+            if interval is not None:
+                rays.update(dict.fromkeys([(-inf, interval[1]), (interval[0], inf), interval]))
+    return [(low, high) for low, high in rays if (low, high) != (-inf, inf)][: 3 * _MOST_BOUNDS]

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 
 from tamis.language.ranges.value_sets import is_disjoint, is_member, is_subset
 from tamis.relations.base import Verdict
+from tamis.relations.confinement import confined, interval_of, values_between
 from tamis.relations.forms import are_independent
 from tamis.relations.formulas import ALWAYS, NEVER, Conjunction, Constant, Disjunction, Formula, Threshold, Within
 
 if TYPE_CHECKING:
+    from tamis.language.ranges.value_sets import Values
     from tamis.relations.domains import TermAxis
-    from tamis.relations.forms import Corner, Form
+    from tamis.relations.forms import Box, Corner, Form
 
 _DEEPEST = 40
 _HEAVIEST = 2_000
@@ -41,7 +43,9 @@ def covers(general: Form, special: Form) -> Verdict | None:
     box = special.box
     if box is not None:
         for axis, values in (general.hull if general.box is None else general.box).items():
-            if not is_subset(box.get(axis, axis.values), values):
+            if not is_subset(box[axis] if axis in box else special.hull.get(axis, axis.values), values):
+                if not axis.is_plain and _is_confined(box, axis, values):
+                    continue
                 # Some value of the special filter is none that the general one takes: can an event have it?
                 return _NOT_ALL if axis.is_plain and special.is_plain and _is_free(axis, special) else None
         if general.box is not None:
@@ -56,7 +60,7 @@ def covers(general: Form, special: Form) -> Verdict | None:
         for corner in special.corners:
             if not _holds_at(general.formula, corner):
                 return Verdict(False, True, "witness")
-    return Verdict(True, True, "structure") if _Structure().covers(general.formula, special.formula) else None
+    return Verdict(True, True, "structure") if _StructureSearch().search(general.formula, special.formula) else None
 
 
 def overlaps(one: Form, two: Form) -> Verdict | None:
@@ -84,6 +88,17 @@ def identical(one: Form, two: Form) -> Verdict | None:
         return Verdict(True, True, "equality")
     are_boxes = all(form.is_never or (form.box is not None and form.is_plain) for form in (one, two))
     return Verdict(False, True, "propositions") if are_boxes and _are_independent(one, two) else None
+
+
+def _is_confined(box: Box, axis: TermAxis, values: Values) -> bool:
+    """Does what a box says of one term confine another to some values? A circle lies in a larger one."""
+    for other, known in box.items():
+        interval = None if other.is_plain or other.is_order else interval_of(known, other.line)
+        if interval is not None:
+            confines = confined(other.term, axis.term, interval)
+            if confines is not None and is_subset(values_between([confines], axis.line), values):
+                return True
+    return False
 
 
 def _are_independent(one: Form, two: Form) -> bool:
@@ -123,7 +138,7 @@ def _holds_at(formula: Formula, corner: Corner) -> bool:
     return formula.is_true
 
 
-class _Structure:
+class _StructureSearch:
     """A test that follows the structure of two formulas: sound, though it does not see everything.
 
     An OR covers what one of its parts covers, an AND what all of them cover; and what covers all parts of an OR, or one
@@ -135,8 +150,8 @@ class _Structure:
     def __init__(self) -> None:
         self._left = _MOST_STEPS
 
-    def covers(self, general: Formula, special: Formula) -> bool:
-        """Is it seen that the general formula holds wherever the special one does?"""
+    def search(self, general: Formula, special: Formula) -> bool:
+        """Take one step; return whether the general formula is seen to hold wherever the special one does."""
         self._left -= 1
         if self._left < 0:
             return False
@@ -147,12 +162,12 @@ class _Structure:
         if isinstance(general, Threshold) and isinstance(special, Threshold):
             return _counts_enough(general, special)
         if isinstance(special, Disjunction):
-            return all(self.covers(general, child) for child in special.children)
+            return all(self.search(general, child) for child in special.children)
         if isinstance(general, Conjunction):
-            return all(self.covers(child, special) for child in general.children)
-        if isinstance(general, Disjunction) and any(self.covers(child, special) for child in general.children):
+            return all(self.search(child, special) for child in general.children)
+        if isinstance(general, Disjunction) and any(self.search(child, special) for child in general.children):
             return True
-        return isinstance(special, Conjunction) and any(self.covers(general, child) for child in special.children)
+        return isinstance(special, Conjunction) and any(self.search(general, child) for child in special.children)
 
 
 def _counts_enough(general: Threshold, special: Threshold) -> bool:

@@ -102,7 +102,7 @@ class _SearchState:
             elif kind is Disjunction or kind is Threshold:
                 self.open.append(node)
             elif isinstance(node, Fact):
-                if self.holds(node) is False:
+                if self.deduce(node) is False:
                     return False
                 self.facts[node.predicate, node.truth] = node.is_so
                 if node.is_so:
@@ -111,8 +111,11 @@ class _SearchState:
                 return False
         return True
 
-    def holds(self, node: Formula) -> bool | None:
-        """Does a leaf follow from what is assumed, or its opposite? None if neither, or if that is not seen at once."""
+    def deduce(self, node: Formula) -> bool | None:
+        """Return whether a leaf follows from what is assumed, or its opposite; None if neither is seen at once.
+
+        What is looked at counts as work.
+        """
         if isinstance(node, Within):
             assumed = self.box.get(node.axis, node.axis.values)
             self.work.spend(len(assumed))
@@ -124,7 +127,7 @@ class _SearchState:
             return None if known is None else known is node.is_so
         if isinstance(node, Conjunction):
             self.work.spend(len(node.children))
-            truths = [self.holds(child) for child in node.children if not child.children]
+            truths = [self.deduce(child) for child in node.children if not child.children]
             return False if False in truths else None
         return node.is_true if isinstance(node, Constant) else None
 
@@ -154,7 +157,7 @@ class _SearchState:
     def _left_of(self, choice: Formula) -> Formula:
         """Return what a choice has come to under what is assumed."""
         self.work.spend(len(choice.children))
-        truths = [self.holds(child) for child in choice.children]
+        truths = [self.deduce(child) for child in choice.children]
         if isinstance(choice, Threshold):
             rest = [child for child, truth in zip(choice.children, truths, strict=True) if truth is None]
             return at_least(choice.count - truths.count(True), rest)

@@ -17,6 +17,7 @@ from tamis.language.expressions import (
     CONNECTIVES,
     MIRRORED,
     TRUE,
+    UNKNOWN,
     And,
     AtLeast,
     Attribute,
@@ -190,6 +191,15 @@ class Translator:
                 if elements and all(isinstance(each, Literal) and each.value is not None for each in elements):
                     facts = [Fact(Test("array_contains", (array, each)), is_true) for each in elements]
                     return (any_of if is_true else all_of)(facts)
+                if elements and is_true:  # a NULL among them can keep it from being false, not from being true
+                    present = [each for each in elements if each != UNKNOWN]
+                    return any_of(Fact(Test("array_contains", (array, each)), True) for each in present)
+            case Test("arrays_overlap", (one, two)) if str(two) < str(one):
+                return Fact(Test("arrays_overlap", (two, one)), is_true)
+            case Test("array_contains", (Call("array", elements), term)) if not isinstance(term, Condition):
+                members = [each.value for each in elements if isinstance(each, Literal)]
+                if members and len(members) == len(elements):
+                    return self._predicate(In(term, tuple(members)), is_true)
         term = pattern_subject(node)
         if term is None:
             return Fact(node, is_true)

@@ -25,6 +25,7 @@ from tamis.routing.errors import (
     MemoryOfEventsError,
     MessageError,
     NamelessError,
+    OtherFunctionsError,
     OtherSchemaError,
     SchemaOfAnnouncementsError,
     SchemaOfStrategyError,
@@ -44,7 +45,7 @@ from tamis.routing.messages import (
     Entry,
     Filter,
     Hello,
-    Lost,
+    LostNeighbour,
     Message,
     Output,
     Publish,
@@ -62,7 +63,7 @@ from tamis.routing.simple import Simple
 from tamis.routing.spanning import spanning_links
 from tamis.routing.strategies import STRATEGIES, strategy_of
 from tamis.routing.table import RoutingTable
-from tamis.routing.wanted import ClientMatches, NeighbourMatches, Wanted
+from tamis.routing.wanted import ClientMatches, GroupMatches, NeighbourMatches
 
 __all__ = [
     "MOST_ENTRIES",
@@ -81,6 +82,7 @@ __all__ = [
     "Filter",
     "Flood",
     "Flooding",
+    "GroupMatches",
     "Hello",
     "Identity",
     "ImperfectMerging",
@@ -88,13 +90,14 @@ __all__ = [
     "LeaseOfLinksError",
     "LengthOfMessagesError",
     "LinkState",
-    "Lost",
+    "LostNeighbour",
     "MemoryOfEventsError",
     "Merging",
     "Message",
     "MessageError",
     "NamelessError",
     "NeighbourMatches",
+    "OtherFunctionsError",
     "OtherSchemaError",
     "Output",
     "Overlay",
@@ -117,7 +120,6 @@ __all__ = [
     "UnknownPeerError",
     "UnknownStrategyError",
     "Unsubscribe",
-    "Wanted",
     "decode",
     "encode",
     "spanning_links",

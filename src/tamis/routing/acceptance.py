@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LONGEST_LEASE_S = 1e12
 """Thirty thousand years; a sum with the time stays a number."""
+HIGHEST = 2**31 - 1
+"""The highest priority, as of a `Matcher`."""
 MOST_HOPS = 1_000_000
 """More links no event crosses."""
 
@@ -57,12 +59,15 @@ def check_message(message: Any, sender: str = "") -> None:
         case Ask(key, filter_):
             check_keys((key,))
             _check_filter(filter_)
-        case Hello(entries, advertisements, schema, lease_s, part, more):
+        case Hello(entries, advertisements, schema, lease_s, part, more, functions):
+            _check_versions(functions)
             _check_lease(lease_s)
             if not _is_count(part):
                 raise MessageError(f"part {part!r:.40} of a Hello", f"a whole number from 0 to {MOST_HOPS}")
             if not isinstance(more, bool):
-                raise MessageError(f"a Hello of which {more!r:.40} follows", "true or false: does another part follow?")
+                raise MessageError(
+                    f"a Hello whose field more is {more!r:.40}", "true or false: does another part follow?"
+                )
             _check_entries(entries, sender)
             _check_entries(advertisements, sender)
             if not isinstance(schema, str):
@@ -76,6 +81,18 @@ def check_message(message: Any, sender: str = "") -> None:
         case Unsubscribe(keys, entries) | Unadvertise(keys, entries):
             check_keys(keys)
             _check_entries(entries, sender)
+
+
+def _check_versions(functions: Any) -> None:
+    names = []
+    for each in functions:
+        match each:
+            case (str(name), int(version)) if not isinstance(version, bool) and version >= 0:
+                names.append(name)
+            case _:
+                raise MessageError(f"a function {each!r:.60}", "a name and a version")
+    if names != sorted(set(names)):
+        raise MessageError(f"the functions {names!r:.80}", "each once, in the order of their names")
 
 
 def entries_of(message: Message) -> tuple[Entry, ...]:
@@ -107,11 +124,15 @@ def _check_entries(entries: Iterable[Any], sender: str) -> None:
             raise MessageError(f"a filter of {each.hops!r:.40} hops", f"a whole number from 0 to {MOST_HOPS}")
         if sender == "client" and each.hops:
             raise MessageError("a client's filter has come over links", "what the client wants, and no hops")
+        if not _is_priority(each.priority):
+            raise MessageError(f"a filter of the priority {each.priority!r:.40}", "an integer of 32 bits")
+        if sender == "neighbour" and each.priority:
+            raise MessageError("a neighbour's filter has a priority", "none: they stay with the client's broker")
 
 
-def _check_filter(found: Any) -> None:
-    if not isinstance(found, Expression) or not is_condition(found):
-        raise MessageError(f"{found!r:.80} is not a filter", "an expression that is true or not")
+def _check_filter(given: Any) -> None:
+    if not isinstance(given, Expression) or not is_condition(given):
+        raise MessageError(f"{given!r:.80} is not a filter", "an expression that is true or not")
 
 
 def check_keys(keys: Iterable[Any]) -> None:
@@ -121,8 +142,8 @@ def check_keys(keys: Iterable[Any]) -> None:
             raise _no_key(key)
 
 
-def _no_key(found: Any) -> MessageError:
-    return MessageError(f"{found!r:.80} is not a key", "a whole number or a text")
+def _no_key(given: Any) -> MessageError:
+    return MessageError(f"{given!r:.80} is not a key", "a whole number or a text")
 
 
 def is_key(value: Any) -> bool:
@@ -142,6 +163,10 @@ def is_lease(value: Any) -> bool:
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _is_priority(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -HIGHEST <= value <= HIGHEST
 
 
 def _is_count(value: Any) -> bool:

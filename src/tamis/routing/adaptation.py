@@ -17,7 +17,7 @@ from tamis.errors import TamisError
 
 
 class AdaptationError(TamisError, ValueError):
-    """Bounds that would make two brokers quarrel."""
+    """Bounds with which one broker would stop filtering while the other asks for it, again and again."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -34,7 +34,7 @@ class Adaptation:
     >>> Adaptation(stop_above=0.5, ask_above=0.2)
     Traceback (most recent call last):
         ...
-    tamis.routing.adaptation.AdaptationError: 0.5 of all may match, and 0.2 that do not are too many already; ...
+    tamis.routing.adaptation.AdaptationError: with 0.5 and 0.2 a link would stop filtering and ask for it at once; ...
     """
 
     stop_above: float = 0.9
@@ -51,10 +51,12 @@ class Adaptation:
             raise AdaptationError(f"{self.stop_above} and {self.ask_above} are not shares")
         if self.stop_above + self.ask_above <= 1:
             raise AdaptationError(
-                f"{self.stop_above} of all may match, and {self.ask_above} that do not are too many already"
+                f"with {self.stop_above} and {self.ask_above} a link would stop filtering and ask for it at once"
             )
         if self.event_count < 1 or not self.wait_s >= 0:
-            raise AdaptationError(f"{self.event_count} events and {self.wait_s} s are not a sample and a wait")
+            raise AdaptationError(
+                f"event_count must be at least 1 and wait_s at least 0, not {self.event_count} and {self.wait_s}"
+            )
 
 
 class Rates:

@@ -104,8 +104,8 @@ def announced_by(broker: str) -> Expression:
 
 def is_announcement(event: Mapping[str, Any]) -> bool:
     """Does an event look like an announcement?"""
-    found = event.get("type")
-    return isinstance(found, str) and found in TYPES.values()
+    kind = event.get("type")
+    return isinstance(kind, str) and kind in TYPES.values()
 
 
 def is_key_of_announcement(key: Key) -> bool:

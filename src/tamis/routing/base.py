@@ -101,9 +101,9 @@ class Summary(ABC):
         """Return what happened since this was asked last."""
         if not self._added and not self._removed:
             return NOTHING
-        found = Changes(tuple(map(self._entry, self._added)), tuple(self._removed))
+        changes = Changes(tuple(map(self._entry, self._added)), tuple(self._removed))
         self._added, self._removed = {}, []
-        return found
+        return changes
 
     def _entry(self, key: int) -> Entry:
         expression = self._entries[key]
@@ -125,6 +125,38 @@ class Summary(ABC):
             del self._added[key]
         else:
             self._removed.append(key)
+
+
+class WrappingSummary(Summary):
+    """A summary that tells in its own way what another one holds: a decorator of `inner`, which has the sources."""
+
+    def __init__(self, inner: Summary) -> None:
+        self._inner = inner
+        super().__init__()
+
+    @property
+    def hops_of(self) -> Callable[[Expression], int]:
+        """How far away the nearest subscriber is, as the summary inside knows it."""
+        return self._inner.hops_of
+
+    @hops_of.setter
+    def hops_of(self, given: Callable[[Expression], int]) -> None:
+        self._inner.hops_of = given
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __contains__(self, source: Source) -> bool:
+        return source in self._inner
+
+    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
+        self._inner.add(source, expression, imperfection)
+
+    def remove(self, source: Source) -> None:
+        self._inner.remove(source)
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 class Strategy(ABC):

@@ -22,8 +22,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
+from tamis.language.functions import Functions, functions_of
 from tamis.language.meaning import holds
 from tamis.language.schema import NO_SCHEMA
+from tamis.matching.leases import Leases
 from tamis.pruning.goals import Goal
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
@@ -36,17 +38,17 @@ from tamis.routing.errors import (
     MemoryOfEventsError,
     MessageError,
     NamelessError,
+    OtherFunctionsError,
     OtherSchemaError,
     SchemaOfAnnouncementsError,
     SchemaOfStrategyError,
     UnknownPeerError,
 )
-from tamis.routing.greeting import Greeting
+from tamis.routing.greeting import PartialHello
 from tamis.routing.groups import Groups
 from tamis.routing.guard import Guard
 from tamis.routing.heeding import Heeding
 from tamis.routing.interests import Interests
-from tamis.routing.leases import Leases
 from tamis.routing.links import Ledger, Link
 from tamis.routing.messages import (
     INCOMPLETE,
@@ -59,7 +61,7 @@ from tamis.routing.messages import (
     Filter,
     Hello,
     Key,
-    Lost,
+    LostNeighbour,
     Message,
     Output,
     Publish,
@@ -117,6 +119,9 @@ class Broker(Groups):
     With `pruning`, what neighbours want is generalised where it is kept: by `prune`, and, as far as a threshold of the
     measure, whenever something comes. With `advertisement_pruning`, so is each of their advertisements when it comes;
     `prune_advertisements` prunes all of them together.
+
+    `functions` are those of the host that filters may call; without them, those of the schema. Neighbours must have the
+    same ones, in the same versions.
     """
 
     def __init__(
@@ -135,6 +140,7 @@ class Broker(Groups):
         remembered: int = _REMEMBERED,
         link_lease_s: float | None = None,
         most_entries: int = MOST_ENTRIES,
+        functions: Functions | None = None,
     ) -> None:
         if not isinstance(remembered, int) or remembered < 1:
             raise MemoryOfEventsError(remembered)
@@ -143,7 +149,9 @@ class Broker(Groups):
         if not isinstance(most_entries, int) or most_entries < 1:
             raise LengthOfMessagesError(most_entries)
         advertising = None if advertisements is None else strategy_of(advertisements, schema)
-        super().__init__(_named(name), RoutingTable(schema, algorithm), schema, advertising, remembered)
+        self.functions = functions_of(functions, schema)
+        table = RoutingTable(schema, algorithm, self.functions)
+        super().__init__(_named(name), table, schema, advertising, remembered)
         self.strategy = strategy_of(strategy, schema)
         for each in (self.strategy, self.advertising):
             if each is not None and each.schema is not None and each.schema != schema:
@@ -235,18 +243,13 @@ class Broker(Groups):
         if neighbour == self.name:
             raise KnownPeerError(self.name, neighbour)
         self._check_newcomer(neighbour)
+        own_strategy, guard = self._terms(neighbour, strategy, may_leave, may_enter)
         self._expected.discard(neighbour)
-        knowledge = Knowledge(self.table.share, self._heeding.keeps_out)
         ledger = Ledger(self._filter_of, self._advertisement_of) if gradually else None
-        own_strategy = self.strategy if strategy is None else strategy_of(strategy, self._schema)
-        if own_strategy.schema is not None and own_strategy.schema != self._schema:
-            raise SchemaOfStrategyError(self.name, own_strategy.name)
-        guard = Guard(may_leave, may_enter)
-        for each in (may_leave, may_enter):
-            if each is not None and (reason := self.table.objection(each)):
-                raise MessageError(f"a guard of {neighbour!r}, {str(each)!r:.80}: {reason}", "a filter of our schema")
-        settings = adaptation or self._adaptation
-        link = Link(own_strategy, self.advertising, self._schema, settings, neighbour, knowledge, ledger, guard)
+        settings, knowledge = adaptation or self._adaptation, self._knowledge
+        link = Link(
+            own_strategy, self.advertising, self._schema, settings, neighbour, knowledge, ledger, guard, self._versions
+        )
         self._links[neighbour] = link
         if gradually:
             self._begin(neighbour, link)
@@ -256,6 +259,89 @@ class Broker(Groups):
         self._silence.begin(neighbour, now)
         self._conclude()
         return self._hellos(neighbour, link)
+
+    @property
+    def _knowledge(self) -> Knowledge:
+        return Knowledge(self.table.share, self._heeding.keeps_out)
+
+    def _terms(
+        self,
+        neighbour: str,
+        strategy: str | Strategy | None,
+        may_leave: Expression | None,
+        may_enter: Expression | None,
+    ) -> tuple[Strategy, Guard]:
+        """Return the strategy and the guard of a link, checked."""
+        own_strategy = self.strategy if strategy is None else strategy_of(strategy, self._schema)
+        if own_strategy.schema is not None and own_strategy.schema != self._schema:
+            raise SchemaOfStrategyError(self.name, own_strategy.name)
+        guard = Guard(may_leave, may_enter)
+        for each in (may_leave, may_enter):
+            if each is not None and (reason := self.table.objection(each)):
+                raise MessageError(f"a guard of {neighbour!r}, {str(each)!r:.80}: {reason}", "a filter of our schema")
+        return own_strategy, guard
+
+    def amend(
+        self,
+        neighbour: str,
+        now: float,
+        *,
+        strategy: str | Strategy | None = None,
+        adaptation: Adaptation | None = None,
+        may_leave: Expression | None = None,
+        may_enter: Expression | None = None,
+    ) -> list[Output]:
+        """Give a link other terms, all of them as `connect` takes them; return what to say, as `renew` does.
+
+        What the neighbour wants counts as far as it may leave now, at once. What it is told begins anew, with a Hello
+        that takes the place of all that it was told: the neighbour has to `renew` this broker, as if it had been
+        started anew.
+
+        >>> import tamis
+        >>> broker = Broker("middle")
+        >>> _ = broker.connect("north", 0.0), broker.connect("south", 0.0)
+        >>> _ = broker.receive(Hello((Entry(0, tamis.parse("price < 20")),)), "north", 0.0)
+        >>> for output in broker.amend("north", 1.0, may_leave=tamis.parse("region = 'EU'")):
+        ...     print(output.peer, *(entry.filter for entry in output.message.entries))
+        south region = 'EU' AND price < 20
+        north
+        """
+        link = self._link(neighbour)
+        own_strategy, guard = self._terms(neighbour, strategy, may_leave, may_enter)
+        is_same_exit = guard.may_leave == link.guard.may_leave
+        link.close_wanted()
+        link.agree(own_strategy.summary_for(neighbour, self._knowledge), adaptation or self._adaptation, guard)
+        if not is_same_exit:
+            self._guard_again(neighbour, link, now)
+        if link.is_gradual:
+            self._begin(neighbour, link)
+        else:
+            self._tell_filters(neighbour, link)
+        changes = [
+            output
+            for output in self._told(now, is_removal=False)
+            if not (isinstance(output, Send) and output.peer == neighbour)  # its Hello has all of that
+        ]
+        return self._sent(changes, now) + self.renew(neighbour, now)
+
+    def _guard_again(self, neighbour: str, link: Link, now: float) -> None:
+        """Let what a neighbour wants count as far as it may leave now; nobody is without a filter in between."""
+        for key, expression in list(self.table.of(neighbour).items()):
+            said = link.said_filters.pop(key, expression)
+            entry = Entry(key, said, self._imperfection(neighbour, Subscribe, key), self.table.hops(neighbour, key))
+            guarded = self._as_far_as_it_may_leave(entry, link)
+            if guarded.filter == expression:
+                continue
+            if key in link.filters.provisional:
+                self.table.remove(neighbour, key)
+                self._interests.remove(neighbour, key)
+                self._add_provisional(neighbour, guarded)
+                continue
+            remembered = link.said_filters.get(key)
+            self._unsubscribe(neighbour, key, now)
+            if remembered is not None:
+                link.said_filters[key] = remembered
+            self._add_filter(neighbour, guarded, now)
 
     def renew(self, neighbour: str, now: float) -> list[Output]:
         """Take note that a neighbour has forgotten what it was told, and will greet again; return what to say to it.
@@ -314,12 +400,14 @@ class Broker(Groups):
     def _tell_everything(self, link: Link) -> None:
         """Work out in one piece what a new neighbour must know: the definition of what `work` does."""
         if self.advertising is None:
-            for peer, key, expression in self.table.entries():
-                if not self._is_provisional(peer, key):
-                    imperfection = self._imperfection(peer, Subscribe, key)
-                    link.want((peer, key), expression, imperfection, self._hops(peer, key))
+            self._tell_filters("", link)
         for peer, key, expression in self._all_advertisements():
             link.offer((peer, key), expression, self._imperfection(peer, Advertise, key))
+
+    def _tell_filters(self, neighbour: str, link: Link) -> None:
+        for peer, key, expression in self.table.entries():
+            if peer != neighbour and not self._is_provisional(peer, key):
+                link.want((peer, key), expression, self._imperfection(peer, Subscribe, key), self._hops(peer, key))
 
     # -- Work that can wait
 
@@ -516,18 +604,25 @@ class Broker(Groups):
             check_message(message, "client")
         elif source in self._links:
             check_message(message, "neighbour")
-            self._check_schema(message, source)
+            self._check_terms(message, source)
             for entry in entries_of(message):
                 if reason := self.table.objection(entry.filter):
                     raise MessageError(f"{source!r} wants {str(entry.filter)!r:.80}: {reason}", "filters of our schema")
         else:
             raise UnknownPeerError(self.name, source)
 
-    def _check_schema(self, message: Message, neighbour: str) -> None:
-        """Refuse a neighbour that has another schema, and whatever it says after that."""
+    @property
+    def _versions(self) -> tuple[tuple[str, int], ...]:
+        return tuple(self.functions.versions.items())
+
+    def _check_terms(self, message: Message, neighbour: str) -> None:
+        """Refuse a neighbour that has another schema or other functions, and whatever it says after that."""
         link = self._links[neighbour]
         if isinstance(message, Hello):
+            link.refused_functions = None if message.functions == self._versions else message.functions
             link.refused_schema = None if message.schema == self._digest else message.schema
+        if link.refused_functions is not None:  # the digest of a schema has them, too, and does not say which
+            raise OtherFunctionsError(self.name, neighbour, self._versions, link.refused_functions)
         if link.refused_schema is not None:
             raise OtherSchemaError(self.name, neighbour, self._digest, link.refused_schema)
 
@@ -540,15 +635,15 @@ class Broker(Groups):
             (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, now)
         outputs = self._told(now, is_removal=True)
         for neighbour in list(self._silence.lost(now)):
-            outputs += [*self.disconnect(neighbour, now), Lost(neighbour)]
+            outputs += [*self.disconnect(neighbour, now), LostNeighbour(neighbour)]
         self._sent(outputs, now)
         return outputs + [Send(neighbour, Renew()) for neighbour in self._silence.unrenewed(now)]
 
     @property
     def next_expiry(self) -> float | None:
         """When `advance` has something to do next; None if there are no leases."""
-        found = [each for each in (self._leases.next_end, self._silence.next_s) if each is not None]
-        return min(found, default=None)
+        ends = [each for each in (self._leases.next_end, self._silence.next_s) if each is not None]
+        return min(ends, default=None)
 
     @property
     def lease_count(self) -> int:
@@ -576,7 +671,7 @@ class Broker(Groups):
         if link.greeting is None:
             if hello.part:
                 return
-            link.greeting = Greeting()
+            link.greeting = PartialHello()
             self._silence.lease(source, hello.lease_s, now)
         if not link.greeting.take(hello):
             return
@@ -682,15 +777,27 @@ class Broker(Groups):
             number, entry = entry.key, self._as_far_as_it_may_leave(named, self._links[source])
             if number in _FOR_THE_TIME_BEING:
                 said.provisional[entry.key] = number
-                self.table.add(source, entry.key, entry.filter, entry.hops)
-                self._interests.add(source, entry.key, entry.filter)
+                self._add_provisional(source, entry)
                 return
+        if (source, entry.key) in self.table:
+            if self.table.of(source)[entry.key] == entry.filter:
+                if source in self._clients:
+                    self.table.prioritise(source, entry.key, entry.priority)
+                return
+            self._unsubscribe(source, entry.key, now)
+        self._add_filter(source, entry, now)
+
+    def _add_provisional(self, source: str, entry: Entry) -> None:
+        """Let events go where anything may be wanted; nobody else hears of that."""
+        self.table.add(source, entry.key, entry.filter, entry.hops)
+        self._interests.add(source, entry.key, entry.filter)
+
+    def _add_filter(self, source: str, entry: Entry, now: float) -> None:
+        """Let a filter count that is not there yet."""
         key, expression = entry.key, entry.filter
-        if (source, key) in self.table:
-            if self.table.of(source)[key] == expression:
-                return
-            self._unsubscribe(source, key, now)
         self.table.add(source, key, expression, entry.hops)
+        if entry.priority:
+            self.table.prioritise(source, key, entry.priority)
         if entry.imperfection:
             self._imperfections[source, Subscribe, key] = entry.imperfection
         self._interests.add(source, key, expression)
@@ -769,9 +876,9 @@ class Broker(Groups):
         """Tell a neighbour of the filters that overlap what it advertised under a key, and that it does not know."""
         if self._subscriptions is None or not link.has_begun:
             return
-        told = link.wanted
+        already_wanted = link.wanted
         for peer, wanted in self._subscriptions.overlapping(
-            heeded, only=lambda each: each[0] != source and each not in told
+            heeded, only=lambda each: each[0] != source and each not in already_wanted
         ):
             imperfection, hops = self._imperfection(peer, Subscribe, wanted), self._hops(peer, wanted)
             link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection, hops)
@@ -814,14 +921,14 @@ class Broker(Groups):
             (Subscribe, *each) for each in self.table.entries() if each[:2] != (client, entry.key)
         ]
         known += [(Advertise, *each) for each in self._all_advertisements() if each[0] != _OWN]
-        found: list[Output] = []
+        deliveries: list[Output] = []
         for kind, peer, key, expression in known:
             named = (self.name, peer) if peer in self._clients else (peer, "")
             self._announced_count += 1
             said = announcements.reminder(kind, self.name, *named, key, expression, self._announced_count, now)
             if holds(entry.filter, said.event, self._schema):
-                found.append(Deliver(client, said, (entry.key,)))
-        return found
+                deliveries.append(Deliver(client, said, (entry.key,)))
+        return deliveries
 
     def _announce(self, kind: type[Any], source: str, entry: Entry, now: float) -> None:
         if self._announces and source in self._clients:

@@ -37,7 +37,7 @@ _PAIRS = 1 << 16
 """So many comparisons of pairs are remembered."""
 _MERGERS = 1 << 13
 """So many mergers, and lengths of filters; these are large, and the next link asks soon."""
-_FEW_CHARACTERS = 6
+_CHARACTERS_OF_CUT = 6
 _MOST_LISTED = 1 << 23
 """So many filters may stand in lists altogether; then the oldest lists are forgotten."""
 
@@ -223,4 +223,4 @@ def _length(form: Form) -> int:
     if form.box is None:
         return len(str(form.expression))
     starts = [cut for values in form.box.values() for cut in values[::2]]
-    return _FEW_CHARACTERS * len(starts) + sum(len(cut[1]) for cut in starts if cut[0] == TEXT and len(cut) > 1)
+    return _CHARACTERS_OF_CUT * len(starts) + sum(len(cut[1]) for cut in starts if cut[0] == TEXT and len(cut) > 1)

@@ -18,11 +18,12 @@ import msgpack
 
 from tamis.errors import LimitError
 from tamis.language.expressions import Expression
+from tamis.language.functions import Functions, functions_of
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.routing.acceptance import check_message
 from tamis.routing.errors import MessageError
-from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, MessageKind
+from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, VERSIONS, MessageKind
 from tamis.routing.messages import Entry, Message
 
 MARK = 0xA7
@@ -43,6 +44,8 @@ def encode(message: Message) -> bytes:
     number = NUMBERS[type(message)]
     try:
         values = [_plain(getattr(message, name)) for name in KINDS[number].fields]
+        if VERSIONS in KINDS[number].fields.values() and not values[-1]:
+            values.pop()  # what is not there is not written, as before there was any of it
         body = msgpack.packb(values, default=_extended, unicode_errors="surrogatepass", strict_types=True)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise MessageError(f"a value cannot travel: {error}", "values of the language, lists and records") from error
@@ -51,8 +54,10 @@ def encode(message: Message) -> bytes:
 
 def _plain(value: Any) -> Any:
     match value:
-        case Entry(key, filter_, imperfection, hops):
-            numbers = [imperfection, hops] if hops else [imperfection] if imperfection else []
+        case Entry(key, filter_, imperfection, hops, priority):
+            numbers: list[float] = [imperfection, hops, priority]
+            while numbers and not numbers[-1]:  # what is 0 to the end is not written, as before there was any of it
+                numbers.pop()
             return [key, str(filter_), *numbers]
         case Expression():
             return str(value)
@@ -105,16 +110,16 @@ def _special(code: int, data: bytes) -> Any:
 
 
 def _record(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for name, value in pairs:
-        if not isinstance(name, str) or name in found:
+        if not isinstance(name, str) or name in record:
             raise ValueError(f"an attribute's name is a text, and there once; found {name!r:.60}")
-        found[name] = value
-    return found
+        record[name] = value
+    return record
 
 
-def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Message:
-    """Read a message.
+def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS, functions: Functions | None = None) -> Message:
+    """Read a message; its filters may call these functions of the host, of those versions that a Hello agreed on.
 
     >>> decode(b"hello")
     Traceback (most recent call last):
@@ -140,7 +145,8 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Message:
             unicode_errors="surrogatepass",
             strict_map_key=False,  # `_record` is stricter
         )
-        message = _made(kind, values, limits)
+        with functions_of(functions).in_use():
+            message = _made(kind, values, limits)
         check_message(message)
         return message
     except (LimitError, MessageError):
@@ -151,13 +157,13 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Message:
 
 
 def _made(kind: MessageKind, values: Any, limits: Limits) -> Message:
-    if not isinstance(values, list) or len(values) != len(kind.fields):
-        raise TypeError(f"{len(kind.fields)} fields, found {values!r:.60}")
+    fields = list(kind.fields.items())
+    if isinstance(values, list) and len(values) == len(fields) - 1 and fields[-1][1] == VERSIONS:
+        fields.pop()
+    if not isinstance(values, list) or len(values) != len(fields):
+        raise TypeError(f"{len(fields)} fields, found {values!r:.60}")
     return kind.message(
-        **{
-            name: _read(name, form, value, limits)
-            for (name, form), value in zip(kind.fields.items(), values, strict=True)
-        }
+        **{name: _read(name, form, value, limits) for (name, form), value in zip(fields, values, strict=True)}
     )
 
 
@@ -171,6 +177,10 @@ def _read(name: str, form: str, value: Any, limits: Limits) -> Any:
         if not isinstance(value, str):
             raise TypeError(f"a filter is a text, found {value!r:.60}")
         return parse(value, limits=limits)
+    if form == VERSIONS:
+        if not isinstance(value, list) or not value or not all(isinstance(each, list) for each in value):
+            raise TypeError(f"{name} are pairs of a name and a version, if there are any, found {value!r:.60}")
+        return tuple(map(tuple, value))
     if form not in (ENTRIES, KEYS):
         return value
     if not isinstance(value, list):
@@ -186,6 +196,8 @@ def _entry(value: Any, limits: Limits) -> Entry:
             return Entry(key, parse(text, limits=limits), imperfection)
         case [key, str(text), imperfection, hops] if hops:
             return Entry(key, parse(text, limits=limits), imperfection, hops)
+        case [key, str(text), imperfection, hops, priority] if priority:
+            return Entry(key, parse(text, limits=limits), imperfection, hops, priority)
     raise TypeError(
-        f"an entry is a key and the text of a filter, and its imperfection if any, and hops, found {value!r:.60}"
+        f"an entry is a key, the text of a filter, and its imperfection, hops and priority if any, found {value!r:.60}"
     )

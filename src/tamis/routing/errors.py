@@ -32,6 +32,28 @@ class OtherSchemaError(MessageError):
         return OtherSchemaError, (self.broker, self.neighbour, self.own, self.theirs)
 
 
+class OtherFunctionsError(MessageError):
+    """A neighbour whose functions are others: filters that call them would not mean the same, or nothing, there."""
+
+    def __init__(
+        self, broker: str, neighbour: str, own: tuple[tuple[str, int], ...], theirs: tuple[tuple[str, int], ...]
+    ) -> None:
+        mine, others = ({f"{name}@{version}" for name, version in each} for each in (own, theirs))
+        differences = [
+            f"{whose} has {', '.join(sorted(names)[:20])}"
+            for whose, names in ((repr(neighbour), others - mine), (f"broker {broker!r}", mine - others))
+            if names
+        ]
+        super().__init__(
+            f"{', '.join(differences)}, and the other end does not",
+            "the same functions in the same versions at both ends of a link; disconnect it",
+        )
+        self.broker, self.neighbour, self.own, self.theirs = broker, neighbour, own, theirs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OtherFunctionsError, (self.broker, self.neighbour, self.own, self.theirs)
+
+
 class SchemaOfStrategyError(TamisError, ValueError):
     """A strategy that concludes from a schema which its broker does not keep."""
 

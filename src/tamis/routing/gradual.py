@@ -15,17 +15,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tamis.language.expressions import TRUE
-from tamis.routing.base import NOTHING, Changes, Source, Summary
+from tamis.routing.base import NOTHING, Changes, Summary, WrappingSummary
 from tamis.routing.messages import PROVISIONAL, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tamis.language.expressions import Expression
     from tamis.routing.messages import Key
 
 
-class GradualSummary(Summary):
+class GradualSummary(WrappingSummary):
     """Another summary, in place of which the neighbour is told TRUE until it is full.
 
     >>> import tamis
@@ -36,12 +34,13 @@ class GradualSummary(Summary):
     >>> [str(entry.filter) for entry in gradual.entries]
     ['TRUE']
     >>> gradual.tell(100), gradual.changes()
-    (None, Changes(added=(Entry(key=0, filter=..., imperfection=0.0, hops=0),), removed=(-1,)))
+    (None, Changes(added=(Entry(key=0, filter=..., imperfection=0.0, hops=0, priority=0),), removed=(-1,)))
     """
 
-    def __init__(self, inner: Summary) -> None:
-        self._inner = inner
-        super().__init__()
+    def __init__(self, inner: Summary, everything: Expression = TRUE) -> None:
+        """`everything` takes the place of TRUE: all that may come from the neighbour."""
+        super().__init__(inner)
+        self._everything = everything
         self.is_provisional = True
         """Does the neighbour know TRUE?"""
         self._waiting: dict[Key, Entry] = {}
@@ -50,19 +49,8 @@ class GradualSummary(Summary):
         """What it is told next."""
         self._gone: list[Key] = []
 
-    @property
-    def hops_of(self) -> Callable[[Expression], int]:
-        return self._inner.hops_of
-
-    @hops_of.setter
-    def hops_of(self, given: Callable[[Expression], int]) -> None:
-        self._inner.hops_of = given
-
     def __len__(self) -> int:
         return len(self.entries) if self.is_provisional else len(self._inner)
-
-    def __contains__(self, source: Source) -> bool:
-        return source in self._inner
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -70,18 +58,9 @@ class GradualSummary(Summary):
             return self._inner.entries
         self._take_over()
         return (
-            Entry(PROVISIONAL, TRUE, 1.0),
+            Entry(PROVISIONAL, self._everything, 1.0),
             *(entry for entry in self._inner.entries if entry.key not in self._waiting),
         )
-
-    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
-        self._inner.add(source, expression, imperfection)
-
-    def remove(self, source: Source) -> None:
-        self._inner.remove(source)
-
-    def close(self) -> None:
-        self._inner.close()
 
     def changes(self) -> Changes:
         if not self.is_provisional and not self._ready and not self._gone:
@@ -92,9 +71,9 @@ class GradualSummary(Summary):
             self._waiting = {}
         if not self._ready and not self._gone:
             return NOTHING
-        told = Changes(tuple(self._ready.values()), tuple(self._gone))
+        changes = Changes(tuple(self._ready.values()), tuple(self._gone))
         self._ready, self._gone = {}, []
-        return told
+        return changes
 
     def tell(self, most: int) -> None:
         """Let the neighbour be told so many filters more of those that it does not know; with the last, TRUE ends."""

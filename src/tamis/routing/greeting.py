@@ -43,12 +43,12 @@ class _Said:
         return max((*self._entries, *self._gone), default=None)
 
 
-class Greeting:
+class PartialHello:
     """A Hello of which parts have come.
 
     >>> import tamis
     >>> from tamis.routing import Entry
-    >>> greeting = Greeting()
+    >>> greeting = PartialHello()
     >>> one, two, three = (Entry(number, tamis.parse(f"x = {number}")) for number in range(3))
     >>> greeting.take(Hello((one,), more=True)), greeting.take(Hello((one,), more=True))
     (False, False)
@@ -117,4 +117,5 @@ def in_parts(hello: Hello, most: int) -> Iterator[Hello]:
             hello.lease_s,
             number,
             number < count - 1,
+            hello.functions,
         )

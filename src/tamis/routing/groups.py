@@ -22,7 +22,7 @@ from tamis.language.schema import NO_SCHEMA
 from tamis.routing.acceptance import check_keys
 from tamis.routing.errors import MessageError
 from tamis.routing.messages import Filter, Output, Publish, Reject, Send
-from tamis.routing.publishing import Publishing
+from tamis.routing.publishing import PublishingPart
 from tamis.routing.wanted import ClientMatches, Integers, NeighbourMatches, joined
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tamis.routing.messages import Key, Message
-    from tamis.routing.wanted import Wanted
+    from tamis.routing.wanted import GroupMatches
 
 _ANY = Publish("any", {})
 Flags: TypeAlias = "npt.NDArray[np.bool_]"
@@ -57,15 +57,15 @@ class Routed(NamedTuple):
     def sends(self, keys: Sequence[Key]) -> list[Send]:
         """Return the events for neighbours as messages, of which those of one event share the publication."""
         publications: dict[int, Publish] = {}
-        found: list[Send] = []
+        sends: list[Send] = []
         for event, neighbour in zip(self.neighbours.events.tolist(), self.neighbours.neighbours.tolist(), strict=True):
             if event not in publications:
                 publications[event] = Publish.of_promised(keys[event], self.events[event])
-            found.append(Send(self.neighbours.names[neighbour], publications[event]))
-        return found
+            sends.append(Send(self.neighbours.names[neighbour], publications[event]))
+        return sends
 
 
-class Groups(Publishing, ABC):
+class Groups(PublishingPart, ABC):
     """The part of `Broker` that takes many events at once."""
 
     def receive_many(self, publications: Iterable[Publish], source: str, now: float) -> list[Output]:
@@ -99,12 +99,12 @@ class Groups(Publishing, ABC):
             else:
                 message = publications[number]
                 steps.append(message if admitted is message.event else Publish(message.key, admitted))
-        found = self._found_in_turn([each.event for each in steps if isinstance(each, Publish)], source)
+        wanted_by = self._wanted_in_turn([each.event for each in steps if isinstance(each, Publish)], source)
         for step in steps:
-            outputs += [step] if isinstance(step, Reject) else self._passed_on(step, next(found), source, now)
+            outputs += [step] if isinstance(step, Reject) else self._passed_on(step, next(wanted_by), source, now)
         return self._sent(outputs, now)
 
-    def _found_in_turn(self, events: list[Mapping[str, Any]], source: str) -> Iterator[Mapping[str, list[Key]]]:
+    def _wanted_in_turn(self, events: list[Mapping[str, Any]], source: str) -> Iterator[Mapping[str, list[Key]]]:
         """Yield who wants each event. Whoever takes the next has dealt with the one before."""
         first = 0
         while first < len(events):
@@ -160,7 +160,7 @@ class Groups(Publishing, ABC):
         self._said_to((of_neighbours.names[link] for link in set(links.tolist())), now)
         return Routed(taken, passed_on, of_clients, of_neighbours, outputs)
 
-    def _going(self, wanted: Wanted, count: int, source: str, now: float) -> Flags:
+    def _going(self, wanted: GroupMatches, count: int, source: str, now: float) -> Flags:
         """Return which of so many events (rows) go to which links (columns)."""
         going = np.zeros((count, len(self._links)), np.bool_)
         columns = {name: column for column, name in enumerate(self._links)}
@@ -171,7 +171,7 @@ class Groups(Publishing, ABC):
                 going[:, column] = False
             elif link.rates is not None:
                 matches = going[:, column].tolist()
-                going[:, column] = [self._goes_to(neighbour, link, is_match, now) for is_match in matches]
+                going[:, column] = [self._note_going(neighbour, link, is_match, now) for is_match in matches]
         return going
 
     def _requests(self, going: Flags, clients: ClientMatches, source: str) -> list[Output]:
@@ -191,12 +191,17 @@ class Groups(Publishing, ABC):
         """The digest of the schema, which neighbours must have too."""
         return NO_SCHEMA if self._schema is None else self._schema.digest
 
+    def has_said_all(self, neighbour: str) -> bool:
+        """Has a neighbour said what it wants, and no longer just everything for the time being?"""
+        link = self._link(neighbour)
+        return link.has_greeted and link.filters.is_worked_out
+
     def has_greeted(self, neighbour: str) -> bool:
         """Has a neighbour said all that it wants, since it was connected or renewed?"""
         return self._link(neighbour).has_greeted
 
     def onward(
-        self, wanted: Wanted, sources: Sequence[str], only: Set[str], now: float
+        self, wanted: GroupMatches, sources: Sequence[str], only: Set[str], now: float
     ) -> tuple[NeighbourMatches, list[Output]]:
         """Return to whom of some neighbours events go that were matched, and what else is to be said because of them.
 
@@ -226,7 +231,7 @@ class Groups(Publishing, ABC):
             if rates is not None:
                 for event in np.flatnonzero(came_from != column).tolist():
                     is_match = bool(going[event, column])
-                    going[event, column] = self._goes_to(name, self._links[name], is_match, now)
+                    going[event, column] = self._note_going(name, self._links[name], is_match, now)
             going[came_from == column, column] = False
         outputs: list[Output] = []
         if any(link.rates is not None for link in self._links.values()):
@@ -261,7 +266,7 @@ class Groups(Publishing, ABC):
                 if reason := self._objection(key, admitted, source):
                     yield number, Reject(source, key, reason)
                     continue
-            elif not self._may_enter(event, source):
+            elif not self._let_in(event, source):
                 continue
             self._seen.add(key)
             yield number, admitted

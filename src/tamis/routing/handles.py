@@ -7,6 +7,7 @@ as it is there. A handle that is free is given out again, so that arrays by hand
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,8 @@ class EntryHandles:
         self._free_entries: list[int] = []
         self._owners: Integers = np.zeros(64, np.int64)
         """The client of each entry, with room for more."""
+        self._priorities: dict[int, int] = {}
+        """By entry, where they are not 0."""
 
     @property
     def client_count(self) -> int:
@@ -105,10 +108,35 @@ class EntryHandles:
         entries = self._entries[client]
         handle = entries.pop(key)
         self._keys[handle] = None
+        self._priorities.pop(handle, None)
         self._free_entries.append(handle)
         if not entries:
             del self._entries[client]
             self._release(client)
+
+    # -- Priorities
+
+    def prioritise(self, client: str, key: Key, priority: int) -> None:
+        """Give an entry another priority."""
+        handle = self._entries[client][key]
+        if priority:
+            self._priorities[handle] = priority
+        else:
+            self._priorities.pop(handle, None)
+
+    def priority(self, client: str, key: Key) -> int:
+        """Return the priority of an entry."""
+        return self._priorities.get(self._entries[client][key], 0) if self._priorities else 0
+
+    def order(self, events: Integers, entries: Integers) -> Integers | None:
+        """Return the places of matches that are sorted by event, of one event the highest priority first.
+
+        Those of one priority stay in their order. None: all stay where they are.
+        """
+        if not self._priorities:
+            return None
+        priorities = np.fromiter(map(self._priorities.get, entries.tolist(), repeat(0)), np.int64, len(entries))
+        return np.lexsort((-priorities, events))
 
     # -- Looking up
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.pruning.goals import Goal
     from tamis.routing.table import RoutingTable
 
-_FEW_CHANGES = 8
+_CHANGES_BEFORE_RENEWAL = 8
 """So many filters may come or go before it is computed anew what advertisements keep out."""
 
 
@@ -64,7 +64,7 @@ class Heeding:
         from tamis.pruning.characteristics import Characteristics  # most brokers never ask
 
         size = len(self._table)
-        few = max(_FEW_CHANGES, self._characterised // 2)
+        few = max(_CHANGES_BEFORE_RENEWAL, self._characterised // 2)
         if self._characteristics is None or abs(size - self._characterised) > few:
             filters = [expression for _, _, expression in self._table.entries()]
             self._characteristics = Characteristics(filters, self._table.counters.count, self._schema)

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 
-_LEAST = 64
+_FIRST_LENGTH = 64
+"""Arrays have at least so many places."""
 
 
 class Holders:
@@ -32,10 +33,10 @@ class Holders:
     """
 
     def __init__(self) -> None:
-        self._starts: Integers = np.zeros(_LEAST, np.int64)
-        self._counts: Integers = np.zeros(_LEAST, np.int64)
-        self._rooms: Integers = np.zeros(_LEAST, np.int64)
-        self._members: Integers = np.zeros(_LEAST, np.int64)
+        self._starts: Integers = np.zeros(_FIRST_LENGTH, np.int64)
+        self._counts: Integers = np.zeros(_FIRST_LENGTH, np.int64)
+        self._rooms: Integers = np.zeros(_FIRST_LENGTH, np.int64)
+        self._members: Integers = np.zeros(_FIRST_LENGTH, np.int64)
         self._end = 0
         self._waste = 0
         """How many places before the end belong to no list."""
@@ -60,7 +61,7 @@ class Holders:
 
     def _move(self, number: int, count: int) -> None:
         room = max(1, 2 * count)
-        if self._waste + count > max(_LEAST, self._end // 2):
+        if self._waste + count > max(_FIRST_LENGTH, self._end // 2):
             self._compact()
         if self._end + room > len(self._members):
             self._members = _longer(self._members, self._end + room)
@@ -77,7 +78,7 @@ class Holders:
         self._rooms[:] = 0
         self._rooms[numbers] = counts
         self._starts[numbers] = np.cumsum(counts) - counts
-        self._members = _longer(members, max(_LEAST, 2 * len(members)))
+        self._members = _longer(members, max(_FIRST_LENGTH, 2 * len(members)))
         self._end, self._waste = len(members), 0
 
     def remove(self, number: int, entry: int) -> int:

@@ -25,7 +25,9 @@ from tamis.routing.messages import (
 CLIENT, NEIGHBOUR = "client", "neighbour"
 
 ENTRIES, KEYS, EVENT, FILTER, PLAIN = "entries", "keys", "event", "filter", "plain"
-"""How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is."""
+VERSIONS = "versions"
+"""How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is; as pairs of a name and
+a version, left out where there are none."""
 
 
 class MessageKind(NamedTuple):
@@ -49,6 +51,7 @@ KINDS: Final[tuple[MessageKind, ...]] = (
             "lease_s": PLAIN,
             "part": PLAIN,
             "more": PLAIN,
+            "functions": VERSIONS,
         },
     ),
     MessageKind(Subscribe, _BOTH, {"entries": ENTRIES, "replaces": KEYS, "lease_s": PLAIN}),

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.language.expressions import FALSE
+from tamis.language.expressions import FALSE, TRUE
 from tamis.language.schema import NO_SCHEMA
 from tamis.relations.advertisements import OverlapIndex
 from tamis.routing.adaptation import Adaptation, Rates
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing.base import Knowledge, Source, Strategy, Summary
-    from tamis.routing.greeting import Greeting
+    from tamis.routing.greeting import PartialHello
     from tamis.routing.guard import Guard
     from tamis.routing.renewal import Content
 
@@ -125,41 +125,50 @@ class Link:
         knowledge: Knowledge,
         ledger: Ledger | None = None,
         guard: Guard = OPEN,
+        functions: tuple[tuple[str, int], ...] = (),
     ) -> None:
-        self.guard = guard
-        self.wanted: Summary = strategy.summary_for(neighbour, knowledge)
-        self.wanted.hops_of = self._hops_of
-        self._hops: dict[Expression, dict[Source, int]] = {}
-        self.offered = None if advertising is None else advertising.summary_for(neighbour, knowledge)
-        self._wanting: Gradually | None = None
-        self._offering: Gradually | None = None
-        if ledger is not None:
-            self.wanted = gradual = GradualSummary(self.wanted)
-            self._wanting = Gradually(gradual, Agenda(self._come, self._go))
-            if self.offered is not None:
-                self.offered = gradual = GradualSummary(self.offered)
-                self._offering = Gradually(gradual, Agenda(self._come_offered, self._go_offered))
         self._ledger = ledger
-        may_stop_filtering = adaptation is not None and guard.may_leave is None
-        self.rates = Rates(adaptation) if adaptation is not None and may_stop_filtering else None
+        self._functions = functions
+        """Those that filters may call, by name and version."""
+        self.agree(strategy.summary_for(neighbour, knowledge), adaptation, guard)
+        self.offered = None if advertising is None else advertising.summary_for(neighbour, knowledge)
+        self._offering: Gradually | None = None
+        if ledger is not None and self.offered is not None:
+            self.offered = gradual = GradualSummary(self.offered)
+            self._offering = Gradually(gradual, Agenda(self._come_offered, self._go_offered))
         self.filters, self.advertisements = Said(), Said()
         self.said_filters: dict[Key, Expression] = {}
         """What the neighbour wants, by the names here, where it may not have all of it."""
-        self.greeting: Greeting | None = None
+        self.greeting: PartialHello | None = None
         """A Hello of which not all parts have come."""
         self.has_greeted = False
         self.is_renewed = False
         """Was the neighbour started anew, and has not greeted since?"""
         self.refused_schema: str | None = None
         """The digest of the neighbour's schema, if it is another one."""
+        self.refused_functions: tuple[tuple[str, int], ...] | None = None
+        """The names and versions of its functions, if they are others."""
         self._digest = NO_SCHEMA if schema is None else schema.digest
         self._advertised: dict[Key, Expression] = {}
         self._heeded: dict[Key, Expression] = {}
-        self._reasons: dict[Source, Key] = {}
-        self._relying: dict[Key, dict[Source, Expression]] = {}
         self._index = (
             None if advertising is None else OverlapIndex(schema, is_exact=True, context=strategy.comparisons.context)
         )
+
+    def agree(self, summary: Summary, adaptation: Adaptation | None, guard: Guard) -> None:
+        """Take the terms of the link: an empty summary for what the neighbour is told, and what may pass."""
+        self.guard = guard
+        self.wanted: Summary = summary
+        self.wanted.hops_of = self._hops_of
+        self._hops: dict[Expression, dict[Source, int]] = {}
+        self._reasons: dict[Source, Key] = {}
+        self._relying: dict[Key, dict[Source, Expression]] = {}
+        self._wanting: Gradually | None = None
+        if self._ledger is not None:
+            self.wanted = gradual = GradualSummary(summary, guard.asked(TRUE))
+            self._wanting = Gradually(gradual, Agenda(self._come, self._go))
+        may_stop_filtering = adaptation is not None and guard.may_leave is None
+        self.rates = Rates(adaptation) if adaptation is not None and may_stop_filtering else None
 
     @property
     def advertised(self) -> Mapping[Key, Expression]:
@@ -421,7 +430,7 @@ class Link:
         if self.offered is not None:
             self.offered.changes()
             offered = self._marked(self.offered, self.advertisements)
-        return in_parts(Hello(entries, offered, self._digest, lease_s), most_entries)
+        return in_parts(Hello(entries, offered, self._digest, lease_s, functions=self._functions), most_entries)
 
     def _marked(self, summary: Summary, said: Said) -> tuple[Entry, ...]:
         """Return what the neighbour has to know, with growing numbers, and a mark if that is not all yet.
@@ -447,6 +456,15 @@ class Link:
                 {key: content for key, content in known.items() if key not in said.provisional}, tuple(said.provisional)
             )
             said.provisional = dict.fromkeys(said.provisional)
+
+    @property
+    def is_gradual(self) -> bool:
+        """Is what the neighbour must know worked out in steps?"""
+        return self._ledger is not None
+
+    def close_wanted(self) -> None:
+        """Let go of what filters for the neighbour share with those for others."""
+        self.wanted.close()
 
     def close(self) -> None:
         """Let go of what is shared with other links."""

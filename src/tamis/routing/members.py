@@ -51,9 +51,8 @@ class Members(Generic[Item]):
             return
         _, axis, cuts = best
         self._filed_by[item] = axis
-        file = self._files.setdefault(axis, {})
         for cut in cuts:
-            file.setdefault(cut, {})[item] = None
+            self._files.setdefault(axis, {}).setdefault(cut, {})[item] = None
 
     def remove(self, item: Item, place: Box) -> None:
         """Take a thing out."""
@@ -61,13 +60,13 @@ class Members(Generic[Item]):
         if axis is None:
             del self._loose[item]
             return
-        file = self._files[axis]
+        file = self._files.get(axis, {})  # what wants no value at all is filed under a term, and nowhere in its file
         for cut in points(place[axis], axis.line, _MOST_POINTS) or ():
             del file[cut][item]
             if not file[cut]:
                 del file[cut]
         if not file:
-            del self._files[axis]
+            self._files.pop(axis, None)
 
     def meeting(self, place: Box) -> list[Item]:
         """Return the things that may lie partly in a place, and perhaps some others."""

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from tamis.routing.messages import Key
 
 
-class EventKeys:
+class LatestKeys:
     """The latest so many keys.
 
-    >>> keys = EventKeys(2)
+    >>> keys = LatestKeys(2)
     >>> keys.add("a"), keys.add("b"), keys.add("a"), keys.add("c")
     (None, None, None, None)
     >>> "a" in keys, list(keys)

@@ -69,6 +69,8 @@ class Entry:
     """The share of what the filter matches that nobody behind the sender may want, at most; 0 if a client said it."""
     hops: int = 0
     """How many links lie between the sender and the nearest broker whose client wants it; 0 if a client said it."""
+    priority: int = 0
+    """What a client's broker delivers first if it is higher. It stays there: neighbours tell each other of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,11 @@ class Hello:
     """A long greeting comes in parts, numbered from 0. All of it counts when the last has come, and nothing before."""
     more: bool = False
     """Does another part follow?"""
+    functions: tuple[tuple[str, int], ...] = ()
+    """The names and versions of the functions of the host that filters may call: both ends have the same ones."""
 
     def __post_init__(self) -> None:
-        _freeze(self, "entries", "advertisements")
+        _freeze(self, "entries", "advertisements", "functions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +205,21 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """To a client: an event, and the keys of its subscriptions that want it."""
+    """To a client: an event, and the keys of its subscriptions that want it, the highest priority first.
+
+    Of the deliveries of one event, too, that of the highest priority comes first.
+    """
 
     client: str
     publication: Publish
     subscriptions: tuple[Key, ...]
+    priorities: tuple[int, ...] = ()
+    """Of each of these subscriptions; empty where all are 0."""
+
+    @property
+    def priority(self) -> int:
+        """The highest of its subscriptions."""
+        return max(self.priorities, default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +241,10 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostNeighbour:
     """To the driver: a neighbour was silent for longer than its lease, and is forgotten; close the link."""
 
     peer: str
 
 
-Output: TypeAlias = Send | Deliver | Reject | Answer | Lost
+Output: TypeAlias = Send | Deliver | Reject | Answer | LostNeighbour

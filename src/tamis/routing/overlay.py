@@ -85,6 +85,33 @@ class Overlay:
         """All brokers that one gets to from here, this one among them."""
         return frozenset((self.name, *(end for way in self.links for end in way)))
 
+    @property
+    def neighbours(self) -> frozenset[str]:
+        """The brokers at the other ends of this broker's links in the tree."""
+        return frozenset(end for way in self.links if self.name in way for end in way if end != self.name)
+
+    def over(self, neighbour: str) -> frozenset[str]:
+        """Return the brokers that are reached over a neighbour, itself among them; nobody if its link is not used.
+
+        >>> one = Overlay("one")
+        >>> _ = one.connect("two", 1.0)
+        >>> two = LinkState("two", 1, (("one", 1.0), ("three", 2.0)))
+        >>> _ = one.receive(Flood((two, LinkState("three", 1, (("two", 2.0),))), ""), "two")
+        >>> sorted(one.over("two")), sorted(one.over("three"))
+        (['three', 'two'], [])
+        """
+        if _way(self.name, neighbour) not in self.links:
+            return frozenset()
+        beside: dict[str, list[str]] = {}
+        for one, two in self.links:
+            beside.setdefault(one, []).append(two)
+            beside.setdefault(two, []).append(one)
+        within, order = {self.name, neighbour}, [neighbour]
+        for broker in order:
+            order += [other for other in beside[broker] if other not in within]
+            within.update(beside[broker])
+        return frozenset(order)
+
     def closes_circle(self, neighbour: str) -> bool:
         """Would a link to a broker close a circle, as far as is known by now?"""
         return neighbour in self.reachable and neighbour not in self._connections
@@ -108,6 +135,15 @@ class Overlay:
         self._trees.pop(neighbour, None)
         self._say_of_myself(self._states[self.name].version + 1)
         return self._told((self._states[self.name],))
+
+    def lose(self, neighbour: str) -> None:
+        """A connection broke that may be back soon: the link stays, and carries nothing before both have spoken."""
+        self._check(neighbour)
+        self._trees.pop(neighbour, None)
+
+    def greeting(self) -> Flood:
+        """Return all that is known here, for a neighbour whose connection is back: it may have been started anew."""
+        return Flood(tuple(self._states.values()), self.tree)
 
     def receive(self, flood: Flood, source: str) -> dict[str, Flood]:
         """Take what a neighbour says; return what to say to neighbours: what was new, and another tree."""

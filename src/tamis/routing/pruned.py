@@ -17,10 +17,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.pruning.measures import measure_of
-from tamis.routing.base import Changes, Source, Strategy, Summary
+from tamis.routing.base import Changes, Strategy, Summary, WrappingSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from tamis.language.expressions import Expression
     from tamis.pruning.goals import Goal
@@ -76,23 +76,22 @@ class Pruned(Strategy):
         summary = self.summary()
         for number, each in enumerate(filters):
             summary.add(number, each)
-        found = [entry.filter for entry in summary.entries]
+        filters_sent = [entry.filter for entry in summary.entries]
         summary.close()
-        return found
+        return filters_sent
 
 
 def _evenly(predicate: Expression) -> float:
     return 0.5
 
 
-class PrunedSummary(Summary):
+class PrunedSummary(WrappingSummary):
     """The entries of another summary, pruned when they are told."""
 
     def __init__(self, inner: Summary, goal: Goal, share: Share, measure: str) -> None:
         from tamis.pruning.table import PrunedTable  # which compiles
 
-        self._inner = inner
-        super().__init__()
+        super().__init__(inner)
         self._goal = goal
         self._table = PrunedTable(share, measure)
         self._numbers: dict[Key, int] = {}
@@ -101,38 +100,15 @@ class PrunedSummary(Summary):
         self._gone: list[Key] = []
 
     @property
-    def hops_of(self) -> Callable[[Expression], int]:
-        return self._inner.hops_of
-
-    @hops_of.setter
-    def hops_of(self, found: Callable[[Expression], int]) -> None:
-        self._inner.hops_of = found
-
-    def __len__(self) -> int:
-        return len(self._inner)
-
-    def __contains__(self, source: Source) -> bool:
-        return source in self._inner
-
-    @property
     def entries(self) -> tuple[Entry, ...]:
         self._take_over()
         return tuple(self._told.values())
 
-    def add(self, source: Source, expression: Expression, imperfection: float = 0.0) -> None:
-        self._inner.add(source, expression, imperfection)
-
-    def remove(self, source: Source) -> None:
-        self._inner.remove(source)
-
-    def close(self) -> None:
-        self._inner.close()
-
     def changes(self) -> Changes:
         self._take_over()
-        found = Changes(tuple(self._told[key] for key in self._waiting), tuple(self._gone))
+        changes = Changes(tuple(self._told[key] for key in self._waiting), tuple(self._gone))
         self._waiting, self._gone = {}, []
-        return found
+        return changes
 
     def _take_over(self) -> None:
         """Prune what is new among all that is told."""

@@ -16,7 +16,7 @@ from tamis.language.meaning import holds
 from tamis.routing import announcements
 from tamis.routing.acceptance import check_keys
 from tamis.routing.errors import UnknownPeerError
-from tamis.routing.memory import EventKeys
+from tamis.routing.memory import LatestKeys
 from tamis.routing.messages import Deliver, Filter, Output, Publish, Reject, Send
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.routing.table import RoutingTable
 
 
-class Publishing:
+class PublishingPart:
     """The part of `Broker` that passes single events on."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Publishing:
         self._ranks: dict[str, int] = {}
         self._next_rank = count()
         """Clients hear of an event in the order in which they were attached."""
-        self._seen = EventKeys(remembered)
+        self._seen = LatestKeys(remembered)
 
     # -- Events that were here before
 
@@ -89,12 +89,12 @@ class Publishing:
                 return [Reject(source, message.key, str(error))]
             if reason := self._objection(message.key, message.event, source):
                 return [Reject(source, message.key, reason)]
-        elif not self._may_enter(message.event, source):
+        elif not self._let_in(message.event, source):
             return []
         return self._route(message, source, now)
 
-    def _may_enter(self, event: Mapping[str, Any], neighbour: str) -> bool:
-        """May an event of a neighbour go further? Those that may not are counted."""
+    def _let_in(self, event: Mapping[str, Any], neighbour: str) -> bool:
+        """Return whether an event of a neighbour goes further; count it if its link's guard keeps it out."""
         if self._links[neighbour].guard.admits(event, self._schema):
             return True
         self.kept_out_count += 1
@@ -132,22 +132,28 @@ class Publishing:
         self._seen.add(message.key)
         return self._passed_on(message, self.table.match(message.event), source, now)
 
-    def _passed_on(self, message: Publish, found: Mapping[str, list[Key]], source: str, now: float) -> list[Output]:
+    def _passed_on(self, message: Publish, wanted_by: Mapping[str, list[Key]], source: str, now: float) -> list[Output]:
         """Return what is delivered and sent of an event that was matched."""
         ranks = self._ranks
-        clients = sorted((peer for peer in found if peer in ranks), key=ranks.__getitem__)
-        outputs: list[Output] = [Deliver(client, message, tuple(found[client])) for client in clients]
+        clients = sorted((peer for peer in wanted_by if peer in ranks), key=ranks.__getitem__)
+        deliveries = [self._delivery(client, message, wanted_by[client]) for client in clients]
+        deliveries.sort(key=lambda each: -each.priority)  # of one priority in their order
+        outputs: list[Output] = [*deliveries]
         for neighbour, link in self._links.items():
-            if neighbour != source and self._goes_to(neighbour, link, neighbour in found, now):
+            if neighbour != source and self._note_going(neighbour, link, neighbour in wanted_by, now):
                 outputs.append(Send(neighbour, message))
         if self._note_received(source, is_wanted=bool(outputs)):
             outputs.append(Send(source, Filter()))
         return outputs
 
+    def _delivery(self, client: str, message: Publish, keys: list[Key]) -> Deliver:
+        priorities = tuple(self.table.priority(client, key) for key in keys)
+        return Deliver(client, message, tuple(keys), priorities if any(priorities) else ())
+
     # -- Adaptive filtering
 
-    def _goes_to(self, neighbour: str, link: Link, is_match: bool, now: float) -> bool:
-        """Does an event go to a neighbour? Take note of it: the neighbour may get all events from the next one on."""
+    def _note_going(self, neighbour: str, link: Link, is_match: bool, now: float) -> bool:
+        """Return whether an event goes to a neighbour, and note it: the neighbour may get all events from then on."""
         if link.rates is None:
             return is_match
         if not link.rates.is_filtering:

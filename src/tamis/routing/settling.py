@@ -28,7 +28,7 @@ _HERE = ""
 """Whose tickets are of clients."""
 
 
-class Ticket:
+class PendingSettlement:
     """Something that was said, and up to which numbers others have to settle before it is settled."""
 
     __slots__ = ("needs", "what")
@@ -57,8 +57,8 @@ class Settling:
     def __init__(self) -> None:
         self._sent: dict[str, int] = {}
         self._settled: dict[str, int] = {}
-        self._waiting: dict[str, deque[Ticket]] = {_HERE: deque()}
-        self._unworked: list[tuple[str, Ticket]] = []
+        self._waiting: dict[str, deque[PendingSettlement]] = {_HERE: deque()}
+        self._unworked: list[tuple[str, PendingSettlement]] = []
         self._heard: dict[str, int] = {}
 
     @property
@@ -129,7 +129,7 @@ class Settling:
         self._wait(_HERE, what, is_worked_out)
 
     def _wait(self, source: str, what: Any, is_worked_out: bool) -> None:
-        ticket = Ticket(what)
+        ticket = PendingSettlement(what)
         self._waiting[source].append(ticket)
         self._unworked.append((source, ticket))
         if is_worked_out:
@@ -160,7 +160,7 @@ class Settling:
                 through.append((source, latest))
         return through, said
 
-    def _is_settled(self, ticket: Ticket) -> bool:
+    def _is_settled(self, ticket: PendingSettlement) -> bool:
         # Later tickets of the same source need no less, so whoever is first is the first to be settled.
         return ticket.needs is not None and all(
             self._settled[neighbour] >= number for neighbour, number in ticket.needs.items()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.routing.leases import Leases
+from tamis.matching.leases import Leases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,8 +74,8 @@ class Silence:
     @property
     def next_s(self) -> float | None:
         """When there may be something to do next; None if never."""
-        found = [each for each in (self._ends.next_end, self._renewals.next_end) if each is not None]
-        return min(found, default=None)
+        ends = [each for each in (self._ends.next_end, self._renewals.next_end) if each is not None]
+        return min(ends, default=None)
 
     def lost(self, now: float) -> Iterator[str]:
         """Yield the neighbours that were silent for too long."""

@@ -26,9 +26,10 @@ from tamis.errors import TamisError
 from tamis.language.expressions import Expression
 from tamis.matching import Matcher
 from tamis.pruning.goals import Goal
+from tamis.relations.domains import paths_of
 from tamis.routing.handles import EntryHandles
 from tamis.routing.holders import Holders
-from tamis.routing.wanted import ClientMatches, NeighbourMatches, Wanted, by_event_and_client, joined
+from tamis.routing.wanted import ClientMatches, GroupMatches, NeighbourMatches, by_event_and_client, joined
 from tamis.selectivity.counters import Counters
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tamis.language.functions import Functions
     from tamis.language.schema import Schema
     from tamis.pruning.table import PrunedTable
     from tamis.routing.messages import Key
@@ -46,7 +48,7 @@ HALF_LIFE = 10_000
 INFORMED = 50
 """So many events are looked at before filters are pruned by what was seen; with fewer, everything is a guess."""
 _UNMATCHED = -1
-_OFTEN = 1_000
+_COUNTS_TAKEN_AT = 1_000
 """So many events are looked at before their counts are taken over: that old events count less would be lost."""
 
 
@@ -62,7 +64,9 @@ class RoutingTable:
     ({'north': []}, {'ann': ['cheap'], 'north': []})
     """
 
-    def __init__(self, schema: Schema | None = None, algorithm: str = "block") -> None:
+    def __init__(
+        self, schema: Schema | None = None, algorithm: str = "block", functions: Functions | None = None
+    ) -> None:
         self._filters: dict[str, dict[Key, Expression | int]] = {}
         """What a peer wants: a filter, or its number in the table of those that are pruned."""
         self._neighbours: dict[str, None] = {}
@@ -81,7 +85,7 @@ class RoutingTable:
         self._number_count = 0
         self._free_numbers: list[int] = []
         """Numbers that nothing is matched under any more."""
-        self._matcher = Matcher(algorithm, schema)
+        self._matcher = Matcher(algorithm, schema, functions=functions)
         self._matcher.watch()
         self._takes_everything = schema is None and algorithm == "block"
         self._waiting: dict[int, str | None] = {}
@@ -94,6 +98,10 @@ class RoutingTable:
         """What each of them is matched as; `_UNMATCHED` while its neighbour is muted."""
         self._insertion: tuple[float | None, str] | None = None
         self._ranked_at = 0.0
+        self._watched_names: dict[str, set[int]] = {}
+        """Attributes that somebody asks about, with the filters that mention them, by number."""
+        self._unread: list[int] = []
+        """Filters that came since then."""
         self.counters = Counters(schema, half_life=HALF_LIFE)
         """How often predicates are true, as far as the matcher has told."""
         self.match_count = 0
@@ -185,6 +193,11 @@ class RoutingTable:
         self._register()
         self._matcher.warm()
 
+    @property
+    def open_count(self) -> int:
+        """How many filters are not laid out yet, and asked one by one."""
+        return self._matcher.open_count
+
     def settle(self) -> None:
         """Wait until nothing is laid out in the background any more."""
         self._matcher.settle()
@@ -200,6 +213,8 @@ class RoutingTable:
         >>> RoutingTable(tamis.Schema({"price": "double"})).objection(tamis.parse("colour = 'red'"))
         'there is no attribute colour...'
         """
+        if (reason := self._matcher.functions.objection(expression)) is not None:
+            return reason
         if self._takes_everything:
             return None
         try:
@@ -258,6 +273,14 @@ class RoutingTable:
             self._versions[kept] = _UNMATCHED
         return self._pruned.remove(kept)
 
+    def prioritise(self, client: str, key: Key, priority: int) -> None:
+        """Give an entry of a client another priority: of its entries that want an event, the highest come first."""
+        self._handles.prioritise(client, key, priority)
+
+    def priority(self, client: str, key: Key) -> int:
+        """Return the priority of an entry of a client."""
+        return self._handles.priority(client, key)
+
     def mute(self, peer: str) -> None:
         """Stop matching for a peer, whose entries stay."""
         if peer in self._muted:
@@ -297,6 +320,8 @@ class RoutingTable:
         if number is None:
             number = numbers[expression] = self._new_number()
             self._matched[number] = expression
+            if self._watched_names:
+                self._unread.append(number)
             self._waiting[number] = destination
         if destination is None:
             self._holders.add(number, self._handles.entry(peer, key))
@@ -309,6 +334,22 @@ class RoutingTable:
         if self._release(peer, key, number):
             self._matcher.remove(number)
             self._free_numbers.append(number)
+
+    def mentions(self, attribute: str) -> bool:
+        """Does any filter that is matched mention an attribute? Each filter is read once, when this is asked."""
+        if attribute not in self._watched_names:
+            self._watched_names[attribute] = set()
+            self._unread = list(self._matched)
+        for number in self._unread:
+            expression = self._matched.get(number)
+            names = () if expression is None else {path[0] for path in paths_of(expression)}
+            for name, numbers in self._watched_names.items():
+                if name in names:
+                    numbers.add(number)
+                else:
+                    numbers.discard(number)  # it was another filter's
+        self._unread = []
+        return any(number in self._matched for number in self._watched_names[attribute])
 
     def _release(self, peer: str, key: Key, number: int) -> bool:
         """Take an entry from those that a filter is matched for; return whether the matcher is to remove it."""
@@ -341,6 +382,10 @@ class RoutingTable:
 
     def share(self, predicate: Expression) -> float:
         """Return how often a predicate is true, as far as the events of this table tell."""
+        if self._matcher.watched_count >= _COUNTS_TAKEN_AT:
+            self._take_counts()
+        else:
+            self._is_informed()  # which takes over the first counts
         return self.counters.share(predicate)
 
     @property
@@ -426,19 +471,23 @@ class RoutingTable:
         """Return the clients that want an event, each with its keys that do, and the neighbours, with none."""
         self._register()
         ids, neighbours = self._matcher.match_shortcut(event)
-        found: dict[str, list[Key]] = {}
+        wanted_by: dict[str, list[Key]] = {}
         if ids:
             _, entries = self._holders.of(np.array(ids, np.int64))
+            order = self._handles.order(np.zeros(len(entries), np.int64), entries)
+            entries = entries if order is None else entries[order]
             clients = self._handles.clients_of(entries)
             for client, entry in zip(clients.tolist(), entries.tolist(), strict=True):
-                found.setdefault(self.client_name(client), []).append(self.key(entry))
+                wanted_by.setdefault(self.client_name(client), []).append(self.key(entry))
             self.match_count += len(entries)
         for neighbour in neighbours:
-            found[neighbour] = []
+            wanted_by[neighbour] = []
         self.match_count += len(neighbours)
-        return found
+        return wanted_by
 
-    def match_many(self, events: Sequence[Mapping[str, Any]], asked: npt.NDArray[np.bool_] | None = None) -> Wanted:
+    def match_many(
+        self, events: Sequence[Mapping[str, Any]], asked: npt.NDArray[np.bool_] | None = None
+    ) -> GroupMatches:
         """Return what `match` does for each event of a group, in turn: by handles, as arrays.
 
         With `asked` only of some clients: it says so of each handle, and beyond its end nobody is asked about. That
@@ -464,31 +513,34 @@ class RoutingTable:
             self._register()
             count = self._undisturbed(len(events) - first)
             group = events[first : first + count] if count < len(events) else events
-            found = self._matcher.match_shortcut_batch(group)
-            counts, entries = self._holders.of(found.subscriptions)
+            matches = self._matcher.match_shortcut_batch(group)
+            counts, entries = self._holders.of(matches.subscriptions)
             owners = self._handles.clients_of(entries)
-            numbers = np.repeat(found.events, counts)
-            self.match_count += len(entries) + len(found.reaching)
+            numbers = np.repeat(matches.events, counts)
+            order = self._handles.order(numbers, entries)
+            if order is not None:
+                owners, entries = owners[order], entries[order]
+            self.match_count += len(entries) + len(matches.reaching)
             if asked is not None:
                 rows = np.flatnonzero(asked[np.minimum(owners, len(asked) - 1)] & (owners < len(asked)))
                 numbers, owners, entries = numbers[rows], owners[rows], entries[rows]
             clients.append((first, by_event_and_client(numbers, owners, entries, self._handles.client_count)))
-            reaching.append(first + found.reaching)
-            by_number = np.array([places.get(name, 0) for name in found.names], np.int64)
-            reached.append(by_number[found.destinations])
+            reaching.append(first + matches.reaching)
+            by_number = np.array([places.get(name, 0) for name in matches.names], np.int64)
+            reached.append(by_number[matches.destinations])
             first += count
-        return Wanted(joined(clients), NeighbourMatches(np.concatenate(reaching), np.concatenate(reached), names))
+        return GroupMatches(joined(clients), NeighbourMatches(np.concatenate(reaching), np.concatenate(reached), names))
 
-    def named(self, wanted: Wanted, event_count: int) -> list[dict[str, list[Key]]]:
+    def named(self, wanted: GroupMatches, event_count: int) -> list[dict[str, list[Key]]]:
         """Return who wants each of so many events by names and keys, as `match` does."""
-        found: list[dict[str, list[Key]]] = [{} for _ in range(event_count)]
+        wanted_by: list[dict[str, list[Key]]] = [{} for _ in range(event_count)]
         clients, neighbours = wanted
         rows = zip(clients.events.tolist(), clients.clients.tolist(), clients.entries.tolist(), strict=True)
         for event, client, entry in rows:
-            found[event].setdefault(self.client_name(client), []).append(self.key(entry))
+            wanted_by[event].setdefault(self.client_name(client), []).append(self.key(entry))
         for event, neighbour in zip(neighbours.events.tolist(), neighbours.neighbours.tolist(), strict=True):
-            found[event][neighbours.names[neighbour]] = []
-        return found
+            wanted_by[event][neighbours.names[neighbour]] = []
+        return wanted_by
 
     def _undisturbed(self, count: int) -> int:
         """Return how many of so many events may be matched together, before anything is done between two of them.
@@ -498,7 +550,7 @@ class RoutingTable:
         if self._insertion is None:
             return count
         watched = self._matcher.watched_count
-        most = _OFTEN - watched
+        most = _COUNTS_TAKEN_AT - watched
         if self._pruned is not None and self._pruned.has_new and self.counters.event_count < INFORMED:
             most = min(most, int(INFORMED - self.counters.event_count) - watched)
         return max(1, min(count, most))
@@ -507,7 +559,7 @@ class RoutingTable:
         """Prune what is new, and tell the matcher of it."""
         if not self._waiting and self._insertion is None:
             return
-        if self._insertion is not None and self._matcher.watched_count >= _OFTEN:
+        if self._insertion is not None and self._matcher.watched_count >= _COUNTS_TAKEN_AT:
             self._take_counts()  # half a second for many filters, so only where somebody goes by the counts
         if self._insertion is not None and self._pruned is not None and self._pruned.has_new:
             threshold, _ = self._insertion

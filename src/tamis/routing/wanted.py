@@ -56,7 +56,7 @@ class NeighbourMatches(NamedTuple):
     names: tuple[str, ...]
 
 
-class Wanted(NamedTuple):
+class GroupMatches(NamedTuple):
     """Who wants which event of a group."""
 
     clients: ClientMatches

@@ -21,11 +21,12 @@ FROM_CLIENT: dict[str, Any] = {
     "subscribe": {"subscribe": {"cheap": "price < 20"}, "from": "-10m", "id": 1},
     "unsubscribe": {"unsubscribe": ["cheap"], "id": 2},
     "publish": {"publish": [OFFER, {"price": 12}], "wanted": True, "id": 3},
-    "done": {"done": [], "id": 4},
-    "again": {"again": [], "in_s": 5, "id": 5},
-    "never": {"never": [], "reason": "cannot be read", "id": 6},
+    "done": {"done": ["k3f9-1"], "id": 4},
+    "done_through": {"done_through": "k3f9-2", "id": 5},
+    "again": {"again": ["k3f9-1", "k3f9-2"], "in_s": 5, "id": 6},
+    "never": {"never": ["k3f9-2"], "reason": "cannot be read", "id": 7},
 }
-"""An example of every message of a client, in an order in which they can be sent."""
+"""An example of every message of a client, in an order in which they can be sent to a log k3f9 of two events."""
 FROM_BROKER: dict[str, Any] = {
     "welcome": {"welcome": {"broker": "tamis", "epoch": "k3f9", "at": "k3f9-812", "limits": {"credit": 256}}},
     "ok": {"ok": 3, "position": "k3f9-814", "positions": ["k3f9-813", "k3f9-814"], "known": 0, "durable": True},

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tamis.service.log.base import Gap
+from tamis.service.log.base import LATE, PASSED_ON, Gap, is_rerouted, rerouted_part
 from tamis.service.messages import Delivery, Lost
 from tamis.service.positions import Position
 from tamis.service.subscribers import Loss
@@ -20,7 +20,7 @@ from tamis.service.subscribers import Loss
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-    from tamis.routing.wanted import Wanted
+    from tamis.routing.wanted import GroupMatches
     from tamis.service.interest import CloseInterest, Hits, Interest, PastVersions
     from tamis.service.log.base import Block
     from tamis.service.subscribers import Replay, Subscriber
@@ -94,12 +94,12 @@ class Window:
         past: PastVersions,
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
-        onward: Callable[[Wanted, bytes, Set[str], Sequence[Mapping[str, Any]]], Hits] | None = None,
+        onward: Callable[[GroupMatches, bytes, Set[str], Sequence[Mapping[str, Any]]], Hits] | None = None,
     ) -> None:
         self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
         self._bodies = [body for block in blocks for body in block.events]
-        flags = b"".join(block.flags for block in blocks)
+        self._flags = flags = b"".join(block.flags for block in blocks)
         fitting = [read_record(body, flag) for body, flag in zip(self._bodies, flags, strict=True)]
         records = [{} if record is None else record for record in fitting]
         misfits = {position for position, record in zip(self._positions, fitting, strict=True) if record is None}
@@ -125,10 +125,11 @@ class Window:
             replay = subscriber.replay
             for index, keys in self._of(subscriber, replay, first, until):
                 event = self._positions[index]
-                if event in self._left_out:
+                if event in self._left_out or (is_rerouted(self._flags[index]) and not subscriber.is_neighbour):
                     continue
                 position = Position.of(event) if replay is None else replay.position(event)
-                subscriber.deliveries.offer(Delivery(position, keys, self._bodies[index]))
+                flags = self._flags[index] & PASSED_ON | rerouted_part(self._flags[index])
+                subscriber.deliveries.offer(Delivery(position, keys, self._bodies[index], bool(flags & LATE), flags))
                 if is_full(subscriber):
                     until = event
                     break

@@ -7,6 +7,7 @@ publisher. (In JSON with a member twice, another parser may read the other one.)
 The record of an event is `{**data, "data": data, **context}`: the members of `data` by name, the context attributes
 by theirs. Where both have a name the context wins, and the member is `data.name`; so no payload can pretend to another
 source. `time` is a timestamp. `data` that is no JSON object is only `data`; binary data is not seen by filters.
+`unwanted` is true of an event that nobody wanted (`unwanted`), and is never taken from the event itself.
 
 >>> event = cloud_event({"specversion": "1.0", "id": "7", "source": "/shop", "type": "offer",
 ...                      "data": {"price": 12, "type": "book"}}, LARGEST)
@@ -28,7 +29,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from tamis.service.errors import BadRequestError, TooLargeError
-from tamis.service.log.base import FROM_CLIENT
+from tamis.service.log.base import FROM_CLIENT, UNWANTED
 from tamis.service.messages import Incoming
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
@@ -84,7 +85,9 @@ _EXTENSION = re.compile(r"[a-z0-9]+")
 # The specification forbids control characters and non-characters in attributes. A key is source, line feed and id, so
 # this also keeps two events from having one key by accident.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
-_SMALL = range(-(2**31), 2**31)
+_CLOUD_EVENTS_INTEGERS = range(-(2**31), 2**31)
+UNWANTED_ATTRIBUTE = "unwanted"
+"""What filters see of an event that nobody wanted, and of no other."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -147,7 +150,8 @@ def cloud_event(members: Any, limits: EventLimits, flags: int = FROM_CLIENT, pla
             f"{place}the event has {count} attributes", f"at most the limit attributes, {limits.attributes}"
         )
     record = _record(present, event.time)
-    body = _encode(present)
+    # A copy of the right size: what the encoder returns keeps all of its buffer, which may be twice as much.
+    body = b"%b" % _encode(present)
     if len(body) > limits.event_bytes:
         raise TooLargeError(
             f"{place}the event has {len(body)} bytes", f"at most the limit event_bytes, {limits.event_bytes}"
@@ -156,11 +160,16 @@ def cloud_event(members: Any, limits: EventLimits, flags: int = FROM_CLIENT, pla
 
 
 def record_of(body: bytes, flags: int = FROM_CLIENT) -> dict[str, Any]:
-    """Return the record of an event that was stored: the same as when it came, whatever its flags."""
-    del flags  # they say how it came; the stored form is a CloudEvent in any case
+    """Return the record of an event that was stored: the same as when it came, unless nobody wanted it.
+
+    Other flags say how it came; the stored form is a CloudEvent in any case.
+    """
     members = msgspec.json.decode(body)
     time = members.get("time")
-    return _record(members, None if time is None else msgspec.convert(time, datetime))
+    record = _record(members, None if time is None else msgspec.convert(time, datetime))
+    if flags & UNWANTED:
+        record[UNWANTED_ATTRIBUTE] = True
+    return record
 
 
 def _record(members: dict[str, Any], time: datetime | None) -> dict[str, Any]:
@@ -171,6 +180,8 @@ def _record(members: dict[str, Any], time: datetime | None) -> dict[str, Any]:
     record.update(members)
     if time is not None:
         record["time"] = time
+    if UNWANTED_ATTRIBUTE in record:
+        del record[UNWANTED_ATTRIBUTE]
     return record
 
 
@@ -180,7 +191,7 @@ def _check_extension(name: str, value: Any, place: str) -> None:
             f"{place}{name!r:.60} is not the name of an attribute",
             "lower-case letters a to z and digits; the rest is for data",
         )
-    if not (type(value) in (str, bool) or (type(value) is int and value in _SMALL)):
+    if not (type(value) in (str, bool) or (type(value) is int and value in _CLOUD_EVENTS_INTEGERS)):
         raise BadRequestError(
             f"{place}the extension {name:.60} is {_kind(value)}", "a text, a Boolean or an integer of 32 bits"
         )

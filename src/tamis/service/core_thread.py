@@ -14,12 +14,14 @@ the time.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import math
 import threading
 import time
 from collections import deque
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 
     from tamis.service.changes import Buried
     from tamis.service.figures import Figures
-    from tamis.service.log.base import Block, EventLog
+    from tamis.service.log.base import Block, EventLog, Gap
     from tamis.service.messages import Principal
     from tamis.service.node import Node
     from tamis.service.permissions import Permissions
@@ -63,9 +65,18 @@ SETTLED_AFTER_S = 1.0
 background, and no event waits for that."""
 GAUGES_EVERY_S = 1.0
 NEEDED_WITHIN_S = 10.0
+FULL_FOR_S = 10.0
+"""So long after the disk refused something for want of room the broker is not ready; then the next event shows whether
+there is some, and a broker that is sent none because it is not ready does not stay so for ever."""
 MOST_CONTROL = 100_000
 """Requests that are no events and wait for the core, before it says that it is busy."""
 _LOGGER = logging.getLogger("tamis.service")
+
+
+def name_for_the_system() -> None:
+    """Give this thread its name for tools of the system, too (`top -H`), where that is possible."""
+    with contextlib.suppress(OSError):  # not Linux
+        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(threading.current_thread().name)
 
 
 class Core:
@@ -112,6 +123,8 @@ class Core:
         """When subscriptions were changed last, if that is not laid out yet."""
         self.failure: ServiceError | None = None
         self.is_full = False
+        self._full_at = math.inf
+        """When the disk was full last, if that was lately."""
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), name=f"tamis {name}", daemon=True)
             for name, work in (
@@ -119,7 +132,9 @@ class Core:
             )
         ]  # fmt: skip
         if log.is_shared:
-            self._threads.append(threading.Thread(target=self._guarded, args=(self._follow,), daemon=True))
+            self._threads.append(
+                threading.Thread(target=self._guarded, args=(self._follow,), name="tamis follower", daemon=True)
+            )
 
     # -- For the loop
 
@@ -144,6 +159,11 @@ class Core:
     def first(self) -> int:
         """The position of the oldest event of the log."""
         return self._log.first
+
+    @property
+    def is_durable(self) -> bool:
+        """Is what is acknowledged on disk, and not only on its way there?"""
+        return self._node.is_durable
 
     @property
     def is_ready(self) -> bool:
@@ -173,7 +193,7 @@ class Core:
             raise OverloadedError("the broker is stopping", "another try at the one that comes after it", 1.0)
         if not isinstance(request, Publish):
             if len(self._control) >= MOST_CONTROL:
-                raise OverloadedError("too many requests wait", "another try later", 1.0)
+                raise OverloadedError("too many requests are waiting", "another try later", 1.0)
             if isinstance(request, Subscribe | Unsubscribe):
                 self._changed_at = time.perf_counter()
             if isinstance(request, Attach | Take) or (isinstance(request, Subscribe) and not request.is_durable):
@@ -232,6 +252,10 @@ class Core:
     def position_at(self, time_us: int) -> int:
         """Return the first position at or after a time; this reads the disk."""
         return self._log.position_at(time_us)
+
+    def gaps(self) -> tuple[Gap, ...]:
+        """Return what a repair has left out of the log."""
+        return self._log.gaps()
 
     def read(self, first: int, last: int) -> Iterator[Block]:
         """Read blocks; this reads the disk."""
@@ -393,6 +417,8 @@ class Core:
         if now - self._gauges_at < GAUGES_EVERY_S:
             return
         self._gauges_at = now
+        if now - self._full_at >= FULL_FOR_S:
+            self.is_full, self._full_at = False, math.inf
         figures, node = self.figures, self._node
         states = {"live": 0, "behind": 0, "far": 0}
         waiting = subscriptions = 0
@@ -402,9 +428,13 @@ class Core:
             subscriptions += len(subscriber.subscriptions)
         figures.subscribers.update({state: count - figures.subscribers[state] for state, count in states.items()})
         figures.behind_events, figures.subscriptions = waiting, subscriptions
-        figures.events_taken["all"] = node.counts["taken"]
+        figures.events_taken["link"] = node.counts["relayed"]
+        figures.events_taken["client"] = node.counts["taken"] - node.counts["relayed"]
         figures.events_known = node.counts["known"]
-        figures.events_refused["all"] = node.counts["refused"]
+        figures.events_refused.update(
+            {kind: count - figures.events_refused[kind] for kind, count in node.refusals.items()}
+        )
+        figures.open_subscriptions = node.open_count
         for state in ("again", "done", "dead", "lost"):
             figures.deliveries[state] = node.dispatcher.counts[state]
         node.neighbours.measure(figures)
@@ -437,7 +467,7 @@ class Core:
             try:
                 written = self._log.append(group)
             except StorageFullError as full:
-                self.is_full = True
+                self.is_full, self._full_at = True, time.perf_counter()
                 for block in group:
                     self._post(self._not_written, block, full)
                 continue
@@ -478,7 +508,7 @@ class Core:
                     self._state.write(changes, is_urgent=any(keep.is_urgent for keep in keeps))
                     break
                 except StorageFullError:  # nothing may be forgotten: it waits for room
-                    self.is_full = True
+                    self.is_full, self._full_at = True, time.perf_counter()
                     time.sleep(0.5)
             self._post(self._kept, keeps[-1].number)
 
@@ -513,6 +543,7 @@ class Core:
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a thread's work; what goes wrong there is the end of this process, and is said."""
+        name_for_the_system()
         try:
             work()
         except Exception as error:

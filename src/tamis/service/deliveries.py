@@ -37,7 +37,7 @@ class Sent:
     """The highest position that the session had been sent before."""
 
 
-class Deliveries:
+class InFlight:
     """What is on its way to one subscriber.
 
     Invariant: the positions in the queue ascend, and all of them are behind those that were sent.
@@ -342,9 +342,9 @@ class Deliveries:
 
 
 def _as_repetition(delivery: Delivery) -> Delivery:
-    return type(delivery)(delivery.position, delivery.keys, delivery.body, True)
+    return type(delivery)(delivery.position, delivery.keys, delivery.body, True, delivery.flags)
 
 
 def _without(delivery: Delivery, key: str) -> Delivery:
     keys = tuple(other for other in delivery.keys if other != key)
-    return type(delivery)(delivery.position, keys, delivery.body, delivery.is_again)
+    return type(delivery)(delivery.position, keys, delivery.body, delivery.is_again, delivery.flags)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 POLL_CREDIT = 1_000
 POLL_CREDIT_BYTES = 8_000_000
-LONGEST_WAIT_S = 300.0
 LONGEST_BACKOFF_S = 3_600.0
 MOST_ISLANDS = 100_000
 """So many acknowledgements out of order are kept for a subscriber."""
@@ -89,10 +88,9 @@ class Dispatcher:
             raise ConflictError(
                 f"the subscriber {subscriber.name!r} has a consumer that does not acknowledge", "another subscriber"
             )
-        if request.most < 1 or not 0 <= request.wait_s <= LONGEST_WAIT_S:
+        if request.most < 1 or not request.wait_s >= 0:
             raise BadRequestError(
-                f"a poll for {request.most} events within {request.wait_s} s",
-                f"at least 1 event, and 0 to {LONGEST_WAIT_S:g} seconds",
+                f"a poll for {request.most} events within {request.wait_s} s", "at least 1 event, and 0 seconds or more"
             )
         if subscriber.polled is None:
             subscriber.polled = Consumer(0, True, POLL_CREDIT, POLL_CREDIT_BYTES)
@@ -181,7 +179,8 @@ class Dispatcher:
             self._check(position, head)
         if subscriber.deliveries.island_count + len(request.done) > MOST_ISLANDS:
             raise TooLargeError(
-                f"more than {MOST_ISLANDS:,} deliveries of {subscriber.name!r} are done before others", "them in order"
+                f"more than {MOST_ISLANDS:,} deliveries of {subscriber.name!r} are done out of order",
+                "older ones first",
             )
         changes: list[Change] = []
         if request.done_through is not None:

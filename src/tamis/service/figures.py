@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tamis.language.functions import Functions
+
 SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 EVENTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
 
@@ -68,7 +70,7 @@ class Figure(NamedTuple):
     kind: str
     """`counter`, `gauge` or `histogram`."""
     label: str
-    """The name of the label by which it is divided; empty if it is one number."""
+    """The names of the labels by which it is divided; empty if it is one number."""
     meaning: str
 
     @property
@@ -80,8 +82,8 @@ class Figure(NamedTuple):
 FIGURES = (
     Figure("events_taken", "counter", "how", "Events that were taken and are on disk."),
     Figure("events_known", "counter", "", "Events that were sent again and had been taken before."),
-    Figure("events_refused", "counter", "why", "Events that were refused."),
-    Figure("deliveries", "counter", "state", "Deliveries, by the state of their subscriber."),
+    Figure("events_refused", "counter", "why", "Events that were refused; what cannot be read counts as one."),
+    Figure("deliveries", "counter", "state", "Deliveries: sent, again, done, dead; lost is gaps that were reported."),
     Figure("requests", "counter", "status", "HTTP requests that were answered."),
     Figure("disk_seconds", "histogram", "", "From handing a group of events to the log until it is on disk."),
     Figure("match_seconds", "histogram", "", "Matching a group of events."),
@@ -100,11 +102,12 @@ FIGURES = (
     Figure("link_known", "counter", "link", "Events of a neighbour that had been here before."),
     Figure("link_unacknowledged", "gauge", "link", "Events that a neighbour has not on its disk yet."),
     Figure("link_waiting_control", "gauge", "link", "Control messages that a neighbour has not heard yet."),
-    Figure("link_begun", "counter", "link", "Sessions in which everything was told anew."),
+    Figure("link_begun", "counter", "link", "Sessions in which every filter was sent anew."),
     Figure("link_resumed", "counter", "link", "Connections that went on where the last one broke."),
     Figure("link_lost", "counter", "link", "Gaps of the log for which a neighbour was too far behind."),
     Figure("link_bytes_in", "counter", "link", "Bytes that came from a neighbour."),
     Figure("link_bytes_out", "counter", "link", "Bytes that were written to a neighbour."),
+    Figure("function_failures", "counter", "function reason", "Calls of functions of the host that gave no value."),
     Figure("log_first", "gauge", "", "The position of the oldest event of the log."),
     Figure("log_head", "gauge", "", "The position of the newest event that is on disk."),
     Figure("ready", "gauge", "", "1 if the broker takes events."),
@@ -142,9 +145,16 @@ class Figures:
         self.link_lost: Counter[str] = Counter()
         self.link_bytes_in: Counter[str] = Counter()
         self.link_bytes_out: Counter[str] = Counter()
+        self.function_failures: Counter[tuple[str, str]] = Counter()
         self.log_first = 0
         self.log_head = 0
         self.ready = 0
+
+    def count_failures(self, functions: Functions) -> None:
+        """Take over what functions of the host could not do so far."""
+        for function, failures in functions.failures.items():
+            for reason, count in failures.items():
+                self.function_failures[function, reason] = count
 
     def text(self) -> str:
         """Return all figures in the exposition format of Prometheus."""
@@ -162,8 +172,11 @@ class Figures:
             yield f"{name}_sum {value.total!r}"
             yield f"{name}_count {seen}"
         elif isinstance(value, Counter):
+            names = figure.label.split()
             for label, count in sorted(value.copy().items()):
-                yield f'{name}{{{figure.label}="{_escaped(label)}"}} {count}'
+                values = (label,) if isinstance(label, str) else label
+                labels = [f'{key}="{_escaped(each)}"' for key, each in zip(names, values, strict=True)]
+                yield f"{name}{{{','.join(labels)}}} {count}"
         else:
             yield f"{name} {value}"
 

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import LanguageError
-from tamis.language.checking import check
+from tamis.errors import LanguageError, LimitError
+from tamis.language.checking import check, check_size
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.language.json_form import from_json
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
@@ -48,13 +49,28 @@ def wanted_of(given: Any, schema: Schema | None = None, limits: Limits = DEFAULT
     else:
         raise BadRequestError("this is not a filter", 'a text such as "price < 20", or its JSON form')
     check(expression, schema)
-    return Wanted(str(expression), expression)
+    check_size(expression, limits)  # a dialect may be deeper in our words than in its own
+    text = str(expression)
+    if len(text) > limits.text_length:
+        raise LimitError("text_length", limits.text_length, f"{len(text):,} characters")
+    return Wanted(text, expression)
 
 
 def all_wanted(
-    given: Mapping[str, Any], schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS
+    given: Mapping[str, Any],
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    functions: Functions = NO_FUNCTIONS,
 ) -> dict[str, Wanted]:
-    """Return what several subscriptions say, by key. An error says which of them it is about."""
+    """Return what several subscriptions say, by key. An error says which of them it is about.
+
+    They may call these functions of the host.
+    """
+    with functions.in_use():
+        return _all_wanted(given, schema, limits)
+
+
+def _all_wanted(given: Mapping[str, Any], schema: Schema | None, limits: Limits) -> dict[str, Wanted]:
     wanted = {}
     for key, form in given.items():
         try:

@@ -2,7 +2,8 @@
 
 The log is read block by block, in a thread, and matched by a matcher of one subscription; the block after the next is
 not read before somebody has taken what was found, so a slow reader costs no memory. What a principal may not receive
-is left out by its filter, conjoined to the one it asks with.
+is left out by its filter, conjoined to the one it asks with. What the log no longer has of the range, because retention
+or a repair has taken it, also while somebody reads, is told in its place.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from tamis.language.builder import all_of
 from tamis.language.expressions import Literal
 from tamis.language.meaning import holds
 from tamis.service.cloud_events import record_of
+from tamis.service.log.base import is_rerouted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
-    from tamis.service.log.base import Block
+    from tamis.service.log.base import Block, Gap
 
 MATCHED_TOGETHER = 64
 """From so many events on, a matcher over columns is faster than the definition, one by one."""
@@ -30,6 +32,9 @@ MATCHED_TOGETHER = 64
 class Readable(Protocol):
     """What can be read like a log."""
 
+    @property
+    def first(self) -> int: ...
+    def gaps(self) -> tuple[Gap, ...]: ...
     def read(self, first: int, last: int) -> Iterator[Block]: ...
 
 
@@ -38,6 +43,14 @@ class Found(NamedTuple):
 
     position: int
     body: bytes
+
+
+class Missing(NamedTuple):
+    """Positions of the past that the log no longer has."""
+
+    first: int
+    last: int
+    reason: str
 
 
 class Range(NamedTuple):
@@ -98,26 +111,38 @@ def _fitting(record: Mapping[str, Any], schema: Schema) -> Mapping[str, Any] | N
 
 async def read_events(
     log: Readable, positions: Range, expression: Expression | None, schema: Schema | None = None
-) -> AsyncIterator[list[Found]]:
-    """Yield the events of a range that an expression wants, some at a time, in order."""
+) -> AsyncIterator[list[Found | Missing]]:
+    """Yield the events of a range that an expression wants, and what is missing of it, some at a time, in order."""
     if positions.first >= positions.until:
         return
     blocks = iter(log.read(positions.first, positions.until - 1))
     choose = await asyncio.to_thread(chosen, expression, schema)
-    while (events := await asyncio.to_thread(_next_events, blocks, positions, choose)) is not None:
-        if events:
-            yield events
+    first = positions.first
+    while first < positions.until:
+        block = await asyncio.to_thread(next, blocks, None)
+        end = positions.until if block is None else min(block.first, positions.until)
+        some: list[Found | Missing] = [*_missing(log, first, end)]
+        if block is not None:
+            some += await asyncio.to_thread(_wanted, block, positions, choose)
+        first = end if block is None else block.last + 1
+        if some:
+            yield some
 
 
-def _next_events(
-    blocks: Iterator[Block],
-    positions: Range,
-    choose: Callable[[Sequence[Any]], list[bool]],
-) -> list[Found] | None:
-    """Return what is wanted of the next block; None after the last."""
-    block = next(blocks, None)
-    if block is None:
-        return None
+def _missing(log: Readable, first: int, end: int) -> Iterator[Missing]:
+    """Yield what is missing of the positions from `first` up to `end`, where the log was found to have no block."""
+    begins = log.first
+    if first >= end:
+        return
+    if first < begins:
+        yield Missing(first, min(begins, end) - 1, "retention")
+    for gap in log.gaps():
+        if gap.first < end and gap.last >= max(first, begins):
+            yield Missing(max(gap.first, first, begins), min(gap.last, end - 1), "damage")
+
+
+def _wanted(block: Block, positions: Range, choose: Callable[[Sequence[Any]], list[bool]]) -> list[Found]:
+    """Return what is wanted of a block."""
     begin = max(0, positions.first - block.first)
     end = max(begin, min(len(block.events), positions.until - block.first))
     bodies = block.events[begin:end]
@@ -127,6 +152,6 @@ def _next_events(
     wanted = choose(records)
     return [
         Found(block.first + begin + index, body)
-        for index, (body, is_wanted) in enumerate(zip(bodies, wanted, strict=True))
-        if is_wanted
+        for index, (body, is_wanted, flags) in enumerate(zip(bodies, wanted, block.flags[begin:end], strict=True))
+        if is_wanted and not is_rerouted(flags)
     ]

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.routing import Broker
-    from tamis.routing.wanted import Wanted
+    from tamis.routing.wanted import GroupMatches
     from tamis.service.subscribers import Subscriber, Version
 
 Hits: TypeAlias = "dict[str, list[tuple[int, list[str]]]]"
 """By subscriber: the index of an event in its group, and the keys of the subscriptions that want it; ascending."""
 MOST_CLOSE = 1_024
 """So many subscriptions are laid out for a pass; that takes some 30 ms, in which nothing else is done."""
-_FEW = 8
+_LAID_OUT_SHARE = 8
+"""Subscriptions are laid out for a pass if they are at most one of so many of all."""
 _WARM_SIZES = (1, 2, 8, 32, 128, 512)
 
 
@@ -40,7 +41,7 @@ class Interest:
         self._table = broker.table
         self._is_followed = np.zeros(64, np.bool_)
         """Of each client's handle, whether what it wants is asked for as events come."""
-        self.wanted: Wanted = self._table.match_many([])
+        self.wanted: GroupMatches = self._table.match_many([])
         """What the routing table said of the last group, from which the broker decides what neighbours get."""
 
     @property
@@ -103,9 +104,16 @@ class Interest:
         mask[handles] = True
         return mask
 
-    def all_of(self, record: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Return everybody who wants an event, with the keys."""
-        return {name: [str(key) for key in keys] for name, keys in self._table.match(record).items()}
+    def all_of(self, records: Sequence[Mapping[str, Any]]) -> list[dict[str, list[str]]]:
+        """Return of each event everybody who wants it, with the keys."""
+        table = self._table
+        wanted = table.named(table.match_many(records), len(records)) if len(records) > 1 else map(table.match, records)
+        return [{name: [str(key) for key in keys] for name, keys in of_event.items()} for of_event in wanted]
+
+    @property
+    def open_count(self) -> int:
+        """How many subscriptions are not laid out yet, and asked one by one."""
+        return self._table.open_count
 
     def warm(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Get kernels ready for groups of every size; lay subscriptions out by events that came before, if there are.
@@ -178,7 +186,7 @@ class CloseInterest:
     def suits(subscribers: Sequence[Subscriber], subscription_count: int) -> bool:
         """Are these so few, of so many subscriptions, that to lay them out anew is sooner done than to ask all?"""
         count = sum(len(subscriber.subscriptions) for subscriber in subscribers)
-        return count <= min(MOST_CLOSE, subscription_count // _FEW)
+        return count <= min(MOST_CLOSE, subscription_count // _LAID_OUT_SHARE)
 
     def hits(self, records: Sequence[Mapping[str, Any]], subscribers: Sequence[Subscriber]) -> Hits:
         """Return what `Interest.hits` does of these names, perhaps with keys in another order."""

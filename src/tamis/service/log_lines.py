@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from tamis.service.settings import Logging
@@ -37,13 +37,23 @@ class JsonForm(logging.Formatter):
         return json.dumps(line)
 
 
+class LineHandler(logging.StreamHandler[TextIO]):
+    """Writes the lines of a broker that is a process of its own."""
+
+
 def set_up_logging(settings: Logging) -> None:
     """Have everything of tamis that is worth a line written to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JsonForm() if settings.form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
-    )
     logger = logging.getLogger("tamis")
-    logger.handlers = [handler]
+    logger.handlers = [LineHandler(sys.stderr)]
     logger.propagate = False
+    change_logging(settings)
+
+
+def change_logging(settings: Logging) -> None:
+    """Go on with another level and form. Handlers of a program that has a broker inside stay as they are."""
+    form = JsonForm() if settings.form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    logger = logging.getLogger("tamis")
     logger.setLevel(settings.level.upper())
+    for handler in logger.handlers:
+        if isinstance(handler, LineHandler):
+            handler.setFormatter(form)

@@ -246,8 +246,11 @@ class Published(Message, frozen=True):
     known_count: int
     """How many of them had been taken before."""
     is_durable: bool
-    wanted: tuple[int, ...] | None = None
-    """How many subscribers want each, if that was asked; those that had been taken before count 0."""
+    wanted: tuple[int | None, ...] | None = None
+    """How many subscribers here, and neighbours, want each, if that was asked; None for what had been taken before.
+
+    0 is for what nobody in the network wants, as far as this broker knows; who asks for just that does not count.
+    """
 
 
 class Subscribed(Message, frozen=True):
@@ -332,6 +335,8 @@ class Delivery(Message, frozen=True):
     """The CloudEvent as JSON."""
     is_again: bool = False
     """Whether it may have been delivered before."""
+    flags: int = 0
+    """What a neighbour has to know of it."""
 
 
 class Deliveries(Message, frozen=True):

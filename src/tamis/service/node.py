@@ -12,7 +12,7 @@ by the log, and everything is matched when it comes back from there (`follow`).
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -20,26 +20,35 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tamis.errors import EventError
-from tamis.service import event_keys
+from tamis.service import event_keys, unwanted
 from tamis.service.catching_up import Stride, Window, lowest_event, skipped
 from tamis.service.dispatching import Dispatcher
-from tamis.service.errors import ForbiddenError, MisfitError, OverloadedError, ServiceError, StorageFullError
+from tamis.service.errors import (
+    ForbiddenError,
+    MisfitError,
+    OverloadedError,
+    ServiceError,
+    StorageFullError,
+    TooLargeError,
+)
 from tamis.service.event_keys import EventKeys, event_key
 from tamis.service.gate import Gate
 from tamis.service.interest import CloseInterest, Interest
+from tamis.service.links.graph_neighbours import GraphNeighbours
 from tamis.service.links.neighbours import Neighbours, mark_of
 from tamis.service.links.requests import (
     LinkAcked,
     LinkBehind,
     LinkChange,
     LinkControl,
+    LinkFlood,
     LinkForget,
     LinkJoined,
     LinkOpen,
     LinksDescribe,
     Relay,
 )
-from tamis.service.log.base import PLAIN, Block, Gap
+from tamis.service.log.base import LATE, PASSED_ON, PLAIN, REROUTED, UNWANTED, Block, Gap, is_rerouted
 from tamis.service.messages import (
     Accepted,
     Acknowledge,
@@ -95,6 +104,8 @@ WARMED_WITH = 1_024
 """So many of the latest events are matched once more before a node is ready."""
 FULL_PAUSE_S = 1.0
 """So long after the disk was full nothing is tried."""
+MOST_MATCHES = 200_000
+"""So many pairs of a subscriber and a key are said of several events in one answer."""
 
 
 class NodeLimits(msgspec.Struct, frozen=True):
@@ -146,6 +157,7 @@ class Node:
         schema: Schema | None = None,
         limits: NodeLimits | None = None,
         life: str = "",
+        reroute_after_s: float | None = None,
     ) -> None:
         self.limits = limits or NodeLimits()
         self._block_positions = log.block_positions
@@ -153,14 +165,15 @@ class Node:
         """The highest position that was given to an event, or that the state speaks of."""
         self.first = log.first
         self.gate = Gate(logged=self._end_of(log.last))
-        self.keys = EventKeys(self.limits.keys, self.limits.keys_s)
+        ceiling = max(event_keys.CEILING, 2 * self.limits.keys)
+        self.keys = EventKeys(self.limits.keys, self.limits.keys_s, ceiling)
         self.roster = Roster(broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers)
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
         self._close_interest = CloseInterest(schema)
         self._stride = Stride()
-        self._is_shared, self._is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
+        self._is_shared, self.is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
         self._time_us = log.time_us
         self._recent = Recent(self.limits.recent_bytes, log.last)
         self._live: dict[str, Subscriber] = {}
@@ -183,11 +196,18 @@ class Node:
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
         self._unmatched: tuple[Block, list[Mapping[str, Any]], list[_Publication], list[str]] | None = None
         """What was accepted, and is to be matched next."""
-        self.counts = {"taken": 0, "known": 0, "refused": 0}
+        self.counts = {"taken": 0, "known": 0, "refused": 0, "relayed": 0}
+        """Events; what was relayed by a neighbour is among those that were taken."""
+        self.refusals: Counter[str] = Counter()
+        """Events that were refused, by the kind of the error."""
         # A shared log cannot be made to go on behind the replays that were asked for at its head.
         sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
         self.roster.restore(stored, sent_through, now)
-        self.neighbours = Neighbours(self, broker, schema, life)
+        self.neighbours: Neighbours = (
+            Neighbours(self, broker, schema, life)
+            if reroute_after_s is None
+            else GraphNeighbours(self, broker, schema, life, reroute_after_s)
+        )
         """`life` is a name that no other start of a broker has: sessions of links are called by it."""
         self.neighbours.restore(stored.links, stored.floors, self.head, now)
         changes = self.roster.permit(permissions, self.head, now)
@@ -205,7 +225,9 @@ class Node:
 
     def _learn_keys(self, block: Block) -> None:
         new: dict[str, int] = {}
-        for position, body in enumerate(block.events, block.first):
+        for position, (body, flag) in enumerate(zip(block.events, block.flags, strict=True), block.first):
+            if is_rerouted(flag):
+                continue
             key = event_key(body)
             if self.keys.get(key) is not None or key in new:
                 self._repetitions.add(position)
@@ -216,8 +238,10 @@ class Node:
     def warm(self, blocks: Iterable[Block] = ()) -> None:
         """Match groups of several sizes for nothing, so that no event has to wait for kernels to be compiled.
 
-        Those are the latest events of the log, if there are any: subscriptions are laid out by what comes.
+        Those are the latest events of the log, if there are any: subscriptions are laid out by what comes. And every
+        subscription is read once, to know whether it asks for what nobody wants: of 100,000 that takes over a second.
         """
+        unwanted.is_asked_for(self._broker)
         pairs = [pair for block in blocks for pair in zip(block.events, block.flags, strict=True)]
         records = [record for body, flag in pairs[-WARMED_WITH:] if (record := self._record(body, flag)) is not None]
         self._interest.warm(records)
@@ -225,6 +249,11 @@ class Node:
     def settle(self) -> None:
         """Lay out what was subscribed last, so that single events need not look for it; cheap if nothing was."""
         self._interest.compile()
+
+    @property
+    def open_count(self) -> int:
+        """How many subscriptions are not laid out yet."""
+        return self._interest.open_count
 
     @property
     def needed(self) -> int:
@@ -245,6 +274,11 @@ class Node:
     def kept_all(self) -> bool:
         """Is everything on disk that was to be kept?"""
         return self.gate.kept >= self._kept_count
+
+    @property
+    def urgent_count(self) -> int:
+        """The number of the last change that others wait for."""
+        return self._urgent_count
 
     # -- Requests
 
@@ -305,7 +339,7 @@ class Node:
                 return [Say(session.number, Matched(number, self._matches(records, session)))]
             case Close():
                 return self._close(session.number, now)
-            case LinkOpen() | LinkJoined() | LinkControl() | LinkAcked() | LinkBehind():
+            case LinkOpen() | LinkJoined() | LinkControl() | LinkAcked() | LinkBehind() | LinkFlood():
                 return self.neighbours.hear(request, session, now)
             case LinkForget() | LinkChange() | LinksDescribe():
                 if not self.roster.permissions.is_admin(session.principal):
@@ -313,9 +347,13 @@ class Node:
                 return self.neighbours.hear(request, session, now)
         raise AssertionError(f"{type(request).__name__} is not a request")
 
+    def _count_refused(self, error: ServiceError, count: int) -> None:
+        self.counts["refused"] += count
+        self.refusals[type(error).__name__.removesuffix("Error")] += count
+
     def _told(self, now: float) -> list[Output]:
         """Return what neighbours are told of what has changed here."""
-        self.neighbours.tell(self.roster.take_told())
+        self.neighbours.tell(self.roster.take_to_neighbours())
         return self.neighbours.flushed(now)
 
     def _everybody(self) -> Iterator[Subscriber]:
@@ -386,7 +424,7 @@ class Node:
         if not self.neighbours:
             outputs = self.keep_all(changes, session, answer)
         else:
-            self.neighbours.tell(self.roster.take_told())
+            self.neighbours.tell(self.roster.take_to_neighbours())
             outputs = self._keep(changes)
             outputs += self.neighbours.wait(session.number, answer, self._urgent_count, request.settle_s, now)
         outputs += self._part(subscriber, now)
@@ -542,6 +580,8 @@ class Node:
         new: dict[str, int] = {}
         for session, request in publications:
             neighbour: Neighbour | None = None
+            if isinstance(request, Relay) and self.neighbours.is_stale(session.number):
+                continue
             try:
                 if isinstance(request, Relay):
                     neighbour = self.neighbours.sender(session.number)
@@ -549,20 +589,25 @@ class Node:
                 else:
                     events = [self._checked(event, session, now) for event in request.events]
             except ServiceError as error:
-                self.counts["refused"] += len(request.events)
+                self._count_refused(error, len(request.events))
                 outputs.append(Say(session.number, Refused(request.request, error)))
                 continue
             publication = _Publication(session.number, request.request, request.asks_wanted, [], 0)
             for event in events:
                 position = self.keys.get(event.key)
+                source = "" if neighbour is None else neighbour.peer
                 if position is None and event.key not in new:
                     new[event.key] = len(group)
-                    group.append(event)
-                    sources.append("" if neighbour is None else neighbour.peer)
+                    group.append(_taken_here(event))
+                    sources.append(source)
                     publication.places.append((True, new[event.key]))
                 else:
                     publication.known_count += 1
                     publication.places.append((True, new[event.key]) if position is None else (False, position))
+                if is_rerouted(event.flags):  # whether it is new here or not: neighbours may miss it
+                    publication.places.append((True, len(group)))
+                    group.append(event)
+                    sources.append(source)
             waiting.append(publication)
             if neighbour is not None:
                 relayed.append((neighbour, publication))
@@ -570,6 +615,8 @@ class Node:
         if not group:
             self._note_relayed(relayed, ())
             return outputs + [each for one in waiting for each in self._held(self._answered(one, (), ()))]
+        if not self._is_shared and unwanted.is_asked_for(self._broker) and self.neighbours.are_filtered:
+            group = unwanted.marked(group, sources, self._interest)
         self._time_us = max(self._time_us, int(now * 1e6))
         block = Block(
             0 if self._is_shared else self.head + 1,
@@ -581,10 +628,26 @@ class Node:
         if self._is_shared:
             self._expected.append((block, waiting))
             return outputs
-        self.keys.remember(((event.key, block.first + index) for index, event in enumerate(group)), self._time_us)
+        self.keys.remember(((key, block.first + index) for key, index in new.items()), self._time_us)
         self._unmatched = block, [event.record for event in group], waiting, sources
         self._note_relayed(relayed, range(block.first, block.last + 1))
         return outputs
+
+    def relay_again(self, events: Sequence[tuple[bytes, int]], source: Neighbour, now: float) -> list[Output]:
+        """Take events of the log once more, for neighbours but the source alone: those behind it are elsewhere now."""
+        records, bodies, flags = [], [], []
+        for body, flag in events:
+            record = self._record(body, flag)
+            if record is not None:
+                records.append(record)
+                bodies.append(body)
+                flags.append(flag & PASSED_ON | REROUTED | mark_of(source.number))
+        if not records:
+            return []
+        self._time_us = max(self._time_us, int(now * 1e6))
+        block = Block(self.head + 1, self._time_us, tuple(bodies), bytes(flags))
+        self._unmatched = block, records, [], [source.peer] * len(records)
+        return [Append(block), *self.match_taken(now)]
 
     def match_taken(self, now: float) -> list[Output]:
         """Find out who wants the events that were accepted; return what to say of that."""
@@ -594,6 +657,8 @@ class Node:
         outputs: list[Output] = []
         is_counted = any(each.asks_wanted for each in waiting)
         wanted = self._found(block, records, now, outputs, sources, is_counted=is_counted)
+        if wanted is not None:  # those who get what nobody wants do not count
+            wanted = [0 if flag & UNWANTED else count for flag, count in zip(block.flags, wanted, strict=True)]
         for publication in waiting:
             outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
         return outputs
@@ -611,8 +676,10 @@ class Node:
             record = self._fitting(event.record)
             if record is None or not self.neighbours.may_come(neighbour, record):
                 self.counts["refused"] += 1
+                self.refusals["Misfit" if record is None else "Forbidden"] += 1
             else:
-                passed.append(Incoming(event.key, event.body, record, event.flags & PLAIN | mark))
+                flags = event.flags & (PLAIN | PASSED_ON) | mark
+                passed.append(Incoming(event.key, event.body, record, flags))
         return passed
 
     def _note_relayed(self, relayed: Sequence[tuple[Neighbour, _Publication]], given: Sequence[int]) -> None:
@@ -658,13 +725,16 @@ class Node:
         self.head = self._end_of(block.last)
         self._recent.add(block)
         self.counts["taken"] += len(records)
+        self.counts["relayed"] += sum(map(bool, sources))
         touched = []
         for name, of_name in hits.items():
             subscriber = self._live[name]
             for index, keys in of_name:
                 number = block.first + index
-                if number not in self._repetitions:
-                    subscriber.deliveries.offer(Delivery(Position.of(number), tuple(keys), block.events[index]))
+                if number not in self._repetitions and not is_rerouted(block.flags[index]):
+                    is_late = bool(block.flags[index] & LATE)
+                    delivery = Delivery(Position.of(number), tuple(keys), block.events[index], is_late)
+                    subscriber.deliveries.offer(delivery)
             touched.append(subscriber)
             if self._is_full(subscriber):
                 outputs += self.sent(subscriber, now)
@@ -708,9 +778,9 @@ class Node:
         positions = tuple(given[place] if is_new else place for is_new, place in publication.places)
         counts = None
         if publication.asks_wanted and wanted is not None:
-            counts = tuple(wanted[place] if is_new else 0 for is_new, place in publication.places)
+            counts = tuple(wanted[place] if is_new else None for is_new, place in publication.places)
         last = max(positions, default=0)
-        answer = Published(publication.request, last, positions, publication.known_count, self._is_durable, counts)
+        answer = Published(publication.request, last, positions, publication.known_count, self.is_durable, counts)
         return Say(publication.session, answer)
 
     def _held(self, answer: Say) -> list[Output]:
@@ -722,10 +792,13 @@ class Node:
         self, records: Sequence[Mapping[str, Any]], session: Session
     ) -> tuple[tuple[tuple[str, str], ...], ...]:
         usable = {subscriber.name for subscriber in self.roster.used_by(session.principal)}
-        return tuple(
-            tuple((name, key) for name, keys in self._interest.all_of(record).items() if name in usable for key in keys)
-            for record in records
+        matches = tuple(
+            tuple(sorted((name, key) for name, keys in of_event.items() if name in usable for key in keys))
+            for of_event in self._interest.all_of(records)
         )
+        if len(matches) > 1 and sum(map(len, matches)) > MOST_MATCHES:
+            raise TooLargeError(f"the events have more than {MOST_MATCHES:,} matches", "fewer events at once")
+        return matches
 
     # -- What the disks say
 
@@ -736,7 +809,7 @@ class Node:
         while self._touched and self._touched[0][0] <= through:
             for subscriber in self._touched.popleft()[1]:
                 outputs += self.sent(subscriber, now)
-        return outputs
+        return outputs + self.neighbours.on_disk(now)
 
     def kept(self, through: int) -> list[Output]:
         """The state is on disk up to a number; return what may be said now."""
@@ -753,7 +826,9 @@ class Node:
         if self._is_shared:
             _, waiting = self._expected.popleft()
             return [Say(each.session, Refused(each.request, error)) for each in waiting]
-        self.keys.forget(map(event_key, block.events))
+        self.keys.forget(
+            event_key(body) for body, flag in zip(block.events, block.flags, strict=True) if not is_rerouted(flag)
+        )
         self._recent.remove(block.first)
         for subscriber in self._everybody():
             subscriber.deliveries.drop_between(block.first, block.last)
@@ -891,10 +966,10 @@ class Node:
         for subscriber in ready:
             subscriber.is_far = False
             for loss in skipped(subscriber, self.first, self._gaps):
-                told = self.dispatcher.tell(subscriber, loss)
+                losses = self.dispatcher.tell(subscriber, loss)
                 if subscriber.is_neighbour:
-                    self.neighbours.count(told)
-                outputs += told
+                    self.neighbours.count(losses)
+                outputs += losses
                 self.dispatcher.counts["lost"] += 1
         return [subscriber for subscriber in ready if self._takes_more(subscriber)]
 
@@ -1005,6 +1080,13 @@ class _Publication(msgspec.Struct):
     places: list[tuple[bool, int]]
     """Of each event: whether it is new, and its index in the group or the position that it has."""
     known_count: int
+
+
+def _taken_here(event: Incoming) -> Incoming:
+    """Return an event as one that is for everybody here; what went another way may come behind later events."""
+    if not is_rerouted(event.flags):
+        return event
+    return Incoming(event.key, event.body, event.record, event.flags & ~REROUTED | LATE)
 
 
 def _some(blocks: Sequence[Block], least: int) -> list[Block]:

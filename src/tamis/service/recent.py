@@ -12,12 +12,14 @@ from tamis.service.log.base import Block
 
 _GONE = Block(1, 0, (b"",), b"\0")
 """What stands in the place of a block that was let go."""
+EVENT_BYTES = 50
+"""So much memory an event takes besides its own bytes."""
 
 
 class Recent:
     """The latest blocks, by position.
 
-    >>> recent = Recent(most_bytes=10)
+    >>> recent = Recent(most_bytes=120)
     >>> for first in (1, 3, 5):
     ...     recent.add(Block(first, 0, (b"four", b"4444"), bytes(2)))
     >>> recent.let_go(through=4)
@@ -47,7 +49,7 @@ class Recent:
         """Take the newest block."""
         self._blocks.append(block)
         self._lasts.append(block.last)
-        self._size_bytes += block.size_bytes
+        self._size_bytes += _memory_of(block)
 
     def let_go(self, through: int) -> None:
         """Let go of the oldest blocks that are too many, of those up to a position: they are on disk."""
@@ -59,7 +61,7 @@ class Recent:
             gone = self._blocks[self._start]
             self._blocks[self._start] = _GONE  # its events must not wait in memory until the lists are cut
             self._start += 1
-            self._size_bytes -= gone.size_bytes
+            self._size_bytes -= _memory_of(gone)
             self._after = gone.last
         if self._start > 1024 and self._start * 2 > len(self._blocks):
             del self._blocks[: self._start], self._lasts[: self._start]
@@ -77,6 +79,10 @@ class Recent:
         """Forget the block that begins at a position: it was not written."""
         for index in range(self._start, len(self._blocks)):
             if self._blocks[index].first == first:
-                self._size_bytes -= self._blocks[index].size_bytes
+                self._size_bytes -= _memory_of(self._blocks[index])
                 del self._blocks[index], self._lasts[index]
                 return
+
+
+def _memory_of(block: Block) -> int:
+    return block.size_bytes + EVENT_BYTES * len(block.events)

@@ -25,8 +25,15 @@ from tamis.service.changes import (
     SubscriptionGone,
     SubscriptionKept,
 )
-from tamis.service.deliveries import Deliveries
-from tamis.service.errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError, TooLargeError
+from tamis.service.deliveries import InFlight
+from tamis.service.errors import (
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    SettingsError,
+    TooLargeError,
+)
 from tamis.service.interest import PastVersions
 from tamis.service.messages import Principal, SubscriberFacts, SubscriberSettings, SubscriptionFacts, Wanted
 from tamis.service.permissions import EFFECTIVE_LIMITS
@@ -62,19 +69,20 @@ class Roster:
         self.permissions = permissions
         self.subscribers: dict[str, Subscriber] = {}
         self.past = PastVersions(schema)
+        self._has_schema = schema is not None
         self.subscriptions_each, self.subscribers_each = subscriptions_each, subscribers_each
         self._counts: dict[str, int] = {}  # of subscriptions, by owner
         self._durable_counts: Counter[str] = Counter()  # of subscribers, by owner
         self._principals: dict[tuple[str, str], Principal] = {}
-        self._told: list[RoutingOutput] = []
+        self._to_neighbours: list[RoutingOutput] = []
 
     def __iter__(self) -> Iterator[Subscriber]:
         return iter(self.subscribers.values())
 
-    def take_told(self) -> list[RoutingOutput]:
+    def take_to_neighbours(self) -> list[RoutingOutput]:
         """Return what the broker wants told to neighbours since this was asked last."""
-        told, self._told = self._told, []
-        return told
+        outputs, self._to_neighbours = self._to_neighbours, []
+        return outputs
 
     # -- Finding
 
@@ -140,7 +148,7 @@ class Roster:
             floor = Position.of(head)
             subscriber = Subscriber(
                 name, principal.name, is_durable, settings or SubscriberSettings(), head,
-                Deliveries(floor, sent_through=floor), passed=floor,
+                InFlight(floor, sent_through=floor), passed=floor,
             )  # fmt: skip
             self.broker.attach(name)
             self.subscribers[name] = subscriber
@@ -167,7 +175,7 @@ class Roster:
         del self.subscribers[subscriber.name]
         self._durable_counts[subscriber.owner] -= subscriber.is_durable
         self._durable_counts += Counter()  # which leaves out those who have none any more
-        self._told += self.broker.disconnect(subscriber.name, now)
+        self._to_neighbours += self.broker.disconnect(subscriber.name, now)
         return [SubscriberGone(subscriber.name)] if subscriber.is_durable else []
 
     # -- Subscriptions
@@ -227,7 +235,7 @@ class Roster:
             if subscriber.is_durable:
                 changes += [self._version_kept(subscriber, version), *renewed]
         if entries:
-            self._told += self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
+            self._to_neighbours += self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
         return changes
 
     def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
@@ -262,7 +270,7 @@ class Roster:
                     changes.append(self._drop_past(subscriber, past_key, number, past))
             for sent in subscriber.deliveries.drop_key(key):
                 subscriber.free(sent)
-        self._told += self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
+        self._to_neighbours += self.broker.receive(RoutingUnsubscribe(tuple(dict.fromkeys(keys))), subscriber.name, now)
         return changes if subscriber.is_durable else []
 
     def _drop_past(self, subscriber: Subscriber, key: str, number: int, version: Version) -> Change:
@@ -375,6 +383,10 @@ class Roster:
 
     def restore(self, stored: Stored, sent_through: Position, now: float) -> None:
         """Take what was kept, as it was left."""
+        with self.broker.functions.in_use():
+            self._restore(stored, sent_through, now)
+
+    def _restore(self, stored: Stored, sent_through: Position, now: float) -> None:
         floors = {each.name: each for each in stored.floors}
         dead = dict(stored.dead_counts)
         for kept in stored.subscribers:
@@ -382,7 +394,7 @@ class Roster:
                 kept.wait_s, kept.attempts, kept.is_ordered, kept.forget_after_s, kept.backoff_s
             )
             floor = floors.get(kept.name) or FloorKept(kept.name, Position(0, 0), (), 0)
-            deliveries = Deliveries(floor.floor, floor.islands, sent_through)
+            deliveries = InFlight(floor.floor, floor.islands, sent_through)
             subscriber = Subscriber(kept.name, kept.owner, True, settings, 0, deliveries, seen_us=floor.seen_us)
             subscriber.dead_count = dead.get(kept.name, 0)
             self.broker.attach(kept.name)
@@ -391,8 +403,13 @@ class Roster:
         entries: dict[str, list[Entry]] = {}
         for row in stored.subscriptions:
             subscriber = self.subscribers[row.subscriber]
-            asked = parse(row.text)
+            asked = parse(row.text, limits=EFFECTIVE_LIMITS)  # it was within the limits of its time
             effective = asked if row.effective == row.text else parse(row.effective, limits=EFFECTIVE_LIMITS)
+            if self._has_schema and (reason := self.broker.table.objection(effective)) is not None:
+                raise SettingsError(  # without a word it would get nothing any more
+                    f"schema: the subscription {row.key!r} of {row.subscriber!r} does not fit: {reason}",
+                    "the schema of before, or a broker without this subscription",
+                )
             version = Version(row.key, row.number, row.text, asked, effective, row.since, row.until)
             subscriber.next_number = max(subscriber.next_number, row.number + 1)
             if row.until:
@@ -404,7 +421,7 @@ class Roster:
                 self._count(subscriber.owner, 1)
                 entries.setdefault(row.subscriber, []).append(Entry(row.key, effective))
         for name, of_name in entries.items():
-            self._told += self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
+            self._to_neighbours += self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
         replays: dict[tuple[str, int], Replay] = {}
         for each in stored.replays:
             replay = replays.get((each.subscriber, each.since))

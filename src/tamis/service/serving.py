@@ -11,28 +11,36 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import secrets
 import signal
 import sqlite3
+import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tamis.routing import Broker
 from tamis.service.cloud_events import record_of
 from tamis.service.core_thread import Core
+from tamis.service.edges import EdgePlace, EdgeProcesses, check_edges, placed
 from tamis.service.errors import LogError, ServiceError
 from tamis.service.figures import Figures
+from tamis.service.hosting import demand_functions
 from tamis.service.http.server import HttpServer
-from tamis.service.links.server import LinkServer
+from tamis.service.links.server import LinkServer, check_log
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.retention import Retention
 from tamis.service.log.sqlite import SqliteLog
+from tamis.service.log_lines import change_logging
 from tamis.service.node import WARMED_WITH, LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
 from tamis.service.principals import Authenticator
 from tamis.service.quotas import Quotas
-from tamis.service.settings import differences
+from tamis.service.settings import differences, is_loopback, renewed
 from tamis.service.state import State
 from tamis.service.tls import TlsDoor, reload_doors
 from tamis.service.tokens import Tokens
@@ -40,6 +48,7 @@ from tamis.service.tokens import Tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tamis.service.edges import EdgeCommand
     from tamis.service.log.base import EventLog
     from tamis.service.settings import Differences, LimitSettings, Settings
 
@@ -48,7 +57,7 @@ IN_MEMORY = ":memory:"
 FAILED = 70
 """The exit code of a broker whose disk has failed (EX_SOFTWARE)."""
 RETENTION_EVERY_S = 60.0
-LAG_EVERY_S = 0.5
+LAG_EVERY_S = 0.1
 RECHECK_EVERY_S = 1.0
 _LOGGER = logging.getLogger("tamis.service")
 
@@ -56,18 +65,30 @@ _LOGGER = logging.getLogger("tamis.service")
 class Service:
     """A broker on real sockets.
 
-    `read_settings` is asked again at a reload.
+    `read_settings` is asked again at a reload. `place` is where the process stands among those behind one address.
     """
 
-    def __init__(self, settings: Settings, read_settings: Callable[[], Settings] | None = None) -> None:
-        self.settings = settings
-        self._read_settings = read_settings or (lambda: self.settings)
+    def __init__(
+        self,
+        settings: Settings,
+        read_settings: Callable[[], Settings] | None = None,
+        place: EdgePlace | None = None,
+    ) -> None:
+        self._place, self._data = place, settings.data
+        self._given = settings
+        """The settings of all processes behind one address; `settings` are those of this one."""
+        self.settings = placed(settings, place)
+        self._read_settings = read_settings or (lambda: settings)
+        self.edges: EdgeProcesses | None = None
+        """The edge brokers of this one, if it has any."""
         self.figures = Figures()
         self.first_token: str | None = None
         """The token of an admin, at the first start with roles; nobody can see it again."""
         self.failure: ServiceError | None = None
         self.failed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._reloading = asyncio.Lock()
+        self._collecting_since = time.perf_counter()
 
     @property
     def addresses(self) -> list[str]:
@@ -79,6 +100,7 @@ class Service:
     async def start(self) -> None:
         """Start everything; the broker is ready when this returns."""
         settings = self.settings
+        check_log(settings)
         async with contextlib.AsyncExitStack() as undo:
             with _usable(settings.data):
                 self.log = await asyncio.to_thread(_opened_log, settings)
@@ -87,11 +109,12 @@ class Service:
                 in_memory = settings.data == IN_MEMORY
                 self.state = State(IN_MEMORY if in_memory else folder / "state.db", self.log.epoch, settings.name)
                 undo.callback(self.state.close)
-                self.tokens = Tokens(IN_MEMORY if in_memory else folder / "tokens.db")
+                self.tokens = Tokens(IN_MEMORY if in_memory else Path(self._data) / "tokens.db")  # one for all edges
                 undo.callback(self.tokens.close)
-            if settings.roles:
+            place = self._place or EdgePlace("")
+            if settings.roles and not place.number:
                 self.first_token = self.tokens.create_first()
-            self.permissions = Permissions(settings.roles, settings.event_schema())
+            self.permissions = _permissions(settings, settings)
             # Everything that is made now stays, and to look through it for garbage takes half as long as to make it.
             gc.collect()
             gc.disable()
@@ -104,29 +127,43 @@ class Service:
             self.authenticator = Authenticator(settings, self.tokens)
             self.quotas = Quotas(settings.limits)
             self._doors = [None if each.tls is None else TlsDoor(each.tls) for each in settings.listeners]
-            self.http = HttpServer(self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload)
+            self.http = HttpServer(
+                self.core, settings, self.authenticator, self.quotas, self.permissions, self.reload,
+                place.http_socket if place.number else None,
+            )  # fmt: skip
             self.core.start()
             self.links = LinkServer(self.core, settings)
             self.http.front.links = self.links
             await self.links.start()
             await self.http.start([None if door is None else door.context for door in self._doors])
+            if place.sockets and not place.number:
+                await self.http.listen_to_edges(place.http_socket)
             undo.pop_all()
         self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag(), self._recheck())]
         gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
         gc.set_threshold(50_000, 20, 1_000)
         gc.enable()
+        gc.callbacks.append(self._time_collections)
+        if settings.insecure and not all(is_loopback(listener.host) for listener in settings.listeners):
+            _LOGGER.warning("others can reach this broker without TLS or without roles (insecure)")
 
     def _made_node(self) -> Node:
         settings, log = self.settings, self.log
         schema = settings.event_schema()
-        broker = Broker(settings.name, settings.strategy, schema=schema)
+        functions, stored = settings.host_functions(), self.state.load()
+        demand_functions(stored, self.state.functions, functions)
+        broker = Broker(settings.name, settings.strategy, schema=schema, functions=functions)
+        # Of a log that lies on a server, `sync` is not ours to say.
+        is_durable = settings.data != IN_MEMORY and (log.is_shared or not settings.log.sync)
         facts = LogFacts(
-            log.first, log.last, log.last_time_us, log.is_shared, not settings.log.sync, log.gaps(), log.block_positions
+            log.first, log.last, log.last_time_us, log.is_shared, is_durable, log.gaps(), log.block_positions
         )
         node = Node(
-            broker, self.permissions, record_of, self.state.load(), facts,
+            broker, self.permissions, record_of, stored, facts,
             now=time.time(), schema=schema, limits=_node_limits(settings.limits), life=secrets.token_hex(8),
+            reroute_after_s=float(settings.reroute_after) if settings.topology == "graph" else None,
         )  # fmt: skip
+        self.state.keep_functions(functions.versions)
         node.remember(log.read(max(log.first, self._oldest_key()), log.last))
         node.warm(log.read(max(log.first, log.last - WARMED_WITH + 1), log.last))
         return node
@@ -142,12 +179,19 @@ class Service:
 
     async def reload(self) -> Differences:
         """Read the settings again and take what can change; return what has changed, and what waits for a start."""
-        settings = await asyncio.to_thread(self._read_settings)
-        changed = differences(self.settings, settings)
-        permissions = Permissions(settings.roles, self.settings.event_schema())
-        pairs = zip(self._doors, settings.listeners, strict=False)
-        reload_doors((door, each.tls) for door, each in pairs if door is not None and each.tls is not None)
-        self.settings, self.permissions = settings, permissions
+        async with self._reloading:  # or settings that were read first could be taken last
+            return await self._taken_over()
+
+    async def _taken_over(self) -> Differences:
+        read = await asyncio.to_thread(self._read_settings)
+        changed = differences(self._given, read)
+        given = renewed(self._given, read)
+        settings = placed(given, self._place)
+        permissions = _permissions(settings, self.settings)
+        pairs = zip(self._doors, settings.listeners, strict=True)
+        doors = [(door, each.tls) for door, each in pairs if door is not None and each.tls is not None]
+        reload_doors([*doors, *self.links.doors])
+        self._given, self.settings, self.permissions = given, settings, permissions
         self.authenticator.reload(settings)
         self.quotas.change(settings.limits)
         self.http.front.renew(settings, permissions)
@@ -156,9 +200,11 @@ class Service:
         await self.http.front.recheck()
         self.core.permit(permissions, settings.limits)
         await self.links.reload(settings)
-        logging.getLogger("tamis").setLevel(settings.logging.level.upper())
+        change_logging(settings.logging)
         if changed.at_start:
             _LOGGER.warning("these settings count from the next start on: %s", ", ".join(changed.at_start))
+        if self.edges is not None:
+            self.edges.reload()
         return changed
 
     async def _retain(self) -> None:
@@ -189,14 +235,36 @@ class Service:
             await asyncio.sleep(LAG_EVERY_S)
             self.figures.loop_lag_seconds.observe(max(0.0, time.perf_counter() - begun - LAG_EVERY_S))
 
+    def _time_collections(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            self._collecting_since = time.perf_counter()
+        else:
+            self.figures.gc_seconds.observe(time.perf_counter() - self._collecting_since)
+
     def _fail(self, error: ServiceError) -> None:
         self.failure = self.failure or error
         self.failed.set()
 
     # -- Stop
 
+    async def start_edges(self, command: EdgeCommand) -> None:
+        """Start the edge brokers that the settings ask for; return when they are ready."""
+        assert self._place is not None
+        ports = tuple(int(address.rpartition(":")[2]) for address in self.http.addresses)
+        hosts = len(self.settings.listeners)
+        if len(ports) != hosts:  # a name may stand for several addresses, and port 0 for another port at each
+            ports = tuple(listener.port for listener in self.settings.listeners)
+        place = msgspec.structs.replace(self._place, ports=ports)
+        edges = EdgeProcesses(place, self.settings.edges, command)
+        await edges.start()
+        self.edges = edges
+
     async def stop(self) -> None:
         """Stop; nothing that was acknowledged is lost, and nothing that was taken is left unwritten."""
+        if self.edges is not None:
+            await self.edges.stop()
+        if self._time_collections in gc.callbacks:
+            gc.callbacks.remove(self._time_collections)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -234,6 +302,12 @@ def _opened_log(settings: Settings) -> EventLog:
     )  # fmt: skip
 
 
+def _permissions(settings: Settings, started: Settings) -> Permissions:
+    """Return what roles may do; schema and functions stay those of the start."""
+    with started.host_functions().in_use():
+        return Permissions(settings.roles, started.event_schema())
+
+
 def _node_limits(limits: LimitSettings) -> NodeLimits:
     return NodeLimits(
         subscriptions=limits.subscriptions, subscribers=limits.subscribers, waiting_bytes=limits.waiting_bytes,
@@ -246,14 +320,40 @@ async def serve(
     settings: Settings,
     read_settings: Callable[[], Settings] | None = None,
     on_ready: Callable[[Service], None] = lambda service: None,
+    edge_command: EdgeCommand | None = None,
+    place: EdgePlace | None = None,
 ) -> int:
-    """Run a broker until it is told to stop (SIGINT, SIGTERM) or fails; return the exit code. SIGHUP is a reload."""
-    service = Service(settings, read_settings)
+    """Run a broker until it is told to stop (SIGINT, SIGTERM) or fails; return the exit code. SIGHUP is a reload.
+
+    `edge_command` says how its edge brokers are started, if the settings ask for any; one of those has a `place`.
+    """
+    check_edges(settings)
+    if edge_command is None or not settings.edges or place is not None:
+        return await _served(Service(settings, read_settings, place), on_ready, place=place)
+    with tempfile.TemporaryDirectory(prefix="tamis-") as sockets:  # paths of sockets must be short
+        service = Service(settings, read_settings, EdgePlace(sockets))
+        return await _served(service, on_ready, edge_command)
+
+
+async def _served(
+    service: Service,
+    on_ready: Callable[[Service], None],
+    edge_command: EdgeCommand | None = None,
+    place: EdgePlace | None = None,
+) -> int:
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
+    if place is not None:
+        _when_input_ends(lambda: loop.call_soon_threadsafe(stopping.set))
     await service.start()
+    if edge_command is not None:
+        try:
+            await service.start_edges(edge_command)
+        except BaseException:
+            await service.stop()
+            raise
     reloads: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
@@ -272,6 +372,19 @@ async def serve(
         _LOGGER.error("the broker has stopped: %s", service.failure)
         return FAILED
     return 0
+
+
+def _when_input_ends(work: Callable[[], object]) -> None:
+    """Do something when nobody holds the other end of the standard input any more: the parent has ended."""
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(0, 1_024):
+                pass
+        with contextlib.suppress(RuntimeError):  # the loop has ended before
+            work()
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
 async def _reloaded(service: Service) -> None:

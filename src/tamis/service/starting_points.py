@@ -9,7 +9,7 @@
 | `now` | nothing of the past |
 
 >>> starting_point("-90s", "k3f9", now_us=100_000_000)
-Moment(time_us=10000000)
+SinceTime(time_us=10000000)
 >>> starting_point("k3f9-812", "k3f9", now_us=0)
 Place(position=812)
 """
@@ -31,7 +31,7 @@ _START = datetime(1970, 1, 1, tzinfo=UTC)
 FORMS = "-10m, -1h, a time such as 2026-01-31T12:00:00Z, a position, first, or now"
 
 
-class Moment(NamedTuple):
+class SinceTime(NamedTuple):
     """The first event that was taken at or after a time, in microseconds since 1970."""
 
     time_us: int
@@ -43,7 +43,7 @@ class Place(NamedTuple):
     position: int
 
 
-def starting_point(text: str, epoch: str, now_us: int) -> Moment | Place:
+def starting_point(text: str, epoch: str, now_us: int) -> SinceTime | Place:
     """Return what a text says; raise `BadRequestError` if that is nothing, `GoneError` for another log's position."""
     if text == "first":
         return Place(1)
@@ -51,13 +51,13 @@ def starting_point(text: str, epoch: str, now_us: int) -> Moment | Place:
         return Place(0)
     ago = _AGO.fullmatch(text)
     if ago is not None:
-        return Moment(max(0, now_us - round(float(ago[1]) * _SECONDS[ago[2]] * 1_000_000)))
+        return SinceTime(max(0, now_us - round(float(ago[1]) * _SECONDS[ago[2]] * 1_000_000)))
     if text.startswith(f"{epoch}-") or re.fullmatch(r"[a-z0-9]+-\d{1,19}(\.\d{1,19})?", text):
         return Place(max(1, read_position(text, epoch).event))
     try:
         moment = msgspec.convert(text, datetime)
         if moment.tzinfo is None:
             raise ValueError(text)
-        return Moment(max(0, (moment - _START) // timedelta(microseconds=1)))
+        return SinceTime(max(0, (moment - _START) // timedelta(microseconds=1)))
     except (msgspec.ValidationError, ValueError, OverflowError):
         raise BadRequestError(f"{text!r:.60} is not a place to begin", FORMS) from None

@@ -5,7 +5,7 @@ waits for (a subscription): it is on disk when `write` returns. Floors are not: 
 deliveries that come again, nothing else, so their transactions do not wait for the disk. Both kinds go through one
 connection, and the write-ahead log keeps their order: an urgent transaction forces all before it too.
 
-    meta            format, epoch of the log, name of the broker
+    meta            format, epoch of the log, name of the broker, versions of the functions that filters may call
     subscribers     who is remembered, and how each is served
     floors          what is done
     subscriptions   versions of subscriptions
@@ -114,31 +114,41 @@ class State:
                     self._connection.execute(statement)
                 rows = (("format", str(FORMAT)), ("epoch", epoch), ("name", name))
                 self._connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-        found = dict(self._connection.execute("SELECT name, value FROM meta"))
-        self._migrate(int(found.get("format", "0")))
-        if epoch and not found.get("epoch"):
+        meta = dict(self._connection.execute("SELECT name, value FROM meta"))
+        self._migrate(int(meta.get("format", "0")))
+        if epoch and not meta.get("epoch"):
             with _Transaction(self._connection):
                 self._connection.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
                 self._connection.execute("UPDATE meta SET value = ? WHERE name = 'name'", (name,))
-            found |= {"epoch": epoch, "name": name}
-        if epoch and found.get("epoch") != epoch:
+            meta |= {"epoch": epoch, "name": name}
+        if epoch and meta.get("epoch") != epoch:
             raise LogError(
-                f"{self._path} belongs to the log {found.get('epoch')}, and not to {epoch}",
+                f"{self._path} belongs to the log {meta.get('epoch')}, and not to {epoch}",
                 "the state and the log of one broker; restore both from one backup",
             )
-        self.name: str = found.get("name", "")
-        self.epoch: str = found.get("epoch", "")
+        self.name: str = meta.get("name", "")
+        self.epoch: str = meta.get("epoch", "")
+        self.functions: dict[str, int] = msgspec.json.decode(meta.get("functions", "{}"), type=dict[str, int])
+        """The versions of the functions that filters could call when the broker ran last, by name."""
 
-    def _migrate(self, found: int) -> None:
-        while found in MIGRATIONS and found < FORMAT:
+    def _migrate(self, version: int) -> None:
+        while version in MIGRATIONS and version < FORMAT:
             with _Transaction(self._connection):
-                for statement in MIGRATIONS[found].split(";"):
+                for statement in MIGRATIONS[version].split(";"):
                     self._connection.execute(statement)
-                found += 1
-                self._connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(found),))
-        if found != FORMAT:
-            age = "a newer" if found > FORMAT else "an unknown older"
-            raise LogError(f"{self._path} was written by {age} version: format {found}", f"format {FORMAT}")
+                version += 1
+                self._connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(version),))
+        if version != FORMAT:
+            age = "a newer" if version > FORMAT else "an unknown older"
+            raise LogError(f"{self._path} was written by {age} version: format {version}", f"format {FORMAT}")
+
+    def keep_functions(self, versions: dict[str, int]) -> None:
+        """Remember the functions that filters may call from now on."""
+        if versions != self.functions:
+            with self._lock, _Transaction(self._connection):
+                row = ("functions", msgspec.json.encode(versions).decode())
+                self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
+            self.functions = dict(versions)
 
     # -- What the node keeps
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.service.deliveries import Deliveries
+from tamis.service.deliveries import InFlight
 from tamis.service.positions import START, Position
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Subscriber:
     settings: SubscriberSettings
     looked: int
     """The last event that was looked at for it, unless it is live."""
-    deliveries: Deliveries = field(default_factory=Deliveries)
+    deliveries: InFlight = field(default_factory=InFlight)
     subscriptions: dict[str, Version] = field(default_factory=dict)
     past: dict[tuple[str, int], Version] = field(default_factory=dict)
     """Versions that were replaced, and that events which are not done are judged by."""

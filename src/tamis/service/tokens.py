@@ -35,7 +35,7 @@ _PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,199}")
 _FIRST_TOKEN_MADE = 1
 
 
-class Token(msgspec.Struct, frozen=True):
+class TokenRecord(msgspec.Struct, frozen=True):
     """What is known of a token, besides itself."""
 
     digest: str
@@ -72,7 +72,7 @@ class Tokens:
         )
         self._version = -1
         self._edition = 0
-        self._tokens: dict[str, Token] = {}
+        self._tokens: dict[str, TokenRecord] = {}
 
     @classmethod
     def in_folder(cls, folder: Path | str) -> Tokens:
@@ -103,11 +103,11 @@ class Tokens:
             self._database.execute(f"PRAGMA user_version = {_FIRST_TOKEN_MADE}")
             return self._insert(ADMIN, (ADMIN,), None)
 
-    def find(self, secret: str) -> Token | None:
+    def find(self, secret: str) -> TokenRecord | None:
         """Return what is known of a token, whether it has ended or not; None if there is no such token."""
         return self._all().get(digest_of(secret)) if _FORM.fullmatch(secret) else None
 
-    def revoke(self, name: str) -> Token:
+    def revoke(self, name: str) -> TokenRecord:
         """Remove the token whose digest begins so; from now on it opens nothing."""
         candidates = [token for token in self if len(name) >= 6 and token.digest.startswith(name)]
         if len(candidates) != 1:
@@ -130,17 +130,17 @@ class Tokens:
         """Return how many tokens have ended at a time."""
         return sum(token.ends is not None and token.ends <= now for token in self._all().values())
 
-    def __iter__(self) -> Iterator[Token]:
+    def __iter__(self) -> Iterator[TokenRecord]:
         """All tokens, by principal."""
         return iter(sorted(self._all().values(), key=lambda token: (token.principal, token.digest)))
 
-    def _all(self) -> dict[str, Token]:
+    def _all(self) -> dict[str, TokenRecord]:
         with self._lock:
             version = self._database.execute("PRAGMA data_version").fetchone()[0]
             if version != self._version:
                 with closing(self._database.execute("SELECT digest, principal, roles, ends FROM tokens")) as rows:
                     self._tokens = {
-                        row[0]: Token(row[0], row[1], msgspec.json.decode(row[2], type=tuple[str, ...]), row[3])
+                        row[0]: TokenRecord(row[0], row[1], msgspec.json.decode(row[2], type=tuple[str, ...]), row[3])
                         for row in rows
                     }
                 self._version = version

@@ -33,6 +33,8 @@ class Hello(msgspec.Struct, frozen=True, omit_defaults=True):
     """So many deliveries may be unacknowledged."""
     when_slow: Literal["gap", "close"] = "gap"
     """What happens to a passing subscriber that is too slow: it goes on behind a gap, or is closed."""
+    past: bool = False
+    """Whether a passing subscriber will ask for events of the past, which edge brokers do not have."""
 
 
 class FromClient(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -93,7 +95,8 @@ class FromBroker(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many of the published events had been taken before."""
     durable: bool | UnsetType = UNSET
     """Whether the published events are on disk."""
-    wanted: list[int] | UnsetType = UNSET
+    wanted: list[int | None] | UnsetType = UNSET
+    """Of each published event, how many want it; null if it had been taken before."""
     effective: dict[str, str] | UnsetType = UNSET
     """What is matched, by key: the text, restricted to what may be received."""
     events: list[Delivered] | UnsetType = UNSET

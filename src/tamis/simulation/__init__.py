@@ -2,7 +2,8 @@
 
 A `Network` is many brokers and clients in one process, with virtual time, links that delay (`travel`), and faults;
 nothing happens in it that its seed does not decide. `topologies` says how brokers are linked, `clients` what those
-remember who sit at them, `scenarios` what a run is made of, and `actors` what is done next. `checking` looks on from
+remember who sit at them, `scenarios` what a run is made of, `actors` what is done next, and `stateful` what clients
+with sequences and changes are sent. `checking` looks on from
 outside and says what went wrong, `tables` whether brokers know of each other what they should, and `counting` how much
 was sent, kept and waited for. Whatever happens is one of the `occurrences`.
 
@@ -16,6 +17,18 @@ from tamis.simulation.checking import Checker
 from tamis.simulation.counting import TrafficCounters, measured
 from tamis.simulation.network import Network
 from tamis.simulation.scenarios import Run, Scenario, simulate
+from tamis.simulation.stateful import StatefulClients, simulate_stateful
 from tamis.simulation.topologies import TOPOLOGIES
 
-__all__ = ["TOPOLOGIES", "Checker", "Network", "Run", "Scenario", "TrafficCounters", "measured", "simulate"]
+__all__ = [
+    "TOPOLOGIES",
+    "Checker",
+    "Network",
+    "Run",
+    "Scenario",
+    "StatefulClients",
+    "TrafficCounters",
+    "measured",
+    "simulate",
+    "simulate_stateful",
+]

@@ -82,6 +82,11 @@ class Actor:
         if self._published and self._scenario.has_faults and chance.random() < 0.1:
             self._network.publish(*chance.choice(self._published[-3:]))
             return
+        self.publish_new()
+
+    def publish_new(self) -> None:
+        """Publish something that was not published before."""
+        chance = self._chance
         self._count += 1
         client, event = chance.choice(list(self._network.clients)), self._event()
         advertising = [each for each in self._network.clients.values() if each.advertisements]

@@ -148,7 +148,7 @@ class Checker:
             case Failed(_, restarted):
                 self._failed(restarted)
             case Settled(client, key, filter_, is_advertisement):
-                self._is_told(client, key, filter_, is_advertisement)
+                self._note_settled(client, key, filter_, is_advertisement)
             case Renewed(broker):
                 self._renewed(broker)
             case Quiet():
@@ -176,7 +176,7 @@ class Checker:
             pending.due = set()
             pending.is_whole = False
 
-    def _is_told(self, client: str, key: Key, filter_: Expression, is_advertisement: bool) -> None:
+    def _note_settled(self, client: str, key: Key, filter_: Expression, is_advertisement: bool) -> None:
         filters = self._advertised if is_advertisement else self._active
         if filters.get((client, key)) == filter_:  # otherwise it has changed since
             self.settled_count += 1
@@ -388,7 +388,7 @@ class Checker:
             asked &= world.anywhere(each for (name, _), each in self._advertised.items() if name == client)
         for (name, key), wish in self._active.items():
             if name != client and self._network.clients[name].home in self._before(home) and asked & world.where(wish):
-                self.problems.append(f"lost: {client} was told that nobody wants {filter_}, and {name} does by {key}")
+                self.problems.append(f"lost: {client} heard that nobody wants {filter_}, and {name} does by {key}")
 
     def check_empty(self) -> None:
         """Check that nothing is left: to be called when nobody wants anything any more, and all is quiet."""

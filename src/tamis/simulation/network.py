@@ -27,7 +27,7 @@ from tamis.routing import (
     Deliver,
     Entry,
     Filter,
-    Lost,
+    LostNeighbour,
     Message,
     Output,
     Publish,
@@ -271,13 +271,13 @@ class Network:
                     self._notice(EventDelivered(client, publication, keys, hops, delay_s))
                 case Reject():
                     self.rejected.append(output)
-                case Lost(peer):
+                case LostNeighbour(peer):
                     self._lose(broker, peer)
 
     def _send(self, source: str, target: str, message: Message) -> None:
         if not self.travel.is_open(source, target):
             return  # the link failed in this moment, and the broker is about to hear of it
-        message = self._travelled(message)
+        message = self._travelled(message, target)
         self._notice(MessageCarried(source, target, message))
         if isinstance(message, Publish):
             hops = self._hops.setdefault(message.key, {})
@@ -287,8 +287,12 @@ class Network:
             frame = Numbered(self._settling[source].sent(target), message)
         self.travel.send(source, target, frame, self.now)
 
-    def _travelled(self, message: Message) -> Message:
-        return decode(encode(message)) if self._encodes else message
+    def _travelled(self, message: Message, target: str) -> Message:
+        """Return a message as a broker reads it."""
+        if not self._encodes:
+            return message
+        reader = self.brokers.get(target)
+        return decode(encode(message), functions=None if reader is None else reader.functions)
 
     # -- Clients
 
@@ -417,7 +421,7 @@ class Network:
 
     def _answers(self, client: str, message: Message) -> list[Output]:
         home = self.brokers[self.clients[client].home]
-        return home.receive(self._travelled(message), client, self.now)
+        return home.receive(self._travelled(message, home.name), client, self.now)
 
     def _say_again(self, client: SimulatedClient) -> None:
         """Let a client tell a broker that knows nothing of it what it wants, for as long as it still does."""

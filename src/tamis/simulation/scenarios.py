@@ -34,7 +34,7 @@ _BUDGET = 0.5
 """Of imperfect merging: among so few filters there is nearly nothing to merge for less."""
 _LINK_LEASE_S = 1.0
 """Ten times as long as a message takes at most."""
-_MOST_STEPS = 200_000
+MOST_STEPS = 200_000
 """A scenario that needs more to come to rest never does; those of a few hundred seeds need 600 at most."""
 _ADAPTATION = Adaptation(stop_above=0.6, ask_above=0.5, event_count=4, wait_s=0.01)
 
@@ -189,26 +189,26 @@ def simulate(scenario: Scenario, make: Callable[[Scenario, int, str], Broker] | 
         network.attach(f"c{number}", chance.choice(brokers))
     actor = Actor(network, chance, scenario)
     actor.begin()
-    network.run(_MOST_STEPS)
+    network.run(MOST_STEPS)
     for _ in range(scenario.round_count):
         for _ in range(scenario.action_count):
             actor.act()
             for _ in range(chance.choice((0, 0, 1, 2, 5))):
                 if not network.is_quiet:
                     network.step()
-        network.run(_MOST_STEPS)
+        network.run(MOST_STEPS)
         for _ in range(0 if scenario.guards else 3):  # what others want may not be allowed to reach them
             checker.check_answer(*actor.ask())
         for _ in range(5):
             actor.publish()
-        network.run(_MOST_STEPS)
+        network.run(MOST_STEPS)
     network.mend()
-    network.run(_MOST_STEPS)
+    network.run(MOST_STEPS)
     for _ in range(5):
         actor.publish()
-    network.run(_MOST_STEPS)
+    network.run(MOST_STEPS)
     actor.leave()
-    network.run(_MOST_STEPS)
+    network.run(MOST_STEPS)
     checker.check_empty()
     return Run(scenario, network, checker, counters)
 

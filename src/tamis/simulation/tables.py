@@ -159,9 +159,9 @@ class Tables:
         if broker.advertising is not None:
             may_come = list(broker.heeded_of(target).values())
             wanted = [each for each in wanted if any(_overlap(each, other, self._schema) for other in may_come)]
-        told = self.world.anywhere(self._said[source, target].filters.values())
+        sent = self.world.anywhere(self._said[source, target].filters.values())
         may_cross = self.world.where(self._network.guards.get((target, source), TRUE))
-        if missing := self.world.anywhere(wanted) & may_cross & ~told:
+        if missing := self.world.anywhere(wanted) & may_cross & ~sent:
             yield f"tables: {source} took TRUE back from {target} too soon{_such(missing, self.world)}"
 
     def _final(self, broker: Broker, peer: str) -> list[Expression]:
@@ -177,7 +177,7 @@ class Tables:
     def _unknown(self, source: str, target: str) -> Iterator[str]:
         known = self._network.brokers[target].wanted_by(source)
         if {entry.key: entry.filter for entry in self._network.brokers[source].told(target)} != known:
-            yield f"tables: {target} does not know what {source} told it"
+            yield f"tables: {target} does not know what {source} sent it"
         said = self._said.get((source, target))
         if said is not None and said.filters != known:
             yield f"tables: {target} knows other filters than {source} said"
@@ -195,7 +195,7 @@ class Tables:
             if not any(_overlap(entry.filter, each, self._schema) for each in advertised) and not (
                 _merges(broker.strategy) and self._is_piece(entry.filter, broker, target, advertised)
             ):
-                yield f"tables: {source} told {target} {entry.filter}, and nothing like it may come from there"
+                yield f"tables: {source} sent {target} {entry.filter}, and nothing like it may come from there"
 
     def _is_piece(self, filter_: Expression, broker: Broker, target: str, advertised: list[Expression]) -> bool:
         """Is it a piece, cut off a merger, of a filter that as a whole does concern the receiver?"""
@@ -212,7 +212,7 @@ class Tables:
         wishes = self._behind(here, wanted)
         announced = world.anywhere(entry.filter for entry in self._network.brokers[source].told(target))
         if self._is_perfect and (vain := announced & ~world.anywhere(wishes)):
-            yield f"tables: {source} told {target} what nobody wants{_such(vain, world)}"
+            yield f"tables: {source} sent {target} what nobody wants{_such(vain, world)}"
         if self._network.brokers[source].advertising is not None:
             may_come = self._offered(there, advertised, world)
             wishes = [each for each in wishes if world.where(each) & may_come]
@@ -230,7 +230,7 @@ class Tables:
             yield f"tables: {source} did not tell {target} all that is advertised{_such(missing, world)}"
         strategies = [self._network.brokers[name].advertising for name in here]
         if all(each is not None and each.is_perfect for each in strategies) and (vain := announced & ~needed):
-            yield f"tables: {source} told {target} what nobody advertised{_such(vain, world)}"
+            yield f"tables: {source} sent {target} what nobody advertised{_such(vain, world)}"
 
     def _offered(self, brokers: set[str], advertised: Filters, world: World) -> int:
         """Return what may come from some brokers: what clients advertised, or anything."""

@@ -53,7 +53,7 @@ class _ColumnsText:
         while text[place:].strip():
             token = _TOKEN.match(text, place)
             if token is None:
-                raise self._wrong(f"what is {text[place:].strip()[:20]!r}?")
+                raise self._wrong(f"{text[place:].strip()[:20]!r} cannot be read")
             self._tokens.append(token[0].strip())
             place = token.end()
         self._tokens.reverse()
@@ -70,7 +70,7 @@ class _ColumnsText:
     def _expect(self, token: str) -> None:
         there = self._next()
         if there != token:
-            raise self._wrong(f"{there or 'the end'!r} stands where {token!r} should")
+            raise self._wrong(f"expected {token!r}, found {there or 'the end'!r}")
 
     def fields(self, end: str, depth: int) -> list[pa.Field]:
         """Read names with types up to a bracket, or to the end."""
@@ -78,7 +78,7 @@ class _ColumnsText:
         while True:
             name = self._next()
             if not name or not (name[0] == "`" or name[0].isalnum() or name[0] == "_"):
-                raise self._wrong(f"{name or 'the end'!r} stands where a name should")
+                raise self._wrong(f"expected a name, found {name or 'the end'!r}")
             if self._peek() == ":":
                 self._next()
             fields.append(pa.field(name[1:-1].replace("``", "`") if name[0] == "`" else name, self._type(depth)))
@@ -134,7 +134,7 @@ class _ColumnsText:
         while True:
             size = self._next()
             if not size.isdecimal():
-                raise self._wrong(f"{size or 'the end'!r} stands where a number should")
+                raise self._wrong(f"expected a number, found {size or 'the end'!r}")
             sizes.append(int(size))
             if self._peek() == ")":
                 self._next()

@@ -134,7 +134,7 @@ def checked_url(url: str | None) -> str:
     tamis.sources.errors.OptionError: ftp://example.org is not a webhook address: https://host/path
     """
     if not url:
-        raise OptionError(f"which webhook? Give its url: {WEBHOOK.form}")
+        raise OptionError(f"no webhook was named; give its url: {WEBHOOK.form}")
     try:
         parts = urlsplit(url)
         is_good = parts.scheme in WEBHOOK.prefixes and bool(parts.hostname) and (parts.port is None or parts.port > 0)

@@ -5,7 +5,7 @@ events with a DataFrame of subscriptions; `compiled` keeps the subscriptions rea
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
 events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
 subscriptions; `session` starts a small quiet Spark where there is none; `register` adds NATS, webhooks and folders of
-Parquet to what Spark reads and writes.
+Parquet to what Spark reads and writes; `register_functions` lets Spark SQL call functions of the host.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tamis.spark.batch import match, matching
     from tamis.spark.changes import read_rejected
     from tamis.spark.exposition import MetricsPage
+    from tamis.spark.hosting import register_functions
     from tamis.spark.kafka import kafka_events, kafka_messages, kafka_packages
     from tamis.spark.pruning import pruned, pruning_order
     from tamis.spark.session import running, session
@@ -96,6 +97,7 @@ __all__ = [
     "read_matches",
     "read_rejected",
     "register",
+    "register_functions",
     "running",
     "save_statistics",
     "session",
@@ -125,6 +127,7 @@ _HOMES = {
     "read_matches": "sink",
     "read_rejected": "changes",
     "register": "sources",
+    "register_functions": "hosting",
     "running": "session",
     "save_statistics": "statistics",
     "session": "session",

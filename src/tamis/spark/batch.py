@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField
 from tamis.language import Schema
 from tamis.spark.columns import ID_TYPES, entering, kept_fields, names_in, opened, require
 from tamis.spark.errors import OptionError
+from tamis.spark.hosting import failure_count
 from tamis.spark.sharding import matched_in_shards
 from tamis.spark.subscriptions import Compiled, compiled, warn_of_rejected
 from tamis.spark.worker import RESULTS, Task
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
+
+    from tamis.language import Functions
 
 
 def match(
@@ -39,6 +42,7 @@ def match(
     schema: Schema | None = None,
     shards: int | None = None,
     on_error: str = "reject",
+    functions: Functions | None = None,
 ) -> DataFrame:
     """Return which subscriptions match each event, beside the columns of the event.
 
@@ -49,6 +53,7 @@ def match(
                      "lists": a row for every event, with `subscription_ids`, the highest priority first, then by id;
                      "counts": a row for every event, with `matches`, their number
     schema           what conditions may mention; the columns of the events if you do not say
+    functions        those of the host that conditions may call; without them, those of the schema
     shards           into about how many shards to cut the subscriptions; by their number, if you do not say
     on_error         "reject": leave out what is not a subscription, with a warning; "raise": fail
     """
@@ -58,7 +63,14 @@ def match(
     if not isinstance(subscriptions, Compiled):
         schema = schema or Schema.from_spark(events)
         subscriptions = compiled(
-            subscriptions, id=id, where=where, priority=priority, schema=schema, shards=shards, on_error=on_error
+            subscriptions,
+            id=id,
+            where=where,
+            priority=priority,
+            schema=schema,
+            shards=shards,
+            on_error=on_error,
+            functions=functions,
         )
         warn_of_rejected(subscriptions)
     return matched(events, subscriptions, keep, result)
@@ -85,7 +97,15 @@ def matched(
         kind = ID_TYPES[compiled.id_type.simpleString()]
         return matched_in_shards(events, compiled.shards, shown, len(names), result, kind, schema)
     assert compiled.forest is not None
-    task = Task(compiled.forest, tuple(shown), len(names), result, ID_TYPES[compiled.id_type.simpleString()], clock)
+    task = Task(
+        compiled.forest,
+        tuple(shown),
+        len(names),
+        result,
+        ID_TYPES[compiled.id_type.simpleString()],
+        clock,
+        failure_count(events.sparkSession, compiled.forest.functions),
+    )
     # By number, because mapInArrow takes a dot in a name for a step into a record.
     numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
     answered = events.select(*numbered).mapInArrow(task.run, schema)

@@ -153,7 +153,9 @@ class Feeder:
             self.rejected.put(f"{number:012}-{len(refused)}.parquet", content)
         if accepted:
             sequences = {each: sequence for each, (sequence, _) in accepted.items() if sequence is not None}
-            self.log.append({each: text for each, (_, text) in accepted.items()}, source, sequences)
+            functions = None if self.schema is None else self.schema.functions or None
+            texts = {each: text for each, (_, text) in accepted.items()}
+            self.log.append(texts, source, sequences, functions=functions)
 
     def _read_on(self) -> None:
         """Learn what was in force, and since when, from what the log has beyond what is known of it."""

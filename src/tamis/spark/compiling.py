@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-    from tamis.language import Schema
+    from tamis.language import Functions, Schema
 
 _CHUNK = 8 << 20
 """A forest travels in pieces of so many bytes."""
@@ -52,7 +52,9 @@ def numbered(rows: DataFrame) -> DataFrame:
 # -- In parallel
 
 
-def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tuple[list[Matcher], list[Rejected]]:
+def collected(
+    spark: SparkSession, rows: DataFrame, schema: Schema | None, functions: Functions
+) -> tuple[list[Matcher], list[Rejected]]:
     """Let Spark compile numbered rows; return the matchers in the order of the ids, and the rows that are none."""
     key: Column = column(rows.columns[0])
     parallelism = _parallelism(spark)
@@ -60,7 +62,7 @@ def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tu
     shared = str(folder()) if shares_disk(spark) else None
     kind = rows.schema[0].dataType.simpleString()
     parts = ordered.mapInArrow(
-        _compiling(schema, shared, ID_TYPES[kind]),
+        _compiling(schema, shared, ID_TYPES[kind], functions),
         f"part int, chunk binary, {rejected_columns(kind)}",
     )
     table = parts.toArrow()
@@ -71,7 +73,7 @@ def collected(spark: SparkSession, rows: DataFrame, schema: Schema | None) -> tu
             bad.append(rejection_in(row))
         else:
             pieces.setdefault(row["part"], []).append(row["chunk"])
-    matchers = [matcher_of(chunks, is_path=shared is not None) for _, chunks in sorted(pieces.items())]
+    matchers = [matcher_of(chunks, functions, is_path=shared is not None) for _, chunks in sorted(pieces.items())]
     return matchers, in_order(bad)
 
 
@@ -96,21 +98,21 @@ def _parallelism(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.default.parallelism", "2") or 2)
 
 
-def matcher_of(chunks: list[bytes], *, is_path: bool) -> Matcher:
+def matcher_of(chunks: list[bytes], functions: Functions, *, is_path: bool) -> Matcher:
     """Return the matcher that a task compiled: of the pieces of its file, or of the path where it lies."""
     if is_path:
         path = Path(chunks[0].decode())
-        matcher = Matcher.load(path)
+        matcher = Matcher.load(path, functions=functions)
         path.unlink()  # it stays mapped
         return matcher
     with TemporaryDirectory() as own:
         path = Path(own) / "part"
         path.write_bytes(b"".join(chunks))
-        return Matcher.load(path)
+        return Matcher.load(path, functions=functions)
 
 
 def _compiling(
-    schema: Schema | None, shared: str | None, kind: str
+    schema: Schema | None, shared: str | None, kind: str, functions: Functions
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what a task does with its rows."""
 
@@ -119,7 +121,8 @@ def _compiling(
 
         context = TaskContext.get()
         number = context.partitionId() if context else 0
-        matcher, bad = admitted((row for batch in batches for row in _rows(batch)), schema)
+        with functions.in_use():
+            matcher, bad = admitted((row for batch in batches for row in _rows(batch)), schema)
         if len(matcher):
             with TemporaryDirectory() as own:
                 path = Path(shared or own) / f"{token_hex(8)}.part"

@@ -39,7 +39,7 @@ def asked_changes(changes: DataFrame, id: str, where: str, sequence: str | None)
     for name in ("operation", where):
         if not isinstance(changes.schema[name].dataType, StringType):
             written = changes.schema[name].dataType.simpleString()
-            raise ColumnError(f"{name!r} of the changes holds texts, and here {written}")
+            raise ColumnError(f"{name!r} of the changes must hold texts, but it is {written}")
     sequence = sequence or next((name for name in _USUAL if name in changes.columns), None)
     order = functions.lit(None).cast("bigint") if sequence is None else _moment(changes, sequence)
     asked = changes.select(column("operation"), column(id), column(where), order.alias("sequence"))

@@ -21,6 +21,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from tamis.language.functions import NO_FUNCTIONS, Functions
 from tamis.matching.matcher import Matcher
 from tamis.spark.carriers import Carrier, VersionLine, alone, carried
 
@@ -53,6 +54,8 @@ class ForestFile:
     """The size of the file."""
     is_informed: bool = False
     """Whether it is laid out by statistics already."""
+    functions: Functions = NO_FUNCTIONS
+    """Those of the host that the subscriptions may call; they travel with it."""
 
     def local_path(self) -> str:
         """Return where the file lies on this host."""
@@ -62,26 +65,26 @@ class ForestFile:
         """Return the matcher, in a worker; events that are about to be matched may show how to lay it out."""
         path = self.local_path()
         if self.is_informed:
-            return _opened(path)
+            return _opened(path, self.functions)
         informed = f"{path}.informed"
         if informed in _open or os.path.exists(informed):
-            return _opened(informed)
+            return _opened(informed, self.functions)
         if events is None or events.num_rows < LEAST_SAMPLE or not self.count:
-            return _opened(path)
+            return _opened(path, self.functions)
         with alone(f"{path}.lock") as may_write:
             if not may_write:
-                return _opened(path)  # which learns for itself
+                return _opened(path, self.functions)  # which learns for itself
             if not os.path.exists(informed):
-                matcher = Matcher.load(path)
+                matcher = Matcher.load(path, functions=self.functions)
                 matcher.learn(events.slice(0, _SAMPLE))
                 matcher.save(informed)
-        return _opened(informed)
+        return _opened(informed, self.functions)
 
 
-def _opened(path: str) -> Matcher:
+def _opened(path: str, functions: Functions) -> Matcher:
     matcher = _open.pop(path, None)
     if matcher is None:
-        matcher = Matcher.load(path)
+        matcher = Matcher.load(path, functions=functions)
         with suppress(OSError):
             os.utime(path.removesuffix(".informed"))  # it is in use
         while len(_open) >= _MOST_OPEN:
@@ -133,7 +136,8 @@ def planted(
     if not shares_disk(spark):
         carrier = carried(spark, path, line or VersionLine())
         path.unlink(missing_ok=True)
-    return ForestFile("" if carrier else str(path), carrier, len(matcher), attributes, size, is_informed)
+    place = "" if carrier else str(path)
+    return ForestFile(place, carrier, len(matcher), attributes, size, is_informed, matcher.functions)
 
 
 def felled(forest: ForestFile) -> None:

@@ -23,6 +23,7 @@ from pyspark.sql.types import LongType, NumericType, StringType, StructField, St
 
 from tamis.errors import TamisError
 from tamis.language import parse
+from tamis.language.functions import NO_FUNCTIONS
 from tamis.matching.admission import CandidateRow, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned
@@ -31,6 +32,7 @@ from tamis.spark.columns import ID_TYPES, column, opened
 from tamis.spark.compiling import batch_of, chunks_of, in_order, matcher_of, rejected_columns, rejection_in
 from tamis.spark.errors import OptionError
 from tamis.spark.forests import ForestFile, folder, planted, shares_disk
+from tamis.spark.hosting import counted, failure_count
 from tamis.spark.worker import TaskClock, gathered, matched
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from tamis.language import Schema
+    from tamis.language import Functions, Schema
     from tamis.matching.columns import Path
     from tamis.matching.rejections import Rejected
     from tamis.matching.sightings import Asked
@@ -102,7 +104,9 @@ def _shard_of(events: DataFrame, route: Route) -> Column:
 # -- Compiling
 
 
-def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards, list[Rejected], int]:
+def sharded(
+    rows: DataFrame, schema: Schema | None, count: int, functions: Functions
+) -> tuple[Shards, list[Rejected], int]:
     """Cut subscriptions into about `count` shards; return them, the rows that are none, and how many there are."""
     spark = rows.sparkSession
     kind = rows.schema[0].dataType.simpleString()
@@ -119,14 +123,14 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
     usable = [row for row in doubled if row.place not in lost]
     single = named.join(repeated, same, "left_anti").unionAll(spark.createDataFrame(usable, named.schema))
     keyed = single.mapInArrow(
-        _finding_keys(schema, ID_TYPES[kind]),
+        _finding_keys(schema, ID_TYPES[kind], functions),
         f"id {kind}, condition string, priority bigint, place bigint, keys array<struct<{_struct(_KEYED)}>>",
     ).persist()
     try:
         routes, unkeyed, placed = _placed(keyed, count)
         shared = str(folder()) if shares_disk(spark) else None
         parts = placed.groupBy("shard").applyInArrow(
-            _compiling_shard(schema, shared, ID_TYPES[kind]),
+            _compiling_shard(schema, shared, ID_TYPES[kind], functions),
             f"part int, chunk binary, {rejected_columns(kind)}",
         )
         table = parts.toArrow().to_pylist()
@@ -143,7 +147,7 @@ def sharded(rows: DataFrame, schema: Schema | None, count: int) -> tuple[Shards,
     forests: dict[int, ForestFile] = {}
     asked: dict[Asked, None] = {}
     for number, chunks in sorted(pieces.items()):
-        matcher = matcher_of(chunks, is_path=shared is not None)
+        matcher = matcher_of(chunks, functions, is_path=shared is not None)
         forests[number] = planted(spark, matcher, mentioned(matcher))
         asked |= dict.fromkeys(matcher.asked())
     return Shards(forests, routes, unkeyed, tuple(asked)), in_order([*bad.values(), *rejected]), total - len(bad)
@@ -208,13 +212,16 @@ def _path(name: str) -> Path:
     return tuple(name.split("\x00"))
 
 
-def _finding_keys(schema: Schema | None, kind: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _finding_keys(
+    schema: Schema | None, kind: str, functions: Functions
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what a task does to find the keys of its subscriptions; what does not parse has none."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         key_type = pa.struct([("attribute", pa.string()), ("number", pa.float64()), ("text", pa.string())])
         for batch in batches:
-            keys = [_key_rows(text, schema) for text in batch.column(1).to_pylist()]
+            with functions.in_use():
+                keys = [_key_rows(text, schema) for text in batch.column(1).to_pylist()]
             ids, texts, priorities, places = batch.columns
             yield pa.RecordBatch.from_arrays(
                 [
@@ -246,13 +253,16 @@ def _key_rows(text: str | None, schema: Schema | None) -> list[dict[str, Any]]:
     ]
 
 
-def _compiling_shard(schema: Schema | None, shared: str | None, kind: str) -> Callable[[pa.Table], pa.Table]:
+def _compiling_shard(
+    schema: Schema | None, shared: str | None, kind: str, functions: Functions
+) -> Callable[[pa.Table], pa.Table]:
     """Return what a task does with the subscriptions of one shard."""
 
     def run(table: pa.Table) -> pa.Table:
         table = table.sort_by("id")
         shard = table["shard"][0].as_py()
-        matcher, bad = admitted(map(CandidateRow, *(table[name].to_pylist() for name in _CARRIED)), schema)
+        with functions.in_use():
+            matcher, bad = admitted(map(CandidateRow, *(table[name].to_pylist() for name in _CARRIED)), schema)
         batches = []
         if len(matcher):
             with TemporaryDirectory() as own:
@@ -278,6 +288,8 @@ class ShardTask:
     keep: int
     result: str
     id_type: str
+    failures: Any = None
+    """An accumulator for what functions of the host could not do, or None."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the batches of a partition, shard by shard."""
@@ -288,7 +300,8 @@ class ShardTask:
                 part = events.filter(pc.is_null(numbers) if number is None else pc.equal(numbers, number))
                 forest = self.shards.forests.get(number)
                 matcher = Matcher() if forest is None else forest.matcher(part)
-                yield from matched(matcher, part, self.keep, self.result, self.id_type, TaskClock())
+                with counted(self.failures, matcher.functions):
+                    yield from matched(matcher, part, self.keep, self.result, self.id_type, TaskClock())
 
 
 def matched_in_shards(
@@ -319,7 +332,9 @@ def matched_in_shards(
     if not events.isStreaming:  # Spark sorts no streams; a worker then goes from shard to shard more often
         spread = spread.sortWithinPartitions("shard")
     spread = spread.drop("salt")
-    task = ShardTask(shards, tuple(columns), kept_count, result, id_type)
+    functions = next((each.functions for each in shards.forests.values()), NO_FUNCTIONS)
+    failures = failure_count(events.sparkSession, functions)
+    task = ShardTask(shards, tuple(columns), kept_count, result, id_type, failures)
     fields = [F_LONG] * is_united + list(schema.fields)
     plain = StructType([StructField(str(number), each.dataType) for number, each in enumerate(fields)])
     matches = spread.mapInArrow(task.run, plain)

@@ -18,24 +18,27 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType, TimestampType
 
-from tamis.errors import TamisError
 from tamis.language import Schema
-from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
-from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
-from tamis.spark.standing_state import GROUPED, Notifications, told_rows
-from tamis.spark.subscriptions import compiled
-from tamis.spark.top_k import require_store, seconds_of, top_k
-from tamis.spark.workers import require_workers
+from tamis.language.functions import functions_of
+from tamis.spark.columns import column, require
+from tamis.spark.errors import OptionError
+from tamis.spark.event_time import MICROS
+from tamis.spark.hosting import AskedOf, counted, failure_count
+from tamis.spark.standing_state import GROUPED, Notifications, notification_rows
+from tamis.spark.timed_events import (
+    arrow_kinds,
+    compiled_conditions,
+    entering_rows,
+    read_texts,
+    require_store,
+    require_timed,
+    seconds_of,
+    tables_of,
+    without_attributes,
+)
+from tamis.spark.top_k import top_k
 from tamis.standing import Change, Sequence, interest, parse_subscription
 from tamis.standing.groups import group_of
 from tamis.standing.references import paths_of, projected
@@ -49,14 +52,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from tamis.language import Expression
+    from tamis.language import Expression, Functions
+    from tamis.matching.columns import Path
     from tamis.spark.forests import ForestFile
 
     Wanted = Expression | Sequence | Change
-
-_MICROS = 1_000_000
-_MOST_EVENTS = 8_192
-"""So many events are matched at once: their pairs are more."""
 
 
 def notify(
@@ -70,6 +70,7 @@ def notify(
     lateness: str = "0 seconds",
     until: dt.datetime | None = None,
     schema: Schema | None = None,
+    functions: Functions | None = None,
 ) -> DataFrame:
     """Return who is told of which events, and when: the subscription's id, `events` (ids), `at` and `change`.
 
@@ -78,40 +79,36 @@ def notify(
     lateness         of a stream: an event may come so much later than others of a later time
     until            of a table: the end of time, up to which something that did not happen is told
     schema           what texts may mention; the columns of the events if you do not say
+    functions        those of the host that texts may call; without them, those of the schema
 
     What a stream tells is final: it comes once all events up to that moment have. A sequence without WITHIN would be
     kept for ever by a stream, and is refused there.
     """
-    require_workers(events.sparkSession)
-    require(events, (time, event), "events")
+    require_timed(events, time, event, until)
     require(subscriptions, (id, where), "subscriptions")
-    if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
-        raise ColumnError(f"times are timestamps, and {time!r} is {events.schema[time].dataType.simpleString()}")
-    if events.isStreaming and until is not None:
-        raise OptionError("a stream ends when it ends: until is for tables")
-    kinds = ID_TYPES[id_type(subscriptions, id).simpleString()], ID_TYPES[id_type(events, event).simpleString()]
-    schema = schema or Schema.from_spark(events)
-    asked, ranked = _parsed(subscriptions, id, where, schema, is_stream=events.isStreaming)
+    kinds = arrow_kinds(subscriptions, id, events, event)
+    hosted = functions_of(functions, schema)
+    schema = (schema or Schema.from_spark(events)).calling(hosted)
+    parsed, ranked = _parsed(subscriptions, id, where, schema, is_stream=events.isStreaming)
+    asked = AskedOf(parsed, hosted)
     if ranked:
         kind = StructType([subscriptions.schema[id], StructField("ranked", StringType())])
         table = subscriptions.sparkSession.createDataFrame(list(ranked.items()), kind)
         best = top_k(events, table, time=time, event=event, id=id, lateness=lateness, until=until, schema=schema)
-        ranked_told = best.select(
+        ranked_rows = best.select(
             column(id),
             F.array(column(event)).alias("events"),
             column("at"),
             F.lit(None).cast("boolean").alias("change"),
         )
         if not asked:
-            return ranked_told
-    forest, paths = _interests(subscriptions, id, asked, schema)
-    shown = entering(events, paths, ())
-    grouping = Grouping(forest, tuple(shown), asked, kinds)
+            return ranked_rows
+    interests = {subscription_id: interest(wanted) for subscription_id, wanted in asked.items()}
+    forest, mentioned = compiled_conditions(subscriptions, id, interests, schema)
+    selected, names = entering_rows(events, time, event, tuple(dict.fromkeys([*mentioned, *_mentioned(asked)])))
+    grouping = Grouping(forest, names, asked, kinds, failure_count(events.sparkSession, hosted))
     subscription_id, event_id = subscriptions.schema[id], events.schema[event]
     grouped_schema = StructType([subscription_id, GROUPED[0], event_id, *GROUPED[1:]])
-    numbered = [column(event), column(time).cast("timestamp"), *shown.values()]
-    timed = events.where(column(time).isNotNull())
-    selected = timed.select(*(each.alias(str(number)) for number, each in enumerate(numbered)))
     grouped = selected.mapInArrow(grouping.run, grouped_schema)
     out = StructType(
         [
@@ -125,44 +122,35 @@ def notify(
         require_store(events, "notify")
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
         timed_groups = grouped.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id), column("group"))
-        told = Notifications(asked, event_id.dataType.simpleString(), tuple(out.names), schema)
-        notified = timed_groups.transformWithState(told, out, outputMode="Append", timeMode="EventTime")
+        operator = Notifications(asked, event_id.dataType.simpleString(), tuple(out.names), schema)
+        notified = timed_groups.transformWithState(operator, out, outputMode="Append", timeMode="EventTime")
         # The two must not share tasks. Where both have one partition, Spark's union computes them one after the other
         # in one task, and then nothing came of the first; behind an exchange, the ranked ones have their own tasks.
-        return notified.unionByName(ranked_told.repartition(1)) if ranked else notified
+        return notified.unionByName(ranked_rows.repartition(1)) if ranked else notified
     history = _history(asked, math.inf if until is None else seconds_of(until), schema, kinds[1])
     notified = grouped.where(column(id).isNotNull()).groupBy(column(id), column("group")).applyInArrow(history, out)
-    return notified.unionByName(ranked_told) if ranked else notified
+    return notified.unionByName(ranked_rows) if ranked else notified
 
 
 def _parsed(
     subscriptions: DataFrame, id: str, where: str, schema: Schema, *, is_stream: bool
 ) -> tuple[dict[Any, Wanted], dict[Any, str]]:
-    """Read the texts, of ranked ones apart; they are all needed by all workers, so the driver reads them."""
-    asked: dict[Any, Wanted] = {}
-    ranked: dict[Any, str] = {}
-    rows = subscriptions.select(column(id), column(where)).collect()
-    for subscription_id, text in rows:
-        is_twice = subscription_id in asked or subscription_id in ranked
-        if subscription_id is None or text is None or is_twice:
-            what = "two subscriptions have this id" if is_twice else "a NULL in its row"
-            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {what}")
-        try:
-            wanted = parse_subscription(text, schema)
-        except TamisError as error:
-            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {error}") from error
+    """Read the subscriptions; of ranked ones, which are `top_k`'s, the texts."""
+
+    def understood(text: str) -> Wanted | str:
+        wanted = parse_subscription(text, schema)
         if isinstance(wanted, Ranked):
-            ranked[subscription_id] = text
-            continue
+            return text
         if is_stream and isinstance(wanted, Sequence) and wanted.within is None:
-            raise RejectedSubscriptionsError(
-                1, len(rows), f"{subscription_id!r}: a stream would keep it for ever; add WITHIN 1 DAY, or another span"
-            )
-        asked[subscription_id] = wanted
-    return asked, ranked
+            raise OptionError("a stream would keep it for ever; add WITHIN 1 DAY, or another span")
+        return wanted
+
+    read = read_texts(subscriptions, id, where, understood)
+    asked = {key: wanted for key, wanted in read.items() if not isinstance(wanted, str)}
+    return asked, {key: text for key, text in read.items() if isinstance(text, str)}
 
 
-def _paths(wanted: Wanted) -> tuple[tuple[str, ...], ...]:
+def _paths(wanted: Wanted) -> tuple[Path, ...]:
     """Return what a subscription asks of an event."""
     match wanted:
         case Sequence():
@@ -175,17 +163,9 @@ def _paths(wanted: Wanted) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(paths_of(wanted)))
 
 
-def _interests(
-    subscriptions: DataFrame, id: str, asked: dict[Any, Wanted], schema: Schema
-) -> tuple[ForestFile, tuple[tuple[str, ...], ...]]:
-    """Compile what can be asked of single events; return it, and everything that is mentioned."""
-    kind = StructType([subscriptions.schema[id], StructField("condition", StringType())])
-    rows = [(subscription_id, str(interest(wanted))) for subscription_id, wanted in asked.items()]
-    frame = subscriptions.sparkSession.createDataFrame(rows, kind)
-    found = compiled(frame, id=id, schema=schema, shards=1, on_error="raise")
-    assert found.forest is not None
-    mentioned = {path for wanted in asked.values() for path in (*_paths(wanted), *getattr(wanted, "per", ()))}
-    return found.forest, tuple(dict.fromkeys([*found.attributes, *sorted(mentioned)]))
+def _mentioned(asked: dict[Any, Wanted]) -> list[Path]:
+    """Return everything that subscriptions mention, what they group by included."""
+    return sorted({path for wanted in asked.values() for path in (*_paths(wanted), *getattr(wanted, "per", ()))})
 
 
 @dataclass
@@ -195,23 +175,26 @@ class Grouping:
     forest: ForestFile
     names: tuple[str, ...]
     """What the attributes are called."""
-    asked: dict[Any, Wanted]
+    asked: AskedOf
     kinds: tuple[str, str]
     """Arrow's names for the types of the two ids."""
+    failures: Any = None
+    """An accumulator for what functions of the host could not do, or None."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn events into rows of a subscription's id, a group, the event's id, its time and its attributes."""
         paths = {subscription_id: _paths(wanted) for subscription_id, wanted in self.asked.items()}
-        for batch in batches:
-            for start in range(0, batch.num_rows, _MOST_EVENTS):
-                yield self._grouped(pa.Table.from_batches([batch.slice(start, _MOST_EVENTS)]), paths)
+        for table in tables_of(batches):
+            yield self._grouped(table, paths)
 
-    def _grouped(self, table: pa.Table, paths: dict[Any, tuple[tuple[str, ...], ...]]) -> pa.RecordBatch:
+    def _grouped(self, table: pa.Table, paths: dict[Any, tuple[Path, ...]]) -> pa.RecordBatch:
         ids = table.column(0).to_pylist()
         times = table.column(1).cast(pa.timestamp("us", "UTC"))
         events = table.select(range(2, table.num_columns)).rename_columns(list(self.names))
-        attributes = events if events.num_columns else pa.table({"": pa.nulls(len(ids), pa.bool_())})
-        pairs = self.forest.matcher(attributes).match_batch(attributes)
+        attributes = events if events.num_columns else without_attributes(len(ids))
+        matcher = self.forest.matcher(attributes)
+        with counted(self.failures, matcher.functions):
+            pairs = matcher.match_batch(attributes)
         rows = events.to_pylist() if events.num_columns else [{}] * len(ids)
         numbers, subscriptions = pairs.column("event").to_pylist(), pairs.column("subscription").to_pylist()
         groups, kept = [], []
@@ -256,12 +239,12 @@ def _history(
         solo = Solo(asked[subscription_id], schema=schema)
         ordered = rows.sort_by([(rows.column_names[place], "ascending") for place in (3, 2, 4)])
         micros = ordered.column(3).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-        told = []
+        notifications = []
         for moment, event_id, kept in zip(
             micros, ordered.column(2).to_pylist(), ordered.column(4).to_pylist(), strict=True
         ):
-            told += solo.take(moment / _MICROS, event_id, decoded(json.loads(kept)))
-        told += solo.advance(until, inclusive=True)
-        return told_rows(subscription_id, told, rows.schema.field(0), event_kind)
+            notifications += solo.take(moment / MICROS, event_id, decoded(json.loads(kept)))
+        notifications += solo.advance(until, inclusive=True)
+        return notification_rows(subscription_id, notifications, rows.schema.field(0), event_kind)
 
     return run

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, Observation, functions
 
 from tamis.language import Schema
+from tamis.language.functions import functions_of
 from tamis.sources.places import takes_messages
 from tamis.spark.batch import matched
 from tamis.spark.changes import Feeder, read_rejected_from, rejected_count
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from tamis.language import Functions
     from tamis.spark.clock import Times
     from tamis.spark.folders import Place
     from tamis.spark.sources.delivering import BatchSink
@@ -142,6 +144,7 @@ def match_stream(
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
     on_batch: Callable[[dict[str, Any]], None] | None = None,
+    functions: Functions | None = None,
 ) -> MatchStream:
     """Match a stream of events, exactly once, into a folder of Parquet files that `read_matches` reads, or elsewhere.
 
@@ -157,8 +160,13 @@ def match_stream(
     rejected         of a stream of changes: the folder for those that cannot be applied; beside the checkpoint if you
                      do not say
     trigger          as for `DataStreamWriter.trigger`, such as {"processingTime": "1 second"} or {"availableNow": True}
+    functions        those of the host that conditions may call; without them, those of the schema. The log has their
+                     names and versions, and goes on with the same ones only
     on_batch         called with the record of every micro-batch once Spark has done with it: events and rows, version,
                      and where the time went
+
+    Priorities of the log order the ids of `result="lists"`, the highest first, then by id. What has an end in the log
+    (`SubscriptionLog.add(..., untils=...)`) is gone from the first batch on that starts at that time or later.
 
     Folders are paths, or addresses of any file system that Spark reaches: "s3a://bucket/matches", "hdfs://host/matches".
     """
@@ -170,14 +178,16 @@ def match_stream(
     kept = None if keep is None else names_in(keep)
     require(events, kept or (), "events")
     _require_columns(events, events.columns if kept is None else kept, out)
-    schema = schema or Schema.from_spark(events)
+    hosted = functions_of(functions, schema)
+    schema = (schema or Schema.from_spark(events)).calling(hosted)
     spark = events.sparkSession
     changes = asked_changes(subscriptions, id, where, sequence) if isinstance(subscriptions, DataFrame) else None
     if changes is None and (rejected is not None or sequence is not None):
         raise OptionError("sequence and rejected are about changes that come as a stream, and these are a log")
     place = folder_at(checkpoint, spark)
-    sink = sink_at(out, place, out_options or {}, spark)
     log = _log_of(subscriptions, place, spark)
+    log.demand(log.version, hosted)
+    sink = sink_at(out, place, out_options or {}, spark)
     feeder = put_aside = None
     if changes is not None:
         asked, is_ordered = changes
@@ -306,7 +316,7 @@ class _Job:
         """Return the version that a batch sees: the one it saw before, or the newest."""
         known = self.chosen.record(f"{batch:012}.json")
         if known is None:
-            known = self.log.version
+            known = self.log.advance(time())  # what has ended is gone, in a version that a later run sees, too
             self.chosen.put_record(f"{batch:012}.json", known)
         return int(known)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import IntegerType, LongType
 
+from tamis.language.functions import functions_of
 from tamis.matching.admission import admitted
 from tamis.matching.rejections import Rejected
 from tamis.matching.uniting import mentioned, united
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from tamis.language import Schema
+    from tamis.language import Functions, Schema
     from tamis.matching.columns import Path
     from tamis.matching.sightings import Asked
     from tamis.selectivity import Statistics
@@ -70,13 +71,30 @@ def compiled(
     statistics: Statistics | None = None,
     shards: int | None = None,
     on_error: str = "reject",
+    functions: Functions | None = None,
 ) -> Compiled:
     """Parse and compile a table of subscriptions, in parallel. The first usable row of an id stays.
 
     schema        what texts are checked against, such as `tamis.Schema.from_spark(events)`
     statistics    what to lay one forest out by at once; otherwise the first events that a host sees decide
     shards        into about how many shards to cut them; by their number, if you do not say
+    functions     those of the host that texts may call; without them, those of the schema
     """
+    hosted = functions_of(functions, schema)
+    with hosted.in_use():
+        return _compiled(subscriptions, (id, where, priority), schema, statistics, shards, on_error, hosted)
+
+
+def _compiled(
+    subscriptions: DataFrame,
+    naming: tuple[str, str, str | None],
+    schema: Schema | None,
+    statistics: Statistics | None,
+    shards: int | None,
+    on_error: str,
+    functions: Functions,
+) -> Compiled:
+    id, where, priority = naming
     if on_error not in ON_ERROR:
         raise OptionError(f"on_error must be 'reject' or 'raise', not {on_error!r}")
     if shards is not None and shards < 1:
@@ -97,11 +115,11 @@ def compiled(
         matcher, bad = admitted(rows_of(few), schema)
         matchers, count = [matcher], len(matcher)
     elif (wanted := shards or -(-rows.count() // MOST_IN_ONE)) > 1:
-        found_shards, bad, count = sharded(rows, schema, wanted)
+        found_shards, bad, count = sharded(rows, schema, wanted, functions)
         attributes = tuple(sorted({path for each in found_shards.forests.values() for path in each.attributes}))
         asked = found_shards.asked
     else:
-        matchers, bad = collected(spark, rows, schema)
+        matchers, bad = collected(spark, rows, schema, functions)
         count = sum(map(len, matchers))
     if bad and on_error == "raise":
         raise RejectedSubscriptionsError(len(bad), count + len(bad), bad[0].described())

@@ -20,20 +20,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructField, StructType
 
-from tamis.errors import TamisError
 from tamis.language import Schema
 from tamis.language.expressions import Attribute, postorder
-from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
-from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
-from tamis.spark.session import ROCKS_DB, STATE_STORE
-from tamis.spark.subscriptions import compiled
+from tamis.language.functions import functions_of
+from tamis.relations.families import Family, recognised
+from tamis.spark.columns import column, require
+from tamis.spark.event_time import MICROS
+from tamis.spark.hosting import AskedOf, counted, failure_count
+from tamis.spark.timed_events import (
+    arrow_kinds,
+    compiled_conditions,
+    entering_rows,
+    read_texts,
+    require_store,
+    require_timed,
+    seconds_of,
+    tables_of,
+    without_attributes,
+)
 from tamis.spark.top_k_state import KEYED, TimedDeliveries
-from tamis.spark.workers import require_workers
 from tamis.topk import Ranked
 from tamis.topk.closed_form import entering_times
-from tamis.topk.families import Family, recognised
 from tamis.topk.scoring import Group
 
 if TYPE_CHECKING:
@@ -42,11 +51,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from tamis.language import Functions
+    from tamis.matching.columns import Path
     from tamis.spark.forests import ForestFile
-
-_MICROS = 1_000_000
-_MOST_EVENTS = 8_192
-"""So many events are matched at once: their pairs are more."""
 
 
 def top_k(
@@ -60,6 +67,7 @@ def top_k(
     lateness: str = "0 seconds",
     until: dt.datetime | None = None,
     schema: Schema | None = None,
+    functions: Functions | None = None,
 ) -> DataFrame:
     """Return who is told of which event, and when: the columns of the subscription's id, the event's id, and `at`.
 
@@ -69,27 +77,22 @@ def top_k(
                             instant in different batches; what is later still may be left out
     until                   of a table: the end of time, after which nothing leaves a window any more
     schema                  what texts may mention; the columns of the events if you do not say
+    functions               those of the host that texts may call; without them, those of the schema
 
     The deliveries of a stream are final: those up to some moment come once all events up to that moment have.
     """
-    require_workers(events.sparkSession)
-    require(events, (time, event), "events")
+    require_timed(events, time, event, until)
     require(ranked_subscriptions, (id, ranked), "ranked subscriptions")
-    if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
-        raise ColumnError(f"times must be timestamps, but {time!r} is {events.schema[time].dataType.simpleString()}")
-    if events.isStreaming and until is not None:
-        raise OptionError("until is for tables only: a stream has no end that is known")
-    kinds = ID_TYPES[id_type(ranked_subscriptions, id).simpleString()], ID_TYPES[id_type(events, event).simpleString()]
-    schema = schema or Schema.from_spark(events)
-    asked = _parsed(ranked_subscriptions, id, ranked, schema)
-    forest, paths = _filters(ranked_subscriptions, id, asked, schema)
-    shown = entering(events, paths, ())
-    keying = Keying(forest, tuple(shown), asked, kinds)
+    kinds = arrow_kinds(ranked_subscriptions, id, events, event)
+    hosted = functions_of(functions, schema)
+    schema = (schema or Schema.from_spark(events)).calling(hosted)
+    asked = AskedOf(read_texts(ranked_subscriptions, id, ranked, lambda text: Ranked.parse(text, schema)), hosted)
+    filters = {subscription_id: wanted.where for subscription_id, wanted in asked.items()}
+    forest, mentioned = compiled_conditions(ranked_subscriptions, id, filters, schema)
+    selected, names = entering_rows(events, time, event, tuple(dict.fromkeys([*mentioned, *_scored(asked)])))
+    keying = Keying(forest, names, asked, kinds, failure_count(events.sparkSession, hosted))
     delivered = StructType([ranked_subscriptions.schema[id], events.schema[event]])
     keyed_schema = StructType([*delivered.fields, *KEYED])
-    numbered = [column(event), column(time).cast("timestamp"), *shown.values()]
-    timed = events.where(column(time).isNotNull())
-    selected = timed.select(*(each.alias(str(number)) for number, each in enumerate(numbered)))
     keyed = selected.mapInArrow(keying.run, keyed_schema)
     out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in delivered.fields), KEYED[0]])
     if events.isStreaming:
@@ -101,50 +104,11 @@ def top_k(
     return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
 
 
-def require_store(events: DataFrame, who: str) -> None:
-    """Raise unless the session's state store can keep lists and timers; the session is not ours to change."""
-    present = str(events.sparkSession.conf.get(STATE_STORE, ""))
-    if not present or present.endswith(".HDFSBackedStateStoreProvider"):
-        raise OptionError(
-            f"{who} keeps what a stream may still need in RocksDB, and this session keeps state elsewhere: "
-            f"spark.conf.set('{STATE_STORE}', '{ROCKS_DB}')"
-        )
-
-
-def seconds_of(moment: dt.datetime) -> float:
-    """Return a moment in seconds since 1970; without a zone it is UTC's."""
-    import datetime as dt
-
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-    return aware.timestamp()
-
-
-def _parsed(subscriptions: DataFrame, id: str, ranked: str, schema: Schema) -> dict[Any, Ranked]:
-    """Read the texts; unlike conditions they are all needed by all workers, so the driver reads them."""
-    asked: dict[Any, Ranked] = {}
-    rows = subscriptions.select(column(id), column(ranked)).collect()
-    for subscription_id, text in rows:
-        if subscription_id is None or text is None or subscription_id in asked:
-            what = "two subscriptions have this id" if subscription_id in asked else "a NULL in its row"
-            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {what}")
-        try:
-            asked[subscription_id] = Ranked.parse(text, schema)
-        except TamisError as error:
-            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {error}") from error
-    return asked
-
-
-def _filters(
-    subscriptions: DataFrame, id: str, asked: dict[Any, Ranked], schema: Schema
-) -> tuple[ForestFile, tuple[tuple[str, ...], ...]]:
-    """Compile the filters; return them, and what filters and scores mention."""
-    kind = StructType([subscriptions.schema[id], StructField("condition", StringType())])
-    rows = [(subscription_id, str(ranked.where)) for subscription_id, ranked in asked.items()]
-    frame = subscriptions.sparkSession.createDataFrame(rows, kind)
-    rules = compiled(frame, id=id, schema=schema, shards=1, on_error="raise")
-    assert rules.forest is not None
-    scores = {node.path for ranked in asked.values() for node in postorder(ranked.score) if isinstance(node, Attribute)}
-    return rules.forest, tuple(dict.fromkeys([*rules.attributes, *sorted(scores)]))
+def _scored(asked: dict[Any, Ranked]) -> list[Path]:
+    """Return what scores mention."""
+    return sorted(
+        {node.path for wanted in asked.values() for node in postorder(wanted.score) if isinstance(node, Attribute)}
+    )
 
 
 @dataclass
@@ -154,24 +118,26 @@ class Keying:
     forest: ForestFile
     names: tuple[str, ...]
     """What the attributes are called."""
-    asked: dict[Any, Ranked]
+    asked: AskedOf
     kinds: tuple[str, str]
     """Arrow's names for the types of the two ids."""
+    failures: Any = None
+    """An accumulator for what functions of the host could not do, or None."""
     _slots: dict[Any, tuple[Group, int]] | None = field(default=None, repr=False)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn events into rows of a subscription's id, the event's id, its time and its key."""
-        for batch in batches:
-            for start in range(0, batch.num_rows, _MOST_EVENTS):
-                yield self._keyed(pa.Table.from_batches([batch.slice(start, _MOST_EVENTS)]))
+        yield from map(self._keyed, tables_of(batches))
 
     def _keyed(self, table: pa.Table) -> pa.RecordBatch:
         ids, times = table.column(0), table.column(1).cast(pa.timestamp("us", "UTC"))
         events = table.select(range(2, table.num_columns)).rename_columns(list(self.names))
-        pairs = self.forest.matcher(events).match_batch(events if events.num_columns else _empty(len(ids)))
-        numbers = pairs.column("event").to_numpy()
-        subscriptions = pairs.column("subscription").to_pylist()
-        keys = self._keys(events.to_pylist() if events.num_columns else [{}] * len(ids), numbers, subscriptions)
+        matcher = self.forest.matcher(events)
+        with counted(self.failures, matcher.functions, self.asked.functions):
+            pairs = matcher.match_batch(events if events.num_columns else without_attributes(len(ids)))
+            numbers = pairs.column("event").to_numpy()
+            subscriptions = pairs.column("subscription").to_pylist()
+            keys = self._keys(events.to_pylist() if events.num_columns else [{}] * len(ids), numbers, subscriptions)
         at = times.take(pairs.column("event")).combine_chunks()
         # One row more, which is nobody's, so that time goes on for those whom these events do not concern.
         latest = pa.array([pc.max(times).as_py()], at.type)
@@ -198,7 +164,7 @@ class Keying:
             groups: dict[Family, Group] = {}
             self._slots = {}
             for subscription_id, ranked in self.asked.items():
-                family, given = recognised(ranked)
+                family, given = recognised(ranked.score, ranked.is_ascending)
                 group = groups.setdefault(family, Group(family))
                 self._slots[subscription_id] = group, group.add(ranked, given)
         keys = np.empty(len(subscriptions))
@@ -219,11 +185,6 @@ def _array(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _empty(count: int) -> pa.Table:
-    """So many events without attributes."""
-    return pa.table({"": pa.nulls(count, pa.bool_())})
-
-
 def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """Return the second step for a table: it takes the whole stream of a subscription at once."""
 
@@ -232,9 +193,9 @@ def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...
         ranked = asked[subscription_id.as_py()]
         ordered = rows.sort_by([(rows.column_names[place], "ascending") for place in (2, 1, 3)])
         micros = ordered.column(2).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
-        entered = entering_times(ordered.column(3).to_numpy(), micros / _MICROS, ranked.k, ranked.window, until)
+        entered = entering_times(ordered.column(3).to_numpy(), micros / MICROS, ranked.k, ranked.window, until)
         is_told = ~np.isnan(entered)
-        at = np.round(entered[is_told] * _MICROS).astype(np.int64)
+        at = np.round(entered[is_told] * MICROS).astype(np.int64)
         chosen = ordered.filter(pa.array(is_told))
         instants = pa.array(at).cast(pa.timestamp("us", "UTC"))
         return pa.table([chosen.column(0), chosen.column(1), instants], names=[*rows.column_names[:2], KEYED[0].name])

@@ -8,14 +8,13 @@ matters; everything else is left alone, however long the stream runs.
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
 
+from tamis.spark.event_time import MICROS, InOrderOfTime, instant_of, put, watermark_of
 from tamis.topk.base import Candidate
 from tamis.topk.strict import Strict
 from tamis.topk.windows import TimeWindow
@@ -29,43 +28,25 @@ if TYPE_CHECKING:
 
 KEYED = (StructField("at", TimestampType()), StructField("key", DoubleType()))
 """What stands beside the two ids: the event's time, and its key."""
-_MICROS = 1_000_000
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND = dt.timedelta(microseconds=1)
 
 
-class TimedDeliveries(StatefulProcessor):
+class TimedDeliveries(InOrderOfTime):
     """The streams of all subscriptions, one at a time."""
+
+    columns = (2, 1, 3)
 
     def __init__(self, asked: dict[Any, Ranked], delivered: StructType) -> None:
         """Take the subscriptions by their ids, and what a delivery tells: the two ids and the time."""
         self.asked = asked
-        self.told = delivered
+        self.delivered = delivered
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is remembered of a subscription."""
-        event = f"event {self.told[1].dataType.simpleString()}"
+        event = f"event {self.delivered[1].dataType.simpleString()}"
         self.handle = handle
         self.waiting = handle.getListState("waiting", f"micros bigint, {event}, key double")
         self.held = handle.getListState("held", f"number bigint, {event}, key double, leaves double, entered boolean")
         self.position = handle.getValueState("position", "position bigint")
-
-    def handleInputRows(  # noqa: N802 - Spark's names
-        self,
-        key: Any,
-        rows: Iterator[Any],
-        timerValues: TimerValues,  # noqa: N803
-    ) -> Iterator[Row]:
-        """Let events wait for their turn."""
-        (subscription_id,) = key
-        if subscription_id is None:  # these rows only told the time
-            for _ in rows:
-                pass
-            return iter(())
-        arrived = [(_micros(row[2]), row[1], row[3]) for row in rows]
-        self.waiting.appendList(arrived)
-        self._wake(min(micros for micros, _, _ in arrived))
-        return iter(())
 
     def handleExpiredTimer(  # noqa: N802 - Spark's names
         self,
@@ -76,30 +57,32 @@ class TimedDeliveries(StatefulProcessor):
         """Let everything happen that happens before the watermark."""
         (subscription_id,) = key
         ranked = self.asked[subscription_id]
-        until = timerValues.getCurrentWatermarkInMs() * 1000
-        waiting = [tuple(row) for row in self.waiting.get()]
-        due = sorted((row for row in waiting if row[0] < until), key=_turn)
-        left = [row for row in waiting if row[0] >= until]
+        until = watermark_of(timerValues)
+        due, left = self.split(until)
         (position,) = self.position.get() or (0,)
         stream = Stream(ranked, [tuple(row) for row in self.held.get()], position)
         deliveries = [delivery for micros, event, score in due for delivery in stream.arrive(micros, event, score)]
         deliveries += stream.advance(until)
-        _put(self.waiting, left)
-        _put(self.held, stream.state())
+        put(self.waiting, left)
+        put(self.held, stream.state())
         self.position.update((stream.position,))
         following = min([row[0] for row in left] + [stream.due])
         if following < math.inf:
-            self._wake(int(following))
+            self.wake(int(following))
         for event, micros in deliveries:
-            values = subscription_id, event, _EPOCH + micros * _MICROSECOND
-            yield Row(**dict(zip(self.told.names, values, strict=True)))
+            values = subscription_id, event, instant_of(micros)
+            yield Row(**dict(zip(self.delivered.names, values, strict=True)))
 
-    def _wake(self, micros: int) -> None:
-        """Ask to be woken once the watermark has passed a moment."""
-        self.handle.registerTimer(micros // 1000 + 1)
+    @staticmethod
+    def turn(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return by what events take turns: time, id, key; what has no id or no key comes last, as in a sorted table.
 
-    def close(self) -> None:
-        """Nothing is open."""
+        >>> rows = [(5, "b", 1.0), (5, None, 0.0), (5, "a", math.nan), (5, "a", 2.0), (4, "z", 9.0)]
+        >>> sorted(rows, key=TimedDeliveries.turn)
+        [(4, 'z', 9.0), (5, 'a', 2.0), (5, 'a', nan), (5, 'b', 1.0), (5, None, 0.0)]
+        """
+        micros, event, key = row
+        return micros, (event is None, 0 if event is None else event), (key != key, 0.0 if key != key else key)
 
 
 class Stream:
@@ -126,11 +109,11 @@ class Stream:
     @property
     def due(self) -> float:
         """When, in microseconds, somebody may enter because another leaves; infinite if only arrivals matter."""
-        return round(self._ranking.due * _MICROS) if self._is_timed and self._ranking.due < math.inf else math.inf
+        return round(self._ranking.due * MICROS) if self._is_timed and self._ranking.due < math.inf else math.inf
 
     def arrive(self, micros: int, event: Any, score: float) -> list[tuple[Any, int]]:
         """Take an event; return the deliveries until then, and those that it brings about."""
-        at = micros / _MICROS
+        at = micros / MICROS
         deliveries = self._elapse(at) if self._is_timed else []
         self.position += 1
         clock = at if self._is_timed else self.position
@@ -144,12 +127,12 @@ class Stream:
 
     def advance(self, micros: int) -> list[tuple[Any, int]]:
         """Let leave what leaves before a moment."""
-        return self._elapse(micros / _MICROS) if self._is_timed else []
+        return self._elapse(micros / MICROS) if self._is_timed else []
 
     def _elapse(self, until: float) -> list[tuple[Any, int]]:
         deliveries: list[tuple[Any, int]] = []
         while (due := self._ranking.due) < until:
-            deliveries += [(self._events[number], round(due * _MICROS)) for number in self._ranking.leave(due)]
+            deliveries += [(self._events[number], round(due * MICROS)) for number in self._ranking.leave(due)]
         return deliveries
 
     def state(self) -> list[tuple[Any, ...]]:
@@ -159,26 +142,3 @@ class Stream:
             (item.number, self._events[item.number], item.key, item.leaves, item.number in ranking.entered)
             for item in ranking.items
         ]
-
-
-def _turn(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return by what events take turns: time, id, key; what has no id or no key comes last, as in a sorted table.
-
-    >>> rows = [(5, "b", 1.0), (5, None, 0.0), (5, "a", math.nan), (5, "a", 2.0), (4, "z", 9.0)]
-    >>> sorted(rows, key=_turn)
-    [(4, 'z', 9.0), (5, 'a', 2.0), (5, 'a', nan), (5, 'b', 1.0), (5, None, 0.0)]
-    """
-    micros, event, key = row
-    return micros, (event is None, 0 if event is None else event), (key != key, 0.0 if key != key else key)
-
-
-def _micros(moment: dt.datetime) -> int:
-    aware = moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-    return (aware - _EPOCH) // _MICROSECOND
-
-
-def _put(state: Any, rows: list[tuple[Any, ...]]) -> None:
-    if rows:
-        state.put(rows)
-    else:
-        state.clear()

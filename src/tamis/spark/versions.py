@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import LongType, StringType
 
 from tamis.errors import TamisError
+from tamis.language.functions import NO_FUNCTIONS
 from tamis.matching.admission import CandidateRow, admitted
 from tamis.matching.matcher import Matcher
 from tamis.matching.uniting import mentioned, united
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from tamis.language import Schema
     from tamis.matching.rejections import Rejected
-    from tamis.spark.subscription_log import SubscriptionLog
+    from tamis.spark.subscription_log import SubscriptionLog, Terms
 
 _WORTH_A_JOB = 5_000
 """So many texts are worth a job of Spark's."""
@@ -53,10 +54,11 @@ class Versions:
     def at(self, version: int, spark: SparkSession) -> Compiled:
         """Return the subscriptions of a version, ready to match."""
         if version not in self._forests:
+            self._log.demand(version, self._matcher.functions)
             if version < self._version or self._version == 0:
                 self._start(version, spark)
             for number in range(self._version + 1, version + 1):
-                self._apply(self._log.changes(number))
+                self._apply(self._log.changes(number), self._log.terms_of(number))
             self._version = version
             self._forests[version] = self._planted(spark)
             while len(self._forests) > _KEPT:  # batches come one after the other, so no job needs the first any more
@@ -67,28 +69,37 @@ class Versions:
 
     def _start(self, version: int, spark: SparkSession) -> None:
         """Build a version from the start."""
-        rows = [CandidateRow(each, text) for each, text in self._log.at(version).items()]
+        terms = self._log.terms(version)
+        rows = [
+            CandidateRow(each, text, terms[each].priority if each in terms else 0)
+            for each, text in self._log.at(version).items()
+        ]
         if len(rows) >= _WORTH_A_JOB:
             kind = "bigint" if isinstance(rows[0].id, int) else "string"
-            frame = spark.createDataFrame([row[:2] for row in rows], f"id {kind}, condition string")
-            matchers, bad = collected(spark, numbered(frame), self._schema)
+            frame = spark.createDataFrame([row[:3] for row in rows], f"id {kind}, condition string, priority bigint")
+            functions = NO_FUNCTIONS if self._schema is None else self._schema.functions
+            matchers, bad = collected(spark, numbered(frame), self._schema, functions)
             self._matcher = united(matchers, self._schema)
         else:
             self._matcher, bad = admitted(rows, self._schema)
         self._bad = {row.id: row for row in bad}
         self._version = version
 
-    def _apply(self, changes: dict[Any, str | None]) -> None:
+    def _apply(self, changes: dict[Any, str | None], terms: dict[Any, Terms]) -> None:
         self._matcher.remove_many([each for each in changes if each in self._matcher])
         for each in changes:
             self._bad.pop(each, None)
-        added = {each: text for each, text in changes.items() if text is not None}
+        added = [
+            CandidateRow(each, text, terms[each].priority if each in terms else 0)
+            for each, text in changes.items()
+            if text is not None
+        ]
         try:
-            self._matcher.add_many(added)
+            self._matcher.add_many([tuple(row[:3]) for row in added])
         except TamisError:
-            good, bad = admitted((CandidateRow(each, text) for each, text in added.items()), self._schema)
+            good, bad = admitted(added, self._schema)
             self._bad |= {row.id: row for row in bad}
-            self._matcher.add_many({each: text for each, text in added.items() if each in good})
+            self._matcher.add_many([tuple(row[:3]) for row in added if row.id in good])
 
     def _planted(self, spark: SparkSession) -> Compiled:
         attributes = mentioned(self._matcher)

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.spark.clock import Times
+from tamis.spark.hosting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,8 @@ class Task:
     """Arrow's name for it."""
     clock: Any = None
     """An accumulator for where the time goes (`tamis.spark.clock`), or None."""
+    failures: Any = None
+    """An accumulator for what functions of the host could not do (`tamis.spark.hosting`), or None."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the batches of a partition."""
@@ -62,7 +65,8 @@ class Task:
                 begin = perf_counter()
                 matcher = self.forest.matcher(table)
                 forest_s += perf_counter() - begin
-                yield from matched(matcher, table, self.keep, self.result, self.id_type, watch)
+                with counted(self.failures, matcher.functions):
+                    yield from matched(matcher, table, self.keep, self.result, self.id_type, watch)
         finally:
             if self.clock is not None:
                 whole = perf_counter() - start

@@ -1,12 +1,14 @@
 """How do many changes take the same events? For each group, who is true there at present.
 
-Changes with the same PER are a *family*, and a group of a family has one sorted list: the numbers of the changes that
-are true there. An event is matched by the entry conditions of all changes at once; whoever matches and is not in the
-list is told. Of those in the list that do not match, the exit conditions are asked: one by one where they are few, and
-else by a matcher of their own. So what an event costs depends on who matches and who is true in its group, not on how
-many changes there are.
+Changes that are kept by the same attributes are a *family*, and a group of a family has one list: the numbers of the
+changes that are true there. The events of a batch are matched by the entry conditions of all changes at once; whoever
+matches and is not in the list is told. Of those in the list that do not match, most exit conditions are decided by what
+is known of the event (`exits`); the others are asked, one by one where they are few, and else by a matcher of their
+own. All of it is one compiled loop over the batch, which stops where somebody has to be asked. So what an event costs
+depends on who matches and who is true in its group, not on how many changes there are.
 
-Changes with FORGET AFTER are families of their own, in which each has the time of the last event that concerned it.
+Changes with FORGET AFTER are families of their own, in which each has the time of the last event that concerned it;
+these are Python's.
 """
 
 from __future__ import annotations
@@ -19,26 +21,33 @@ import numpy as np
 
 from tamis.matching.closures import holding
 from tamis.matching.matcher import Matcher
-from tamis.standing.kernels import compare_sorted, merge_sorted
+from tamis.standing.exits import exit_form, knowledge
+from tamis.standing.held import HeldLists
+from tamis.standing.kernels import DONE, NO_ROOM, turn
 from tamis.standing.storage import decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    import numpy.typing as npt
+
     from tamis.language.schema import Schema
+    from tamis.matching.columns import Path
+    from tamis.standing.arrivals import StandingBatch
     from tamis.standing.change import Change
+    from tamis.standing.exits import ExitForm
     from tamis.standing.groups import Group, Paths
     from tamis.standing.kernels import Numbers
     from tamis.standing.sequences import Arrived
 
 ASKED_ONE_BY_ONE = 32
 """Of so few missing changes the exit conditions are asked one by one."""
-_NOBODY: Numbers = np.zeros(0, np.int64)
 _COMPILED = 1 << 16
 """So many conditions are kept as functions."""
 
-Asking: TypeAlias = "Callable[[], Numbers]"
+Asking: TypeAlias = "Callable[[int], Numbers]"
+Pairs: TypeAlias = "tuple[Numbers, Numbers]"
 
 
 class Changed(NamedTuple):
@@ -49,12 +58,12 @@ class Changed(NamedTuple):
 
 
 class _Family:
-    """Changes with the same PER."""
+    """Changes that are kept by the same attributes."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.members: set[int] = set()
-        self.held: dict[Group, Numbers] = {}
+        self.lists = HeldLists()
 
 
 class _ForgetfulFamily:
@@ -69,7 +78,7 @@ class _ForgetfulFamily:
         self.pushed = 0
 
 
-class Changes:
+class ChangeStates:
     """The states of all changes, by the number of the change."""
 
     def __init__(self, most_states: int, schema: Schema | None = None) -> None:
@@ -77,9 +86,20 @@ class Changes:
         """So many changes may be true at once, in all groups together; beyond it the oldest group is forgotten."""
         self.schema = schema
         self._changes: dict[int, Change] = {}
-        self._families: dict[tuple[Paths, float | None], _Family | _ForgetfulFamily] = {}
-        self._family_of = np.zeros(1024, np.int64)
-        """By number: the index of its family."""
+        self._forms: dict[int, ExitForm] = {}
+        self._families: dict[Paths, _Family] = {}
+        self._forgetful: dict[tuple[Paths, float], _ForgetfulFamily] = {}
+        self._profiles: dict[tuple[Path, ...], int] = {(): 0}
+        """What has to be known to decide an exit condition, and its number."""
+        self._family_of = np.zeros(0, np.int64)
+        """By number: the index of its family, and so on."""
+        self._ways = np.zeros(0, np.int8)
+        self._profile_of = np.zeros(0, np.int32)
+        self._limits = np.zeros(0)
+        self._is_both_ways = np.zeros(0, np.bool_)
+        self._marks = np.zeros(0, np.int64)
+        self._verdicts = np.zeros(0, np.int64)
+        self._stamp = 0
         self._next_family = 0
         self._exits = Matcher(schema=schema)
         self._unregistered: dict[int, None] = {}
@@ -90,102 +110,160 @@ class Changes:
     def __len__(self) -> int:
         return len(self._changes)
 
+    @property
+    def has_forgetful(self) -> bool:
+        """Are there changes with FORGET AFTER, which take events one by one?"""
+        return bool(self._forgetful)
+
     def add(self, number: int, change: Change) -> None:
         """Let a change take events from now on; it is true nowhere."""
         self._changes[number] = change
-        key = (change.per, change.forget_after)
-        family = self._families.get(key)
-        if family is None:
-            index = self._next_family
-            self._next_family += 1
-            span = change.forget_after
-            family = self._families[key] = _Family(index) if span is None else _ForgetfulFamily(index, span)
+        form = self._forms[number] = exit_form(change)
+        family: _Family | _ForgetfulFamily | None
+        if change.forget_after is None:
+            family = self._families.get(form.per)
+            if family is None:
+                family = self._families[form.per] = _Family(self._next_family)
+                self._next_family += 1
+        else:
+            key = (change.per, change.forget_after)
+            family = self._forgetful.get(key)
+            if family is None:
+                family = self._forgetful[key] = _ForgetfulFamily(self._next_family, change.forget_after)
+                self._next_family += 1
         family.members.add(number)
         if number >= len(self._family_of):
-            self._family_of = np.append(self._family_of, np.zeros(number + 1, np.int64))
+            self._grow(number + 1)
         self._family_of[number] = family.index
+        self._ways[number], self._limits[number] = form.way, form.limit
+        self._profile_of[number] = self._profiles.setdefault(form.paths, len(self._profiles))
+        self._is_both_ways[number] = change.is_both_ways
+        self._verdicts[number] = -1
         self._unregistered[number] = None
+
+    def _grow(self, room: int) -> None:
+        for name in ("_family_of", "_ways", "_profile_of", "_limits", "_is_both_ways", "_marks", "_verdicts"):
+            column = getattr(self, name)
+            setattr(self, name, np.append(column, np.zeros(room, column.dtype)))
 
     def remove(self, number: int) -> None:
         """Forget a change and all its states."""
         change = self._changes.pop(number)
+        form = self._forms.pop(number)
         if number in self._unregistered:
             del self._unregistered[number]
         else:
             self._exits.remove(number)
+        if change.forget_after is None:
+            family = self._families[form.per]
+            family.members.remove(number)
+            self._held_count -= family.lists.drop(number)
+            if not family.members:
+                del self._families[form.per]
+            return
         key = (change.per, change.forget_after)
-        family = self._families[key]
-        family.members.remove(number)
-        if isinstance(family, _ForgetfulFamily):
-            for group in [group for group, states in family.held.items() if number in states]:
-                del family.held[group][number]
-                self._held_count -= 1
-                if not family.held[group]:
-                    del family.held[group]
-        else:
-            gone = np.array([number], np.int64)
-            for group in [group for group, held in family.held.items() if _contains(held, number)]:
-                self._keep(family, group, family.held[group], _NOBODY, gone)
-        if not family.members:
-            del self._families[key]
+        forgetful = self._forgetful[key]
+        forgetful.members.remove(number)
+        for group in [group for group, states in forgetful.held.items() if number in states]:
+            del forgetful.held[group][number]
+            self._held_count -= 1
+            if not forgetful.held[group]:
+                del forgetful.held[group]
+        if not forgetful.members:
+            del self._forgetful[key]
 
     # -- Events
 
-    def take(self, arrived: Arrived, matching: Numbers, asking: Asking) -> Changed:
-        """Take an event, and whose entry conditions match, sorted; return who changes.
+    def take(self, rows: Numbers, numbers: Numbers, batch: StandingBatch, asking: Asking) -> tuple[Pairs, Pairs]:
+        """Take a batch, and whose entry conditions match, by row; return rows and numbers of who enters and leaves.
 
-        asking    returns whose exit conditions match, sorted; asked only if many have to be
+        Of those who leave only such as are told of it. Changes with FORGET AFTER are left out: see `take_forgetful`.
+
+        asking    returns whose exit conditions a row matches, sorted; asked only if many have to be
         """
-        entering: list[int] = []
-        leaving: list[int] = []
-        families = self._family_of[matching] if len(self._families) > 1 else None
-        for (per, _), family in self._families.items():
-            numbers = matching if families is None else matching[families == family.index]
-            if not len(numbers) and not family.held:
+        entering: list[Numbers] = []
+        leaving: list[Numbers] = []
+        is_alone = len(self._families) == 1 and not self._forgetful
+        families = None if is_alone else self._family_of[numbers]
+        states, values = knowledge(batch.events, list(self._profiles))
+        known = _Known(batch, states, values, asking)
+        for per, family in self._families.items():
+            own = slice(None) if families is None else families == family.index
+            bounds = batch.bounds(rows[own])
+            if not (len(family.lists) or bounds[-1]):
                 continue
-            group = arrived.group(per)
-            if isinstance(family, _ForgetfulFamily):
-                changed = self._take_forgetful(family, group, arrived, numbers.tolist())
+            codes = family.lists.codes_of(batch.groups(per), bounds)
+            self._turn(family.lists, bounds, numbers[own], codes, known, entering, leaving)
+        return _joined(entering), _joined(leaving)
+
+    def _turn(
+        self,
+        lists: HeldLists,
+        bounds: Numbers,
+        numbers: Numbers,
+        codes: Numbers,
+        known: _Known,
+        entering: list[Numbers],
+        leaving: list[Numbers],
+    ) -> None:
+        """Let the changes of a family take a batch."""
+        before = lists.count_of(codes)
+        new = len(numbers)
+        enter, leave = np.empty((new, 2), np.int64), np.empty((new + before, 2), np.int64)
+        missing = np.empty(new + before, np.int64)
+        tally = np.zeros(6, np.int64)
+        row, last = 0, len(bounds) - 1
+        while True:
+            tally[3] = lists.used
+            status = turn(
+                row, last, bounds, numbers, codes, known.batch.order, self._stamp, self._marks,
+                self._ways, self._profile_of, self._limits, self._is_both_ways, known.states, known.values,
+                self._verdicts, lists.spans, lists.held, tally, enter, leave, missing,
+            )  # fmt: skip
+            self._stamp += 2 * (last - row) + 2
+            row, entered, left, lists.used, wanted, more = tally.tolist()
+            if status == DONE:
+                break
+            if status == NO_ROOM:
+                lists.make_room(wanted)
             else:
-                changed = self._take_plain(family, group, arrived, numbers, asking)
-            entering += changed.entering
-            leaving += changed.leaving
+                self._judge(missing[:wanted].copy(), row, known)
+        self._held_count += more
+        entering.append(enter[:entered])
+        leaving.append(leave[:left])
+        lists.free(codes)
+
+    def _judge(self, missing: Numbers, row: int, known: _Known) -> None:
+        """Find which of the missing become false with an event, by their exit conditions."""
+        if len(missing) > ASKED_ONE_BY_ONE:
+            leaves = np.isin(missing, known.asking(row), assume_unique=True)
+        else:
+            event = known.batch.mappings[row]
+            leaves = np.array([self._asking(number, False)(event) for number in missing.tolist()], np.bool_)
+        self._verdicts[missing] = 2 * (known.batch.order + row) + leaves
+
+    def has_room(self, entering: int) -> bool:
+        """Is it sure that no group has to be forgotten if so many become true?"""
+        return self._held_count + entering <= self.most_states
+
+    def bound(self) -> None:
+        """Forget groups while too many changes are true."""
         while self._held_count > self.most_states:
             self._forget_one()
+
+    def take_forgetful(self, arrived: Arrived, matching: Numbers) -> Changed:
+        """Take an event for the changes with FORGET AFTER, and all whose entry conditions match; return who changes."""
+        entering: list[int] = []
+        leaving: list[int] = []
+        families = self._family_of[matching]
+        for (per, _), family in self._forgetful.items():
+            numbers = matching[families == family.index]
+            if not len(numbers) and not family.held:
+                continue
+            changed = self._take_forgetful(family, arrived.group(per), arrived, numbers.tolist())
+            entering += changed.entering
+            leaving += [number for number in changed.leaving if self._is_both_ways[number]]
         return Changed(entering, leaving)
-
-    def _take_plain(
-        self, family: _Family, group: Group, arrived: Arrived, matching: Numbers, asking: Asking
-    ) -> Changed:
-        held = family.held.get(group, _NOBODY)
-        if not len(held):
-            if len(matching):
-                self._keep(family, group, held, matching, _NOBODY)
-            return Changed(matching.tolist(), [])
-        entering, missing = np.empty(len(matching), np.int64), np.empty(len(held), np.int64)
-        entering_count, missing_count = compare_sorted(matching, held, entering, missing)
-        entering, missing = entering[:entering_count], missing[:missing_count]
-        leaving = _NOBODY
-        if missing_count:
-            leaving = self._leaving(missing, arrived, asking)
-        if entering_count or len(leaving):
-            self._keep(family, group, held, entering, leaving)
-        return Changed(entering.tolist(), leaving.tolist())
-
-    def _leaving(self, missing: Numbers, arrived: Arrived, asking: Asking) -> Numbers:
-        if len(missing) > ASKED_ONE_BY_ONE:
-            return np.intersect1d(missing, asking(), assume_unique=True)
-        leaving = [number for number in missing.tolist() if self._asking(number, False)(arrived.event)]
-        return np.array(leaving, np.int64)
-
-    def _keep(self, family: _Family, group: Group, held: Numbers, entering: Numbers, leaving: Numbers) -> None:
-        merged = np.empty(len(held) + len(entering) - len(leaving), np.int64)
-        merge_sorted(held, entering, leaving, merged)
-        self._held_count += len(merged) - len(held)
-        if len(merged):
-            family.held[group] = merged
-        else:
-            del family.held[group]
 
     def _take_forgetful(self, family: _ForgetfulFamily, group: Group, arrived: Arrived, matching: list[int]) -> Changed:
         states = family.held.get(group, {})
@@ -237,9 +315,7 @@ class Changes:
 
     def advance(self, now: float) -> None:
         """Let the time pass: forget what nothing concerned for too long."""
-        for family in self._families.values():
-            if not isinstance(family, _ForgetfulFamily):
-                continue
+        for family in self._forgetful.values():
             while family.heap and family.heap[0][0] < now:
                 *_, group = heappop(family.heap)
                 states = family.held.get(group)
@@ -263,9 +339,13 @@ class Changes:
 
     def _forget_one(self) -> None:
         """Forget the group that has been true for longest, of the family with most groups."""
-        family = max(self._families.values(), key=lambda each: len(each.held))
-        group = next(iter(family.held))
-        count = len(family.held.pop(group))
+        family = max(self._families.values(), key=lambda each: len(each.lists), default=None)
+        forgetful = max(self._forgetful.values(), key=lambda each: len(each.held), default=None)
+        if forgetful is None or (family is not None and len(family.lists) >= len(forgetful.held)):
+            assert family is not None
+            count = family.lists.forget_oldest()
+        else:
+            count = len(forgetful.held.pop(next(iter(forgetful.held))))
         self._held_count -= count
         self._forgotten += count
 
@@ -275,44 +355,58 @@ class Changes:
         """Return by number in which groups each change is true, as data, with the last time that it was concerned."""
         states: dict[int, list[Any]] = {}
         for family in self._families.values():
-            for group, held in family.held.items():
-                known = held if isinstance(held, dict) else dict.fromkeys(held.tolist())
+            for group, numbers in family.lists.items():
+                for number in numbers:
+                    own = group[: len(self._changes[number].per)]
+                    states.setdefault(number, []).append([encoded(own), None])
+        for forgetful in self._forgetful.values():
+            for group, known in forgetful.held.items():
                 for number, last in known.items():
                     states.setdefault(number, []).append([encoded(group), last])
         return states
 
     def restore(self, states: Mapping[int, list[Any]]) -> None:
         """Take up the states of all changes."""
-        plain: dict[tuple[Paths, Group], list[int]] = {}
+        plain: dict[Paths, dict[Group, list[int]]] = {}
         for number, groups in states.items():
-            change = self._changes[number]
-            family = self._families[change.per, change.forget_after]
+            change, form = self._changes[number], self._forms[number]
             for data, last in groups:
                 group = decoded(data)
-                if isinstance(family, _ForgetfulFamily):
-                    if group not in family.held:
-                        family.held[group] = {}
-                        self._schedule(family, group, last + family.span)
-                    family.held[group][number] = float(last)
-                    self._held_count += 1
-                else:
-                    plain.setdefault((change.per, group), []).append(number)
-        for (per, group), numbers in plain.items():
-            family = self._families[per, None]
-            assert isinstance(family, _Family)
-            self._keep(family, group, _NOBODY, np.array(sorted(numbers), np.int64), _NOBODY)
+                if change.forget_after is None:
+                    plain.setdefault(form.per, {}).setdefault((*group, *form.extra), []).append(number)
+                    continue
+                family = self._forgetful[change.per, change.forget_after]
+                if group not in family.held:
+                    family.held[group] = {}
+                    self._schedule(family, group, last + family.span)
+                family.held[group][number] = float(last)
+                self._held_count += 1
+        for per, lists in plain.items():
+            self._families[per].lists.restore(lists)
+            self._held_count += sum(map(len, lists.values()))
 
     # -- Looking inside
 
     def statistics(self) -> dict[str, int]:
         """Return how many changes are true in how many groups, and how many states did not fit."""
+        plain = sum(len(family.lists) for family in self._families.values())
         return {
             "change_states": self._held_count,
-            "change_groups": sum(len(family.held) for family in self._families.values()),
+            "change_groups": plain + sum(len(family.held) for family in self._forgetful.values()),
             "forgotten_states": self._forgotten,
         }
 
 
-def _contains(numbers: Numbers, number: int) -> bool:
-    place = int(np.searchsorted(numbers, number))
-    return place < len(numbers) and int(numbers[place]) == number
+class _Known(NamedTuple):
+    """A batch, and what is known of its events."""
+
+    batch: StandingBatch
+    states: npt.NDArray[np.int8]
+    values: npt.NDArray[np.float64]
+    asking: Asking
+
+
+def _joined(parts: list[Numbers]) -> Pairs:
+    """Return rows and numbers."""
+    whole = np.concatenate(parts) if parts else np.zeros((0, 2), np.int64)
+    return whole[:, 0], whole[:, 1]

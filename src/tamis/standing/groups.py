@@ -18,8 +18,12 @@ from tamis.language.values import instant, value_of
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from tamis.matching.columns import Events
+
 Paths: TypeAlias = tuple[tuple[str, ...], ...]
 Group: TypeAlias = "tuple[Hashable, ...]"
+_KEYS = frozenset({str, int, type(None)})
+"""Types whose values are their own keys."""
 
 
 def group_of(event: Mapping[str, Any], per: Paths) -> Group:
@@ -29,6 +33,23 @@ def group_of(event: Mapping[str, Any], per: Paths) -> Group:
     ('ann', 1, None)
     """
     return tuple([_key(attribute_value(event, path)) for path in per])
+
+
+def groups_of(events: Events, per: Paths) -> list[Group]:
+    """Return the group of every event. Where all values are usual it is enough to look at their types at once.
+
+    >>> from tamis.matching.columns import Events
+    >>> groups_of(Events([{"user": "ann"}, {}]), (("user",),)), groups_of(Events([{}]), ())
+    ([('ann',), (None,)], [()])
+    """
+    if not per:
+        return [()] * events.count
+    columns = [_keys(events.values(path)) for path in per]
+    return list(zip(*columns, strict=True))
+
+
+def _keys(values: list[Any]) -> list[Hashable]:
+    return values if set(map(type, values)) <= _KEYS else list(map(_key, values))
 
 
 def _key(value: Any) -> Hashable:

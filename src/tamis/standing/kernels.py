@@ -1,4 +1,4 @@
-"""The compiled loops: who is new among those that match, and who is missing; which second events follow a first one."""
+"""The compiled loops: how sequences go on with the matches of a batch, and which changes become true and false."""
 
 from __future__ import annotations
 
@@ -8,100 +8,326 @@ import numpy.typing as npt
 from tamis.compilation import kernel
 
 Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
+
+DONE, NO_ROOM, UNDECIDED = 0, 1, 2
+"""Why `turn` ended."""
+ASKED, IF_KNOWN = 0, 1
+"""How an exit condition is decided: elsewhere; or it is true where the values that it asks for are known. Else it is a
+comparison, whose operator is LESS to NOT_EQUAL."""
+LESS, LESS_OR_EQUAL, EQUAL, GREATER_OR_EQUAL, GREATER, NOT_EQUAL = 2, 3, 4, 5, 6, 7
+KNOWN, UNKNOWN, UNUSUAL = 0, 1, 2
+"""What an event says of the values that an exit condition asks for."""
+
+
+# -- Sequences
 
 
 @kernel
-def compare_sorted(
-    matching: Numbers,
-    held: Numbers,
-    entering: Numbers,
-    missing: Numbers,
-) -> tuple[int, int]:
-    """Find what is in one sorted list and not in the other; return how many of each there are.
+def place_of(keys: Numbers, number: int, group: int) -> int:
+    """Return where a state is in a table with open addressing, or where it would be. The table is never full.
 
-    matching   int64[:]  who matches now, sorted, each once
-    held       int64[:]  who matched before, sorted, each once
-    entering   int64[:]  written: who matches now and did not; at least as long as `matching`
-    missing    int64[:]  written: who did and does not now; at least as long as `held`
+    keys    int64[:, 2]  the number of the sequence, -1 where nothing is, and the group
     """
-    entering_count = missing_count = 0
-    place = 0
-    for index in range(len(matching)):
-        wanted = matching[index]
-        while place < len(held) and held[place] < wanted:
-            missing[missing_count] = held[place]
-            missing_count += 1
-            place += 1
-        if place < len(held) and held[place] == wanted:
-            place += 1
-        else:
-            entering[entering_count] = wanted
-            entering_count += 1
-    while place < len(held):
-        missing[missing_count] = held[place]
-        missing_count += 1
-        place += 1
-    return entering_count, missing_count
+    mask = len(keys) - 1
+    mixed = (number * 0x9E3779B97F4A7C1 + group * 0x2545F4914F6CDD1D) & 0x7FFFFFFFFFFFFFFF
+    place = (mixed ^ (mixed >> 29)) & mask
+    while keys[place, 0] != -1 and (keys[place, 0] != number or keys[place, 1] != group):
+        place = (place + 1) & mask
+    return place
+
+
+def placed(number: int, step: int, turn: int, length: int, per: int) -> int:
+    """Return what there is to know of a condition of a sequence as one integer, which is one access to memory.
+
+    number    whose it is
+    step      which of its steps, of how many (`length`)
+    turn      when the step takes an event in its turn
+    per       the number of its PER
+    """
+    return turn | step << 4 | length << 8 | per << 12 | number << 28
 
 
 @kernel
-def merge_sorted(
-    held: Numbers,
-    entering: Numbers,
-    leaving: Numbers,
-    merged: Numbers,
+def survey(
+    rows: Numbers,
+    handles: Numbers,
+    places: Numbers,
+    is_first: npt.NDArray[np.bool_],
+    is_kept: npt.NDArray[np.bool_],
+    counts: npt.NDArray[np.int64],
 ) -> None:
-    """Write who is held from now on: those who were, without those who leave, and those who enter; all sorted."""
-    count = gone = place = 0
-    for index in range(len(entering)):
-        while place < len(held) and held[place] < entering[index]:
-            if gone < len(leaving) and leaving[gone] == held[place]:
-                gone += 1
-            else:
-                merged[count] = held[place]
-                count += 1
-            place += 1
-        merged[count] = entering[index]
-        count += 1
-    while place < len(held):
-        if gone < len(leaving) and leaving[gone] == held[place]:
-            gone += 1
+    """Find which rows are first events, which are kept, and how many matches are of first and last steps.
+
+    is_first, is_kept    by row; written
+    counts               by length: all matches, those of first steps, and those of last ones; written
+    """
+    for index in range(len(rows)):
+        packed = places[handles[index]]
+        step, length = (packed >> 4) & 15, (packed >> 8) & 15
+        counts[length, 0] += 1
+        if step == 0:
+            is_first[rows[index]] = True
+            counts[length, 1] += 1
+        if step == length - 1:
+            counts[length, 2] += 1
         else:
-            merged[count] = held[place]
-            count += 1
-        place += 1
+            is_kept[rows[index]] = True
 
 
 @kernel
 def follow(
-    rows: Numbers,
+    bounds: Numbers,
     handles: Numbers,
-    slots: Numbers,
-    is_last: npt.NDArray[np.bool_],
-    times: npt.NDArray[np.float64],
+    places: Numbers,
+    groups: npt.NDArray[np.int64],
+    times: Floats,
     order: int,
-    within: npt.NDArray[np.float64],
-    latest_at: npt.NDArray[np.float64],
-    latest_order: Numbers,
+    within: Floats,
+    keys: Numbers,
+    firsts: Floats,
+    orders: npt.NDArray[np.int64],
     told: npt.NDArray[np.int64],
-) -> int:
-    """Let sequences of two steps take the matches of a batch; return how many runs end.
+) -> tuple[int, int]:
+    """Let sequences of one length take the matches of a batch; return how many states are new and how many runs end.
 
-    rows, handles    int64[:]     the matches, sorted by both: an event of the batch, and a step
-    slots, is_last   by handle    whose step it is, and whether it is the last of the two
-    times            float64[:]   by row: when the event came; its order is `order` and the row
-    within           float64[:]   by slot: the most seconds between the two events
-    latest_at        float64[:]   by slot: when the latest first event came; updated
-    latest_order     int64[:]     by slot: its order; updated
-    told             int64[:, 3]  written: row, slot and order of the first event of each run; a row for every match
+    bounds, handles          the matches of row r are handles[bounds[r]:bounds[r + 1]], in any order
+    places                   by handle: what `placed` returns
+    groups                   by PER and row: the code of the group; -1 where nobody has a state
+    times                    by row; the order of an event is `order` and the row
+    within                   by number: the most seconds from the first event to the last
+    keys, firsts, orders     the states: of the run that ends at each step the time of its first event, and its events
+    told                     written: row, number, and the orders of the events of each run that ends
     """
-    count = 0
-    for index in range(len(rows)):
-        row, slot = rows[index], slots[handles[index]]
-        if not is_last[handles[index]]:
-            latest_at[slot] = times[row]
-            latest_order[slot] = order + row
-        elif times[row] <= latest_at[slot] + within[slot]:
-            told[count, 0], told[count, 1], told[count, 2] = row, slot, latest_order[slot]
-            count += 1
-    return count
+    length = firsts.shape[1] + 1
+    created = count = 0
+    for row in range(len(bounds) - 1):
+        now = times[row]
+        for turn in range(length):
+            for index in range(bounds[row], bounds[row + 1]):
+                packed = places[handles[index]]
+                if packed & 15 != turn:
+                    continue
+                group = groups[(packed >> 12) & 0xFFFF, row]
+                if group < 0:
+                    continue
+                number, step = packed >> 28, (packed >> 4) & 15
+                place = place_of(keys, number, group)
+                if step == 0:
+                    if keys[place, 0] == -1:
+                        keys[place, 0], keys[place, 1] = number, group
+                        firsts[place, :] = -np.inf
+                        created += 1
+                    firsts[place, 0] = now
+                    orders[place, 0, 0] = order + row
+                    continue
+                if keys[place, 0] == -1 or now > firsts[place, step - 1] + within[number]:
+                    continue
+                if step < length - 1:
+                    firsts[place, step] = firsts[place, step - 1]
+                    orders[place, step, :step] = orders[place, step - 1, :step]
+                    orders[place, step, step] = order + row
+                else:
+                    told[count, 0], told[count, 1] = row, number
+                    told[count, 2:] = orders[place, step - 1]
+                    count += 1
+    return created, count
+
+
+@kernel
+def rehash(
+    keys: Numbers,
+    firsts: Floats,
+    orders: npt.NDArray[np.int64],
+    is_kept: npt.NDArray[np.bool_],
+    new_keys: Numbers,
+    new_firsts: Floats,
+    new_orders: npt.NDArray[np.int64],
+) -> None:
+    """Write the states that are kept into another table, which is empty."""
+    for old in range(len(keys)):
+        if is_kept[old]:
+            place = place_of(new_keys, keys[old, 0], keys[old, 1])
+            new_keys[place] = keys[old]
+            new_firsts[place] = firsts[old]
+            new_orders[place] = orders[old]
+
+
+# -- Changes
+
+
+@kernel
+def leaves(way: int, knowledge: int, value: float, limit: float) -> bool:
+    """Is an exit condition true that is decided here? NaN is greater than every number, and equal to itself."""
+    if knowledge == UNKNOWN:
+        return False
+    if way == IF_KNOWN:
+        return True
+    order = 0
+    if value != value:
+        order = 1
+    elif value < limit:
+        order = -1
+    elif value > limit:
+        order = 1
+    if way == LESS:
+        return order < 0
+    if way == LESS_OR_EQUAL:
+        return order <= 0
+    if way == EQUAL:
+        return order == 0
+    if way == GREATER_OR_EQUAL:
+        return order >= 0
+    if way == GREATER:
+        return order > 0
+    return order != 0
+
+
+@kernel
+def turn(
+    first_row: int,
+    last_row: int,
+    bounds: Numbers,
+    handles: Numbers,
+    groups: Numbers,
+    order: int,
+    stamp: int,
+    marks: Numbers,
+    ways: Codes,
+    profiles: npt.NDArray[np.int32],
+    limits: Floats,
+    is_both_ways: npt.NDArray[np.bool_],
+    knowledge: npt.NDArray[np.int8],
+    values: npt.NDArray[np.float64],
+    verdicts: Numbers,
+    spans: npt.NDArray[np.int64],
+    held: Numbers,
+    tally: Numbers,
+    entering: npt.NDArray[np.int64],
+    leaving: npt.NDArray[np.int64],
+    missing: Numbers,
+) -> int:
+    """Let changes of one family take the matches of a batch, from a row to another; return why it ended.
+
+    bounds, handles        the matches of row r are handles[bounds[r]:bounds[r + 1]], in any order
+    groups                 by row: the code of its group; -1 where nobody is true in it, and nobody becomes so
+    order, stamp, marks    what makes rows and calls different; marks are by number
+    ways, profiles, limits, is_both_ways    by number: how its exit is decided, of which values, and whether it is told
+    knowledge, values      by profile and row: what is known, and where it is one number, which
+    verdicts               by number: for which event it was decided elsewhere, and how
+    spans                  by group: where its list begins in `held`, how long it is, how much room it has, since when
+    held                   who is true, group by group
+    tally                  updated: the row where it ended, how many enter and leave, what of `held` is used, how many
+                           are undecided or how much room is wanted, and how many more are true than before
+    entering, leaving      written: row and number
+    missing                written: who is missing, and undecided
+    """
+    used = tally[3]
+    enter_count, leave_count = tally[1], tally[2]
+    status = DONE
+    row = first_row
+    while row < last_row:
+        group = groups[row]
+        if group < 0:
+            row += 1
+            continue
+        stamp += 2
+        begin, count = spans[group, 0], spans[group, 1]
+        for place in range(begin, begin + count):
+            marks[held[place]] = stamp
+        new = 0
+        for index in range(bounds[row], bounds[row + 1]):
+            number = handles[index]
+            if marks[number] == stamp:
+                marks[number] = stamp + 1
+            else:
+                new += 1
+        asked = 0
+        gone = 0
+        if count + new > bounds[row + 1] - bounds[row]:  # somebody is missing
+            for place in range(begin, begin + count):
+                number = held[place]
+                if marks[number] != stamp:
+                    continue
+                way, profile = ways[number], profiles[number]
+                if way != ASKED and knowledge[profile, row] != UNUSUAL:
+                    does_leave = leaves(way, knowledge[profile, row], values[profile, row], limits[number])
+                elif verdicts[number] >> 1 == order + row:
+                    does_leave = verdicts[number] & 1 == 1
+                else:
+                    missing[asked] = number
+                    asked += 1
+                    continue
+                if does_leave:
+                    marks[number] = -stamp
+                    gone += 1
+        if asked:
+            tally[4] = asked
+            status = UNDECIDED
+            break
+        left = count - gone
+        if left + new > spans[group, 2]:
+            room = max(4, 2 * (left + new))
+            if used + room > len(held):
+                tally[4] = room
+                status = NO_ROOM
+                break
+            held[used : used + count] = held[begin : begin + count]
+            spans[group, 0], spans[group, 2] = used, room
+            begin = used
+            used += room
+        if gone:
+            kept = begin
+            for place in range(begin, begin + count):
+                number = held[place]
+                if marks[number] != -stamp:
+                    held[kept] = number
+                    kept += 1
+                elif is_both_ways[number]:
+                    leaving[leave_count, 0], leaving[leave_count, 1] = row, number
+                    leave_count += 1
+        if new:
+            kept = begin + left
+            for index in range(bounds[row], bounds[row + 1]):
+                number = handles[index]
+                if marks[number] != stamp + 1:
+                    held[kept] = number
+                    kept += 1
+                    entering[enter_count, 0], entering[enter_count, 1] = row, number
+                    enter_count += 1
+        if count == 0 and new:
+            spans[group, 3] = order + row
+        spans[group, 1] = left + new
+        tally[5] += new - gone
+        row += 1
+    tally[0], tally[1], tally[2], tally[3] = row, enter_count, leave_count, used
+    return status
+
+
+@kernel
+def compact(spans: npt.NDArray[np.int64], held: Numbers, target: Numbers) -> int:
+    """Write the lists of all groups one behind the other, with some room each; return how much is used."""
+    used = 0
+    for group in range(len(spans)):
+        begin, count = spans[group, 0], spans[group, 1]
+        room = 0 if count == 0 else max(4, count + count // 2)
+        target[used : used + count] = held[begin : begin + count]
+        spans[group, 0], spans[group, 2] = used, room
+        used += room
+    return used
+
+
+@kernel
+def drop(spans: npt.NDArray[np.int64], held: Numbers, number: int) -> int:
+    """Take a change out of the lists of all groups; return of how many."""
+    dropped = 0
+    for group in range(len(spans)):
+        begin, count = spans[group, 0], spans[group, 1]
+        for place in range(begin, begin + count):
+            if held[place] == number:
+                held[place] = held[begin + count - 1]
+                spans[group, 1] = count - 1
+                dropped += 1
+                break
+    return dropped

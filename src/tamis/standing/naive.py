@@ -30,7 +30,7 @@ class _Registered:
     number: int
     wanted: Subscription
     history: History = field(default_factory=list)
-    told: int = 0
+    notified: int = 0
 
 
 class NaiveStanding:
@@ -73,14 +73,14 @@ class NaiveStanding:
 
     def advance(self, now: float) -> list[Notification]:
         """Let the time pass, up to and including `now`."""
-        told = self._settle(self._lateness.advance(float(now)))
-        return _in_order(told + self._look(Moment(self._lateness.settled)))
+        notifications = self._settle(self._lateness.advance(float(now)))
+        return _in_order(notifications + self._look(Moment(self._lateness.settled)))
 
     def _settle(self, happenings: list[Happening]) -> list[tuple[int, Notification]]:
-        told: list[tuple[int, Notification]] = []
+        notifications: list[tuple[int, Notification]] = []
         for happening in happenings:
             # What was due before this happened is told before.
-            told += self._look(Moment(math.nextafter(happening.at, -math.inf)))
+            notifications += self._look(Moment(math.nextafter(happening.at, -math.inf)))
             if isinstance(happening, Withdrawal):
                 if happening.event_id in self._ids:
                     end = math.nextafter(happening.at, -math.inf)
@@ -95,23 +95,25 @@ class NaiveStanding:
                 continue
             self._ids.add(event_id)
             self._ends[event_id] = happening.expires
-            told += self._look(Occurrence(happening.at, event_id, happening.event))
+            notifications += self._look(Occurrence(happening.at, event_id, happening.event))
         if self._lateness.seconds and self._lateness.settled > -math.inf:
-            told += self._look(Moment(math.nextafter(self._lateness.settled, -math.inf)))
-        return told
+            notifications += self._look(Moment(math.nextafter(self._lateness.settled, -math.inf)))
+        return notifications
 
     def _look(self, happening: Occurrence | Moment) -> list[tuple[int, Notification]]:
         """Let every subscription see something; return what is new, each with the number of its subscription."""
-        told: list[tuple[int, Notification]] = []
+        notifications: list[tuple[int, Notification]] = []
         for subscription_id, subscription in self._subscriptions.items():
             subscription.history.append(happening)
             tellings = self._tellings(subscription)
-            for telling in tellings[subscription.told :]:
+            for telling in tellings[subscription.notified :]:
                 ids = tuple(each.id for each in telling.events)
                 if all(self._ends[each] >= telling.at for each in ids):
-                    told.append((subscription.number, Notification(subscription_id, ids, telling.at, telling.change)))
-            subscription.told = len(tellings)
-        return told
+                    notifications.append(
+                        (subscription.number, Notification(subscription_id, ids, telling.at, telling.change))
+                    )
+            subscription.notified = len(tellings)
+        return notifications
 
     def _tellings(self, subscription: _Registered) -> list[Telling]:
         match subscription.wanted:
@@ -128,6 +130,6 @@ class NaiveStanding:
                 return [Telling((each,), each.at) for each in matching]
 
 
-def _in_order(told: list[tuple[int, Notification]]) -> list[Notification]:
+def _in_order(notifications: list[tuple[int, Notification]]) -> list[Notification]:
     """Put what is told by one call in order of time, and at one time of registration."""
-    return [notification for _, notification in sorted(told, key=lambda each: (each[1].at, each[0]))]
+    return [notification for _, notification in sorted(notifications, key=lambda each: (each[1].at, each[0]))]

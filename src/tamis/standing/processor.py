@@ -17,28 +17,33 @@ import os
 import threading
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.errors import EventError, TamisError
+from tamis.errors import TamisError, UnknownFunctionError
+from tamis.language.functions import Functions, functions_of
 from tamis.matching.columns import Events
 from tamis.matching.errors import DuplicateIdError, UnknownIdError
+from tamis.matching.leases import Leases
 from tamis.matching.matcher import Matcher
+from tamis.matching.tables import lifetime_error
 from tamis.standing import storage
+from tamis.standing.arrivals import StandingBatch
 from tamis.standing.change import Change
-from tamis.standing.changes import Changes
+from tamis.standing.changes import ChangeStates
 from tamis.standing.errors import SavedStateError
-from tamis.standing.latest import LatestPairs, fits
-from tamis.standing.notification import Notification
+from tamis.standing.latest import LatestStates
 from tamis.standing.runs import Plan
 from tamis.standing.sequence import Sequence
-from tamis.standing.sequences import Arrived, Ended, Sequences
+from tamis.standing.sequences import EndedRun, Sequences
 from tamis.standing.spans import span_of
 from tamis.standing.subscriptions import Subscription, subscription_of
+from tamis.standing.told import Told
 from tamis.topk import Ranked, SettingError, TopK
 from tamis.topk.lateness import Change as Happening
 from tamis.topk.lateness import Lateness, Publication, Withdrawal
+from tamis.topk.publications import SeenIds, moment_of, moments_of, publication_of, publications_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Listed
@@ -48,12 +53,11 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.matching.tables import Batch
     from tamis.standing.kernels import Numbers
+    from tamis.standing.notification import Notification
 
-Told: TypeAlias = "tuple[float, int, int, Notification]"
-"""When, for whom (in order of registration), how many were told before in this call, and what."""
 _ENDLESS = math.inf, math.inf
-_HANDLE_BITS = 40
-"""So many bits of a pair are its condition's number; the others are the event's row."""
+_FEW = 4
+"""So few events are matched sooner as a list."""
 _BOOLEAN, _STEP, _ENTRY, _LATEST = 0, 1, 2, 3
 """What the matcher's conditions belong to."""
 
@@ -91,6 +95,7 @@ class Standing:
         most_open: int = 10_000,
         most_states: int = 10_000_000,
         ranked: str = "block",
+        functions: Functions | None = None,
     ) -> None:
         """Choose limits.
 
@@ -100,6 +105,7 @@ class Standing:
         most_open    so many events are kept for one group of one sequence; beyond it the oldest go, and are counted
         most_states  so many changes may be true at once; beyond it the oldest group is forgotten, and counted
         ranked       the algorithm of the ranked subscriptions, as `TopK` takes it
+        functions    those of the host that subscriptions may call; without them, those of the schema
         """
         if isinstance(lateness, bool) or not isinstance(lateness, int | float) or not 0 <= lateness < math.inf:
             raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
@@ -107,14 +113,15 @@ class Standing:
             if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
                 raise SettingError(f"{name} must be a whole number of at least 1, not {limit!r}")
         self.schema = schema
+        self.functions = functions_of(functions, schema)
         self._limits = {"remember": remember, "most_open": most_open, "most_states": most_states}
         self.retention = math.inf if retention == math.inf else span_of(retention) or math.inf
-        self.ranked = TopK(ranked, schema=schema, remember=1)
+        self.ranked = TopK(ranked, schema=schema, remember=1, functions=self.functions)
         """The ranked subscriptions, by number."""
         self._lock = threading.RLock()
-        self._matcher = Matcher(schema=schema)
+        self._matcher = Matcher(schema=schema, functions=self.functions)
         self._subscriptions: dict[Hashable, _Subscription] = {}
-        self._by_number: dict[int, _Subscription] = {}
+        self._id_of: dict[int, Hashable] = {}
         self._kinds = np.zeros(1024, np.int8)
         """By handle: what a condition of the matcher belongs to."""
         self._steps: dict[int, tuple[int, int]] = {}
@@ -122,19 +129,18 @@ class Standing:
         self._next_handle = 0
         self._booleans = 0
         self._sequences = Sequences(most_open)
-        self._latest = LatestPairs()
-        self._changes = Changes(most_states, schema)
+        self._latest = LatestStates()
+        self._changes = ChangeStates(most_states, schema)
         self._lateness = Lateness(lateness)
         self._order = 0
+        self._leases: Leases[Hashable] = Leases()
+        """When subscriptions end that do."""
         self._ends: dict[Any, tuple[float, float]] = {}
         """When events were withdrawn, or expire; and the latest of their times, until which they are surely kept."""
         self._most_ends = remember
         self._horizon = 0.0
         """The longest time that any sequence keeps an event."""
-        self._remembered: dict[Any, None] = {}
-        self._remember = remember
-        self._next_id = 0
-        self._repeated = 0
+        self._seen = SeenIds(remember)
         self._told_count = 0
 
     # -- Subscriptions
@@ -145,9 +151,36 @@ class Standing:
     def __contains__(self, subscription_id: Hashable) -> bool:
         return subscription_id in self._subscriptions
 
-    def add(self, subscription_id: Hashable, wanted: Any) -> None:
-        """Register a subscription of any kind, as text or as an object. It starts without a history."""
-        self.add_many([(subscription_id, wanted)])
+    def add(self, subscription_id: Hashable, wanted: Any, *, until: float | None = None) -> None:
+        """Register a subscription of any kind, as text or as an object. It starts without a history.
+
+        With `until` it ends by itself: it is told what is due before that time, and nothing at that time or after it.
+
+        >>> processor = Standing()
+        >>> processor.add("sale", "price < 20", until=60.0)
+        >>> len(processor.process({"price": 12}, now=59.9)), len(processor.process({"price": 12}, now=60.0))
+        (1, 0)
+        >>> "sale" in processor
+        False
+        """
+        with self._lock:
+            if (error := lifetime_error(until, self.now)) is not None:
+                raise error
+            self.add_many([(subscription_id, wanted)])
+            self._leases.lease(subscription_id, until)
+
+    def until(self, subscription_id: Hashable) -> float | None:
+        """Return when a subscription ends by itself; None if it does not."""
+        self._found(subscription_id)
+        return self._leases.end_of(subscription_id)
+
+    def extend(self, subscription_id: Hashable, until: float | None) -> None:
+        """Let a subscription end at another time, or not by itself; what is kept for it stays."""
+        with self._lock:
+            self._found(subscription_id)
+            if (error := lifetime_error(until, self.now)) is not None:
+                raise error
+            self._leases.lease(subscription_id, until)
 
     def add_many(self, subscriptions: Mapping[Any, Any] | Iterable[tuple[Hashable, Any]]) -> None:
         """Register many subscriptions at once; all of them, or none if one is bad.
@@ -173,7 +206,8 @@ class Standing:
 
     def _understood(self, subscription_id: Hashable, wanted: Any) -> Subscription:
         try:
-            return subscription_of(wanted, self.schema)
+            with self.functions.in_use():
+                return subscription_of(wanted, self.schema)
         except TamisError as error:
             error.add_note(f"in the subscription {subscription_id!r}")
             raise
@@ -183,14 +217,14 @@ class Standing:
         number = self._next_handle
         subscription = _Subscription(key, wanted, number)
         self._subscriptions[key] = subscription
-        self._by_number[number] = subscription
+        self._id_of[number] = key
         kind, conditions = _BOOLEAN, []
         match wanted:
             case Ranked():
                 self.ranked.add(number, wanted)
             case Sequence():
                 plan = Plan(wanted, self.retention, self.schema)
-                is_latest = fits(plan)
+                is_latest = self._latest.has_place_for(plan)
                 (self._latest if is_latest else self._sequences).add(number, plan)
                 self._horizon = max(self._horizon, plan.within)
                 # The matcher's numbers are in the order in which steps take an event, so sorted matches are, too.
@@ -226,13 +260,14 @@ class Standing:
                     self._changes.remove(subscription.number)
                 case _:
                     self._booleans -= 1
-            del self._subscriptions[subscription_id], self._by_number[subscription.number]
+            del self._subscriptions[subscription_id], self._id_of[subscription.number]
+            self._leases.forget(subscription_id)
 
     def wanted(self, subscription_id: Hashable) -> Subscription:
         """Return what a subscription asks for."""
         return self._found(subscription_id).wanted
 
-    def _engine_of(self, subscription: _Subscription) -> Sequences | LatestPairs:
+    def _engine_of(self, subscription: _Subscription) -> Sequences | LatestStates:
         """Return who keeps the state of a sequence."""
         return self._latest if self._kinds[subscription.number] == _LATEST else self._sequences
 
@@ -252,11 +287,8 @@ class Standing:
         Without an id it gets a number. Until `expires`, and then too, people may be told of it; afterwards it keeps its
         place, untold.
         """
-        if not isinstance(event, Mapping):
-            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
-        published = Publication(_moment(now), event, id, _end(expires))
         with self._lock:
-            return self._settled(self._lateness.take([published]))
+            return self._settled(self._lateness.take([publication_of(event, now, id, expires)]))
 
     def process_batch(
         self,
@@ -270,25 +302,25 @@ class Standing:
         `now` is the time of each, or of all. What is told is in order of time, and at one time in order of
         registration.
         """
-        mappings = Events(events).mappings()
-        times = [now] * len(mappings) if isinstance(now, int | float) else list(now)
-        names = [None] * len(mappings) if ids is None else list(ids)
-        ends = [math.inf] * len(mappings) if expires is None else list(expires)
-        if not len(mappings) == len(times) == len(names) == len(ends):
-            raise EventError(
-                f"there are {len(mappings)} events, {len(times)} times, {len(names)} ids and {len(ends)} ends"
-            )
-        published: list[Happening] = [
-            Publication(_moment(time), event, name, _end(end))
-            for event, time, name, end in zip(mappings, times, names, ends, strict=True)
-        ]
+        batch = Events(events)
+        times = [now] * batch.count if isinstance(now, int | float) else list(now)
         with self._lock:
-            return self._settled(self._lateness.take(published))
+            if batch.count == len(times) > 1 and expires is None and not len(self._leases):
+                times = moments_of(times)
+                names = None if ids is None else list(ids)
+                if self._lateness.are_in_order(times) and (names is None or len(names) == len(times)):
+                    admitted = self._seen.admit_all(names, len(times))
+                    if admitted is not None:
+                        self._lateness.settled = times[-1]
+                        due = self._nothing_told()
+                        self._take(StandingBatch(batch, times, admitted, self._order), due)
+                        return self._in_order(due)
+            return self._settled(self._lateness.take(publications_of(batch.mappings(), times, ids, expires)))
 
     def withdraw(self, event_id: Any, now: float) -> list[Notification]:
         """Let nobody be told of an event from now on, nor of a run that it is in. An unknown id is not an error."""
         with self._lock:
-            return self._settled(self._lateness.take([Withdrawal(_moment(now), event_id)]))
+            return self._settled(self._lateness.take([Withdrawal(moment_of(now), event_id)]))
 
     def advance(self, now: float) -> list[Notification]:
         """Let the time pass, up to and including `now`; return what there is to tell because something did not come.
@@ -301,39 +333,54 @@ class Standing:
         [Notification(subscription='unpaid', events=('e1',), at=3600.0, change=None)]
         """
         with self._lock:
-            told: list[Told] = []
-            self._happen(self._lateness.advance(_moment(now)), told)
+            due = self._nothing_told()
+            self._happen(self._lateness.advance(moment_of(now)), due)
             settled = self._lateness.settled
-            self._end_runs(self._sequences.advance(settled, inclusive=True), told)
+            self._end_lives(settled, due)
+            self._end_runs(self._sequences.advance(settled, inclusive=True), due)
             if len(self.ranked):
-                self._tell_ranked(self.ranked.advance(settled), told)
-            return self._in_order(told)
+                self._tell_ranked(self.ranked.advance(settled), due)
+            return self._in_order(due)
 
     def _settled(self, happenings: list[Happening]) -> list[Notification]:
-        told: list[Told] = []
-        self._happen(happenings, told)
+        due = self._nothing_told()
+        self._happen(happenings, due)
         if self._lateness.seconds:
-            self._pass_time(self._lateness.settled, told)
-        return self._in_order(told)
+            self._end_lives(self._lateness.settled, due)
+            self._pass_time(self._lateness.settled, due)
+        return self._in_order(due)
 
-    def _happen(self, happenings: list[Happening], told: list[Told]) -> None:
+    def _happen(self, happenings: list[Happening], told: Told) -> None:
         """Take what is in order by now, consecutive events together."""
         waiting: list[Publication] = []
         for happening in happenings:
+            if len(self._leases) and self._leases.has_ended(happening.at):
+                self._publish(waiting, told)
+                waiting = []
+                self._end_lives(happening.at, told)
             if isinstance(happening, Publication):
                 waiting.append(happening)
                 continue
             self._publish(waiting, told)
             waiting = []
             self._pass_time(happening.at, told)
-            if happening.event_id in self._remembered:
+            if happening.event_id in self._seen:
                 end = min(self._ends.get(happening.event_id, _ENDLESS)[0], math.nextafter(happening.at, -math.inf))
                 self._ends[happening.event_id] = end, happening.at
             if len(self.ranked):
                 self._tell_ranked(self.ranked.withdraw(happening.event_id, happening.at), told)
         self._publish(waiting, told)
 
-    def _pass_time(self, now: float, told: list[Told]) -> None:
+    def _end_lives(self, now: float, told: Told) -> None:
+        """Remove the subscriptions that have ended by now, each after what was due before its end."""
+        while self._leases.has_ended(now):
+            end = self._leases.next_end
+            assert end is not None
+            self._pass_time(end, told)
+            for subscription_id in list(self._leases.ended(end)):
+                self.remove(subscription_id)
+
+    def _pass_time(self, now: float, told: Told) -> None:
         """Tell what was due before `now`."""
         if now > -math.inf:
             self._end_runs(self._sequences.advance(now, inclusive=False), told)
@@ -344,91 +391,129 @@ class Standing:
                     self._tell_ranked(self.ranked.advance(before), told)
             if len(self._ends) > self._most_ends:
                 kept = {key: each for key, each in self._ends.items() if each[1] + self._horizon >= now}
-                self._ends, self._most_ends = kept, max(self._remember, 2 * len(kept))
+                self._ends, self._most_ends = kept, max(self._seen.most, 2 * len(kept))
 
-    def _publish(self, publications: list[Publication], told: list[Told]) -> None:
+    def _publish(self, publications: list[Publication], told: Told) -> None:
         """Number events, find who is concerned, and let every kind of state take them."""
-        new = [each for each in publications if self._admit(each)]
+        new = [each for each in publications if self._seen.admit(each)]
         if not new:
             return
-        events = [each.event for each in new]
-        if len(self.ranked):
-            ids, ends = [each.id for each in new], [each.expires for each in new]
-            self._tell_ranked(self.ranked.process_batch(events, [each.at for each in new], ids, ends), told)
         for each in new:
             if each.expires < math.inf:
                 self._ends[each.id] = each.expires, max(each.at, each.expires)
-        matches = _Matches(events, self._matcher, self._kinds)
+        times, ids, ends = [each.at for each in new], [each.id for each in new], [each.expires for each in new]
+        self._take(StandingBatch(Events([each.event for each in new]), times, ids, self._order), told, ends)
+
+    def _take(self, batch: StandingBatch, told: Told, ends: list[float] | None = None) -> None:
+        """Find who is concerned by new events, and let every kind of state take them."""
+        self._order += len(batch)
+        if len(self.ranked):
+            until = [math.inf] * len(batch) if ends is None else ends
+            self._tell_ranked(self.ranked.process_batch(batch.mappings, batch.times, batch.ids, until), told)
+        present = (self._booleans, len(self._sequences), len(self._changes), len(self._latest))
+        only = (
+            next((kind for kind, count in enumerate(present) if count), None) if sum(map(bool, present)) == 1 else None
+        )
+        matches = _Matches(batch, self._matcher, self._kinds, only)
+        if self._booleans:
+            self._tell_single(batch, *matches.of(_BOOLEAN), None, told)
         if len(self._latest):
-            times, ids = [each.at for each in new], [each.id for each in new]
-            for row, number, first in self._latest.take(*matches.latest, times, ids, self._order):
-                self._tell(times[row], number, (first, ids[row]), None, told)
-        if not (self._booleans or len(self._sequences) or len(self._changes)):
-            self._order += len(new)
+            for rows, numbers, events in self._latest.take(*matches.of(_LATEST), batch):
+                self._tell_many(batch.moments[rows].tolist(), numbers, events, None, told)
+        if len(self._sequences):
+            self._take_steps(batch, *matches.of(_STEP), told)
+        if len(self._changes):
+            self._take_changes(batch, *matches.of(_ENTRY), told)
+
+    def _take_steps(self, batch: StandingBatch, rows: Numbers, handles: Numbers, told: Told) -> None:
+        """Let sequences take the matches of a batch, and what is due in between."""
+        sequences = self._sequences
+        bounds = batch.bounds(rows).tolist()
+        for row, at in enumerate(batch.times):
+            if sequences.due < at:
+                self._end_runs(sequences.advance(at, inclusive=False), told)
+            begin, end = bounds[row], bounds[row + 1]
+            if begin == end:
+                continue
+            arrived = batch.arrived(row)
+            # The numbers of a sequence are in the order in which its steps take an event.
+            for handle in sorted(handles[begin:end].tolist()):
+                self._end_runs(sequences.take(*self._steps[handle], arrived), told)
+
+    def _take_changes(self, batch: StandingBatch, rows: Numbers, numbers: Numbers, told: Told) -> None:
+        changes = self._changes
+        if len(batch) > 1 and not changes.has_room(len(rows)):
+            # Groups may have to be forgotten in between.
+            bounds = batch.bounds(rows)
+            for row in range(len(batch)):
+                own = slice(bounds[row], bounds[row + 1])
+                self._take_changes(batch.one(row), rows[own] - row, numbers[own], told)
             return
-        exits = _Exits(events, self._changes)
-        for row, each in enumerate(new):
-            self._end_runs(self._sequences.advance(each.at, inclusive=False), told)
-            arrived = Arrived(each.at, self._order, each.id, each.event, {})
-            self._order += 1
-            for handle in matches.of(row, _BOOLEAN):
-                self._tell(each.at, handle, (each.id,), None, told)
-            for handle in matches.of(row, _STEP):
-                self._end_runs(self._sequences.take(*self._steps[handle], arrived), told)
-            if len(self._changes):
-                self._take_changes(arrived, matches.numbers(row, _ENTRY), exits, row, told)
-
-    def _take_changes(self, arrived: Arrived, matching: Numbers, exits: _Exits, row: int, told: list[Told]) -> None:
-        self._changes.advance(arrived.at)
-        changed = self._changes.take(arrived, matching, lambda: exits.of(row))
-        for number in changed.entering:
-            self._tell(arrived.at, number, (arrived.id,), True, told)
-        for number in changed.leaving:
-            wanted = self._by_number[number].wanted
-            if isinstance(wanted, Change) and wanted.is_both_ways:
-                self._tell(arrived.at, number, (arrived.id,), False, told)
-
-    def _admit(self, publication: Publication) -> bool:
-        """Give an event its id and remember it; return whether it comes for the first time."""
-        if publication.id is None:
-            while self._next_id in self._remembered:
-                self._next_id += 1
-            publication.id = self._next_id
-            self._next_id += 1
-        if publication.id in self._remembered:
-            self._repeated += 1
-            return False
-        self._remembered[publication.id] = None
-        if len(self._remembered) > self._remember:
-            del self._remembered[next(iter(self._remembered))]
-        return True
+        entering, leaving = changes.take(rows, numbers, batch, _Exits(batch, changes).of)
+        self._tell_single(batch, *entering, True, told)
+        self._tell_single(batch, *leaving, False, told)
+        if changes.has_forgetful:
+            bounds = batch.bounds(rows)
+            for row, at in enumerate(batch.times):
+                changes.advance(at)
+                changed = changes.take_forgetful(batch.arrived(row), numbers[bounds[row] : bounds[row + 1]])
+                for number in changed.entering:
+                    self._tell(at, number, batch.single_ids[row], True, told)
+                for number in changed.leaving:
+                    self._tell(at, number, batch.single_ids[row], False, told)
+        changes.bound()
 
     # -- Telling
 
-    def _end_runs(self, ended: list[Ended], told: list[Told]) -> None:
+    def _end_runs(self, ended: list[EndedRun], told: Told) -> None:
         for each in ended:
             self._tell(each.at, each.number, tuple([instance.id for instance in each.run]), None, told)
 
-    def _tell_ranked(self, deliveries: Iterable[Any], told: list[Told]) -> None:
+    def _tell_ranked(self, deliveries: Iterable[Any], told: Told) -> None:
         for number, event_id, at in deliveries:
-            told.append((at, number, len(told), Notification(self._by_number[number].id, (event_id,), at)))
+            told.one(at, number, (event_id,))
 
-    def _tell(self, at: float, number: int, events: tuple[Any, ...], change: bool | None, told: list[Told]) -> None:
+    def _tell_single(
+        self, batch: StandingBatch, rows: Numbers, numbers: Numbers, change: bool | None, told: Told
+    ) -> None:
+        """Tell many of one event each."""
+        if len(rows):
+            events = map(batch.single_ids.__getitem__, rows.tolist())
+            self._tell_many(batch.moments[rows].tolist(), numbers.tolist(), events, change, told)
+
+    def _tell_many(
+        self,
+        times: list[float],
+        numbers: list[int],
+        events: Iterable[tuple[Any, ...]],
+        change: bool | None,
+        told: Told,
+    ) -> None:
+        if not self._ends:
+            told.many(times, numbers, events, change)
+            return
+        for at, number, run in zip(times, numbers, events, strict=True):
+            self._tell(at, number, run, change, told)
+
+    def _tell(self, at: float, number: int, events: tuple[Any, ...], change: bool | None, told: Told) -> None:
         if self._ends and any(self._ends.get(each, _ENDLESS)[0] < at for each in events):
             return
-        told.append((at, number, len(told), Notification(self._by_number[number].id, events, at, change)))
+        told.one(at, number, events, change)
 
-    def _in_order(self, told: list[Told]) -> list[Notification]:
-        told.sort()
+    def _nothing_told(self) -> Told:
+        return Told(self._id_of.__getitem__)
+
+    def _in_order(self, told: Told) -> list[Notification]:
         self._told_count += len(told)
-        return [notification for *_, notification in told]
+        return told.notifications()
 
     # -- Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write subscriptions and everything that is kept for them; a file that is there is replaced at once, or not.
 
-        Ids are integers, texts, or other values of the language. Ranked subscriptions cannot be saved yet.
+        Ids are integers, texts, or other values of the language. Of ranked subscriptions, windows of the algorithm
+        `block` can be saved. Of functions of the host the file has names and versions, and no code.
 
         >>> from tempfile import TemporaryDirectory
         >>> processor = Standing()
@@ -443,14 +528,27 @@ class Standing:
             storage.write(path, self._saved())
 
     def _saved(self) -> dict[str, Any]:
-        if len(self.ranked):
-            raise SavedStateError(f"{len(self.ranked)} ranked subscriptions are hosted, whose windows cannot be saved")
-        changes = self._changes.saved()
+        if len(self.ranked) and self.ranked.algorithm != "block":
+            raise SavedStateError(
+                f"{len(self.ranked)} ranked subscriptions are hosted by the algorithm {self.ranked.algorithm!r}, "
+                "whose windows cannot be saved; those of 'block' can"
+            )
+        changes, latest = self._changes.saved(), self._latest.saved()
         subscriptions = []
         for each in self._subscriptions.values():
-            is_sequence = isinstance(each.wanted, Sequence)
-            state = self._engine_of(each).saved(each.number) if is_sequence else changes.get(each.number)
-            subscriptions.append([storage.encoded(each.id), str(each.wanted), state])
+            state: list[Any] | None
+            match each.wanted:
+                case Sequence() if self._kinds[each.number] == _LATEST:
+                    state = latest.get(each.number, [])
+                case Sequence():
+                    state = self._sequences.saved(each.number)
+                case Ranked():
+                    state = storage.encoded(self.ranked.saved_window(each.number))
+                case _:
+                    state = changes.get(each.number)
+            until = self._leases.end_of(each.id)
+            rest = [] if until is None else [until]  # nothing where nobody ends, as before there were ends
+            subscriptions.append([storage.encoded(each.id), str(each.wanted), state, *rest])
         settled = self._lateness.settled
         return {
             "settings": {
@@ -458,47 +556,67 @@ class Standing:
                 "retention": None if self.retention == math.inf else self.retention,
                 **self._limits,
             },
+            **({"functions": self.functions.versions} if self.functions else {}),
             "subscriptions": subscriptions,
             "settled": None if settled == -math.inf else settled,
             "waiting": [_saved_happening(each) for each in self._lateness.waiting()],
             "order": self._order,
-            "next_id": self._next_id,
-            "ids": [storage.encoded(each) for each in self._remembered],
+            "next_id": self._seen.next_id,
+            "ids": [storage.encoded(each) for each in self._seen],
             "ends": [
                 [storage.encoded(key), storage.encoded(end), storage.encoded(last)]
                 for key, (end, last) in self._ends.items()
             ],
+            **({"ranked": storage.encoded(self.ranked.saved())} if len(self.ranked) else {}),
         }
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, schema: Schema | None = None) -> Standing:
-        """Return the processor that was saved in a file. Its texts are parsed again, and checked against the schema."""
+    def load(
+        cls, path: str | os.PathLike[str], *, schema: Schema | None = None, functions: Functions | None = None
+    ) -> Standing:
+        """Return the processor that was saved in a file. Its texts are parsed again, and checked against the schema.
+
+        The functions of the host that were there are given again, in the same versions; an error names what is missing.
+        """
         state = storage.read(path)
         try:
-            return cls._restored(state, schema)
+            return cls._restored(state, schema, functions)
+        except UnknownFunctionError as error:
+            raise SavedStateError(f"subscriptions of {os.fspath(path)} call a function of the host: {error}") from error
         except (SavedStateError, *storage.BROKEN) as error:
             raise SavedStateError(f"{os.fspath(path)} does not hold the state of a processor: {error}") from error
 
     @classmethod
-    def _restored(cls, state: dict[str, Any], schema: Schema | None) -> Standing:
+    def _restored(cls, state: dict[str, Any], schema: Schema | None, functions: Functions | None) -> Standing:
         settings = state["settings"]
         retention = math.inf if settings["retention"] is None else settings["retention"]
-        processor = cls(schema=schema, **{**settings, "retention": retention})
-        rows = [(storage.decoded(key), text, kept) for key, text, kept in state["subscriptions"]]
+        processor = cls(schema=schema, functions=functions, **{**settings, "retention": retention})
+        processor.functions.demand(state.get("functions", {}))
+        rows = [(storage.decoded(key), text, kept) for key, text, kept, *_ in state["subscriptions"]]
         processor.add_many([(key, text) for key, text, _ in rows])
         changes = {}
+        if "ranked" in state:  # nothing where nobody ranks, as before there were windows in files
+            processor.ranked.restore(storage.decoded(state["ranked"]))
         for key, _, kept in rows:
             subscription = processor._subscriptions[key]
             if isinstance(subscription.wanted, Sequence):
                 processor._engine_of(subscription).restore(subscription.number, kept)
+            elif isinstance(subscription.wanted, Ranked):
+                processor.ranked.restore_window(subscription.number, storage.decoded(kept))
             elif kept:
                 changes[subscription.number] = kept
         processor._changes.restore(changes)
+        for (key, *_), (_, _, _, *ends) in zip(rows, state["subscriptions"], strict=True):
+            for until in ends:
+                if until is None or lifetime_error(until) is not None:
+                    raise SavedStateError(f"the subscription {key!r} ends at {until!r}")
+                processor._leases.lease(key, float(until))
         if state["settled"] is not None:
             processor._lateness.settled = float(state["settled"])
         processor._lateness.restore([_restored_happening(each) for each in state["waiting"]])
-        processor._order, processor._next_id = int(state["order"]), int(state["next_id"])
-        processor._remembered = dict.fromkeys(storage.decoded(each) for each in state["ids"])
+        processor._order = int(state["order"])
+        ids = map(storage.decoded, state["ids"])
+        processor._seen = SeenIds(settings["remember"], ids, int(state["next_id"]))
         processor._ends = {
             storage.decoded(key): (storage.decoded(end), storage.decoded(last)) for key, end, last in state["ends"]
         }
@@ -514,14 +632,14 @@ class Standing:
     def overflows(self) -> dict[Any, int]:
         """Return of which sequences events did not fit (`most_open`), and how many."""
         with self._lock:
-            return {self._by_number[number].id: count for number, count in self._sequences.shed().items()}
+            return {self._id_of[number]: count for number, count in self._sequences.shed().items()}
 
     def statistics(self) -> dict[str, Any]:
         """Return what an operator may want to see."""
         with self._lock:
             sequences = self._sequences.statistics()
-            for name in ("sequence_states", "open_events"):
-                sequences[name] += self._latest.open_count(self.now)
+            for name, count in zip(("sequence_states", "open_events"), self._latest.open_counts(self.now), strict=True):
+                sequences[name] += count
             return {
                 "subscriptions": len(self),
                 "boolean": self._booleans,
@@ -530,7 +648,7 @@ class Standing:
                 "changes": len(self._changes),
                 "events": self._order,
                 "told": self._told_count,
-                "repeated": self._repeated,
+                "repeated": self._seen.repeated,
                 "waiting": len(self._lateness),
                 **sequences,
                 **self._changes.statistics(),
@@ -540,59 +658,47 @@ class Standing:
 class _Matches:
     """Which conditions the events of a batch match, by event and by what the condition belongs to."""
 
-    def __init__(self, events: list[Mapping[str, Any]], matcher: Matcher, kinds: npt.NDArray[np.int8]) -> None:
-        rows, handles = _pairs(events, matcher)
-        belongs = kinds[handles]
-        self._handles: list[Numbers] = []
-        self._bounds: list[list[int]] = []
-        own = belongs == _LATEST
-        self.latest = rows[own], handles[own]
-        """The pairs of those that take a batch at once."""
-        for kind in (_BOOLEAN, _STEP, _ENTRY):
-            own = belongs == kind
-            self._handles.append(handles[own])
-            self._bounds.append(np.searchsorted(rows[own], np.arange(len(events) + 1)).tolist())
+    def __init__(self, batch: StandingBatch, matcher: Matcher, kinds: npt.NDArray[np.int8], only: int | None) -> None:
+        """Match a batch; `only` is the kind of all conditions, if they are of one."""
+        self._rows, self._handles = _pairs(batch, matcher)
+        self._only = only
+        self._kinds = kinds[self._handles] if only is None else None
 
-    def numbers(self, row: int, kind: int) -> Numbers:
-        """Return the matches of an event, sorted."""
-        bounds = self._bounds[kind]
-        return self._handles[kind][bounds[row] : bounds[row + 1]]
-
-    def of(self, row: int, kind: int) -> list[int]:
-        """Return the matches of an event, sorted, as a list."""
-        numbers = self.numbers(row, kind)
-        return numbers.tolist() if len(numbers) else []
+    def of(self, kind: int) -> tuple[Numbers, Numbers]:
+        """Return rows and conditions of one kind, by row."""
+        if self._kinds is None:
+            return (self._rows, self._handles) if self._only == kind else (self._rows[:0], self._handles[:0])
+        own = self._kinds == kind
+        return self._rows[own], self._handles[own]
 
 
 class _Exits:
     """Whose exit conditions the events of a batch match; found for the whole batch when somebody asks."""
 
-    def __init__(self, events: list[Mapping[str, Any]], changes: Changes) -> None:
-        self._events = events
+    def __init__(self, batch: StandingBatch, changes: ChangeStates) -> None:
+        self._batch = batch
         self._changes = changes
-        self._found: tuple[Numbers, Numbers] | None = None
+        self._matches: tuple[Numbers, Numbers] | None = None
 
     def of(self, row: int) -> Numbers:
-        """Return the changes that an event would make false, sorted."""
-        if self._found is None:
-            rows, numbers = _pairs(self._events, self._changes.exits())
-            self._found = numbers, np.searchsorted(rows, np.arange(len(self._events) + 1))
-        numbers, bounds = self._found
+        """Return the changes that an event would make false."""
+        if self._matches is None:
+            rows, numbers = _pairs(self._batch, self._changes.exits())
+            self._matches = numbers, self._batch.bounds(rows)
+        numbers, bounds = self._matches
         return numbers[bounds[row] : bounds[row + 1]]
 
 
-def _pairs(events: list[Mapping[str, Any]], matcher: Matcher) -> tuple[Numbers, Numbers]:
-    """Return the pairs of an event's row and a condition that it matches, sorted by both."""
+def _pairs(batch: StandingBatch, matcher: Matcher) -> tuple[Numbers, Numbers]:
+    """Return the pairs of an event's row and a condition that it matches, by row."""
     if not len(matcher):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if len(events) == 1:
-        handles = np.sort(np.array(matcher.match(events[0]), np.int64))
+    if len(batch) == 1:
+        handles = np.array(matcher.match(batch.mappings[0]), np.int64)
         return np.zeros(len(handles), np.int64), handles
-    table = matcher.match_batch(events)
-    rows, handles = table["event"].to_numpy(), table["subscription"].to_numpy()
-    # One sort of numbers that hold both is several times as fast as a sort by two columns.
-    pairs = np.sort((rows << _HANDLE_BITS) | handles)
-    return pairs >> _HANDLE_BITS, pairs & ((1 << _HANDLE_BITS) - 1)
+    table = matcher.match_batch(batch.events if len(batch) > _FEW else list(batch.mappings))
+    rows, handles = (table[name].chunk(0).to_numpy() for name in ("event", "subscription"))
+    return rows, handles
 
 
 def _saved_happening(happening: Happening) -> list[Any]:
@@ -608,17 +714,3 @@ def _restored_happening(data: list[Any]) -> Happening:
         return Withdrawal(float(at), storage.decoded(event_id))
     event, expires = rest
     return Publication(float(at), storage.decoded(event), storage.decoded(event_id), storage.decoded(expires))
-
-
-def _moment(now: Any) -> float:
-    if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
-        raise EventError(f"a time must be a finite number of seconds, not {now!r}")
-    return float(now)
-
-
-def _end(expires: Any) -> float:
-    if expires is None:
-        return math.inf
-    if isinstance(expires, bool) or not isinstance(expires, int | float) or math.isnan(expires):
-        raise EventError(f"an event must expire at a number of seconds, not {expires!r}")
-    return float(expires)

@@ -64,7 +64,7 @@ class Step:
             raise StandingFormError(f"a step's name is a name without dots, not {name!r}")
         if is_absent and (name is not None or is_same):
             raise StandingFormError(
-                "what does not happen has no name, and is not the event before",
+                "an absence (NOT) cannot have a name, and cannot be the SAME event",
                 hint="Write THEN NOT condition WITHIN 1 HOUR.",
             )
         for field, value in (
@@ -132,9 +132,7 @@ class Sequence:
                 "an absence needs an end, or it would never be certain", hint="Add WITHIN 1 HOUR, or another span."
             )
         if self.after is not None and self.within is not None and self.after > self.within:
-            raise StandingFormError(
-                f"nothing is after {span_text(self.after)} and within {span_text(self.within)} at once"
-            )
+            raise StandingFormError(f"AFTER {span_text(self.after)} leaves no time WITHIN {span_text(self.within)}")
         names = [step.name for step in self.steps if step.name is not None]
         for name in names:
             if names.count(name) > 1:
@@ -223,6 +221,7 @@ def named(known: Schema, name: str, events: Schema) -> Schema:
         {**known.attributes, name: dict(events.attributes)},
         hierarchy=known.hierarchy,
         type_attribute=known.type_attribute,
+        functions=known.functions,
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tamis.standing.groups import Group, Paths
 
-_FEW_DEAD = 1024
+_DEAD_KEPT_ANYWAY = 1024
 """So many entries of removed sequences may stay in the heap anyway."""
 
 
@@ -42,7 +42,7 @@ class Arrived(NamedTuple):
         return group
 
 
-class Ended(NamedTuple):
+class EndedRun(NamedTuple):
     """A run that is to be told."""
 
     at: float
@@ -91,12 +91,12 @@ class Sequences:
     def remove(self, number: int) -> None:
         """Forget a sequence and all its states."""
         self._dead += len(self._hosted.pop(number).groups)
-        if self._dead > max(_FEW_DEAD, len(self._heap) // 2):
+        if self._dead > max(_DEAD_KEPT_ANYWAY, len(self._heap) // 2):
             self._heap = [entry for entry in self._heap if entry[2] in self._hosted]
             heapify(self._heap)
             self._dead = 0
 
-    def take(self, number: int, step: int, arrived: Arrived) -> list[Ended]:
+    def take(self, number: int, step: int, arrived: Arrived) -> list[EndedRun]:
         """Take an event that fulfils a step, as far as that can be told without earlier ones; return what it ends."""
         hosted = self._hosted[number]
         plan = hosted.plan
@@ -118,7 +118,7 @@ class Sequences:
         if state.alarms or type(state.machine) is Stacks:
             self._bound(hosted, state)
         self._schedule(number, group, plan, state)
-        return [Ended(arrived.at, number, run) for run in runs]
+        return [EndedRun(arrived.at, number, run) for run in runs]
 
     def _call_off(self, plan: Plan, state: _State, arrived: Arrived) -> None:
         index = plan.length
@@ -150,13 +150,13 @@ class Sequences:
             self._pushed += 1
             heappush(self._heap, (state.scheduled, self._pushed, number, group))
 
-    def advance(self, now: float, *, inclusive: bool) -> list[Ended]:
+    def advance(self, now: float, *, inclusive: bool) -> list[EndedRun]:
         """Let the time pass up to `now`, including it or not; return the alarms that were due, in order of time."""
         due_now: list[tuple[int, Group]] = []
         while self._heap and (self._heap[0][0] < now or (inclusive and self._heap[0][0] == now)):
             _, _, number, group = heappop(self._heap)
             due_now.append((number, group))
-        ended: list[Ended] = []
+        ended: list[EndedRun] = []
         # What is scheduled again waits until all have been looked at: an event that comes at the very end of the time
         # is still in time, so a state may be due at `now` and still be due at `now` afterwards.
         for number, group in due_now:
@@ -166,8 +166,10 @@ class Sequences:
                 continue
             state = hosted.groups[group]
             is_due = [due < now or (inclusive and due == now) for due, _ in state.alarms]
-            ended += [Ended(due, number, run) for (due, run), told in zip(state.alarms, is_due, strict=True) if told]
-            state.alarms = [alarm for alarm, told in zip(state.alarms, is_due, strict=True) if not told]
+            ended += [
+                EndedRun(due, number, run) for (due, run), is_now in zip(state.alarms, is_due, strict=True) if is_now
+            ]
+            state.alarms = [alarm for alarm, is_now in zip(state.alarms, is_due, strict=True) if not is_now]
             state.machine.prune(hosted.plan, now)
             state.scheduled = math.inf
             self._schedule(number, group, hosted.plan, state)

@@ -81,7 +81,7 @@ class Solo:
 
     def take(self, at: float, id: Any, event: Mapping[str, Any]) -> list[SoloTelling]:
         """Take an event of the group; return what was due before it, and what it brings about."""
-        told = self.advance(at, inclusive=False)
+        tellings = self.advance(at, inclusive=False)
         self._order += 1
         if isinstance(self.wanted, Sequence):
             # Everything is one group here, so the event's own is not asked for.
@@ -89,12 +89,12 @@ class Solo:
             for step in self._plan.turns:
                 if self._asked[step](event):
                     ended = self._sequences.take(0, step, arrived)
-                    told += [SoloTelling(tuple(each.id for each in run), moment) for moment, _, run in ended]
+                    tellings += [SoloTelling(tuple(each.id for each in run), moment) for moment, _, run in ended]
         elif isinstance(self.wanted, Change):
-            told += self._change(self.wanted, at, id, event)
+            tellings += self._change(self.wanted, at, id, event)
         elif self._asked[0](event):
-            told.append(SoloTelling((id,), at))
-        return told
+            tellings.append(SoloTelling((id,), at))
+        return tellings
 
     def _change(self, change: Change, at: float, id: Any, event: Mapping[str, Any]) -> list[SoloTelling]:
         concerns, enters, leaves = self._asked

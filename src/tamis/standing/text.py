@@ -179,7 +179,7 @@ class _TextReader:
                 hint="Write THEN NOT (a AND b) for an absence, or THEN (NOT a) AND b for an event.",
             )
         if self.is_word("AS"):
-            self.fail(("WITHIN",), hint="What does not happen has no name.")
+            self.fail(("WITHIN",), hint="An absence cannot have a name.")
         return Step(condition, is_absent=True)
 
     def is_wrapped(self, first: Token) -> bool:

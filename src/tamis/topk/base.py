@@ -19,6 +19,8 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
+from tamis.topk.errors import SettingError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -158,6 +160,14 @@ class RankingAlgorithm(ABC):
     def threshold(self, handle: int) -> float:
         """Return the key beyond which an arrival does not interest a subscription, now or later."""
         return math.inf
+
+    def saved(self, handle: int) -> list[Any]:
+        """Return what a ranking holds, as numbers and lists that `restore` takes."""
+        raise SettingError("only windows of the algorithm 'block' can be saved")
+
+    def restore(self, handle: int, state: list[Any]) -> list[int]:
+        """Let a new ranking hold what another one held; return the numbers of its events."""
+        raise SettingError("only windows of the algorithm 'block' can be restored")
 
     def order_reports(self) -> dict[int, OrderReport]:
         """Return what the guard of each subscription has found, if there is a guard."""

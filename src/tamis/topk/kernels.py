@@ -159,6 +159,7 @@ def measures_of_subscriptions(scores: ScoreTable, coordinates: Floats, i, first,
                 for place in range(count):
                     measures[place] += numbers[row, first + place] * value
     elif kind == EUCLIDEAN:
+        # Squares, without the root: the order is the same, and only the order matters here.
         for place in range(count):
             measures[place] = 0.0
         for row in range(width):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import islice
+from operator import le
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tamis.topk.errors import LateEventError
@@ -82,6 +84,10 @@ class Lateness:
             heappush(self._waiting, (change.at, self._count, change))
             self._count += 1
         return self._let_through(settled)
+
+    def are_in_order(self, times: list[float]) -> bool:
+        """Is none of many changes late, and none to wait? Then they need not be taken, but for `settled`."""
+        return not self.seconds and times[0] >= self.settled and all(map(le, times, islice(times, 1, None)))
 
     def advance(self, now: float) -> list[Change]:
         """Let the time pass; return the changes that are in order by now."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tamis.topk.geometry import covers, merged
-from tamis.topk.regions import Nowhere, Region
+from tamis.relations.geometry import covers, merged
+from tamis.relations.regions import Nowhere, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class RegionMerger:
     """A region that covers all its members.
 
-    >>> from tamis.topk.regions import SublevelSet
+    >>> from tamis.relations.regions import SublevelSet
     >>> from tamis.language import parse
     >>> level = lambda key: SublevelSet(parse("price"), "ASC", key)
     >>> merger = RegionMerger()

@@ -14,8 +14,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
+from tamis.relations.families import Family, recognised
 from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
-from tamis.topk.families import Family, recognised
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.recent_buffer import BufferSize, Filtered, RecentBuffer
@@ -128,7 +128,7 @@ class PerSubscription(RankingAlgorithm):
 
     def add(self, handle: int, ranked: Ranked, number: int) -> None:
         query = Query(handle, ranked, self._make(ranked), number)
-        family, numbers = recognised(ranked)
+        family, numbers = recognised(ranked.score, ranked.is_ascending)
         query.group = self._groups.setdefault(family, Group(family, self._schema))
         query.slot = query.group.add(ranked, numbers)
         if isinstance(query.ranking, Filtered):

@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tamis.errors import EventError, TamisError
+from tamis.errors import TamisError
 from tamis.language.checking import check
 from tamis.language.expressions import TRUE, Expression, is_condition
-from tamis.language.functions import NO_FUNCTIONS, Functions
+from tamis.language.functions import Functions, functions_of
 from tamis.language.parser import parse
-from tamis.matching.columns import Events
 from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
 from tamis.matching.matcher import Matcher
 from tamis.topk.algorithms import ALGORITHMS
@@ -38,6 +37,7 @@ from tamis.topk.base import Arrival
 from tamis.topk.delivery import Delivery
 from tamis.topk.errors import SettingError
 from tamis.topk.lateness import Change, Lateness, Publication, Withdrawal
+from tamis.topk.publications import SeenIds, moment_of, publication_of, publications_of
 from tamis.topk.ranked import Ranked
 from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tamis.topk.guard import OrderReport
 
 Wanted: TypeAlias = "str | Ranked | Expression"
-_FEW_EVENTS = 4096
+_EVENTS_KEPT_ANYWAY = 4096
 """Below so many events it does not pay to look which of them are still needed."""
 
 
@@ -107,12 +107,10 @@ class TopK:
             raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
         self.algorithm = algorithm
         self.schema = schema
-        if functions is None:
-            functions = NO_FUNCTIONS if schema is None else schema.functions
-        self.functions = functions
+        self.functions = functions_of(functions, schema)
         self._lock = threading.RLock()
         self._engine = ALGORITHMS[algorithm](self.settings, schema)
-        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema, functions=functions)
+        self._matcher = Matcher("naive" if algorithm == "naive" else "block", schema, functions=self.functions)
         self._subscriptions: dict[Hashable, _TopKSubscription] = {}
         self._active: dict[int, _TopKSubscription] = {}
         self._clients: dict[Hashable, _Client] = {}
@@ -127,11 +125,8 @@ class TopK:
         self._numbers: dict[Any, int] = {}
         self._ends: dict[int, float] = {}
         """When an event that is to be told of no more was withdrawn, or expires."""
-        self._remembered: dict[Any, None] = {}
-        self._remember = remember
-        self._next_id = 0
+        self._seen = SeenIds(remember)
         self._kept = 0
-        self._repeated = 0
 
     # -- Subscriptions
 
@@ -276,10 +271,8 @@ class TopK:
         Without an id it gets a number. Until `expires`, and then too, it may be delivered; afterwards it keeps its
         place, untold.
         """
-        if not isinstance(event, Mapping):
-            raise EventError(f"an event must be a mapping from names to values, not {type(event).__name__}")
         with self._lock:
-            return self._settled(self._lateness.take([Publication(_moment(now), event, id, _end(expires))]))
+            return self._settled(self._lateness.take([publication_of(event, now, id, expires)]))
 
     def process_batch(
         self,
@@ -292,30 +285,19 @@ class TopK:
 
         `now` is the time of each, or of all.
         """
-        mappings = Events(events).mappings()
-        times = [now] * len(mappings) if isinstance(now, int | float) else list(now)
-        names = [None] * len(mappings) if ids is None else list(ids)
-        ends = [math.inf] * len(mappings) if expires is None else list(expires)
-        if not len(mappings) == len(times) == len(names) == len(ends):
-            raise EventError(
-                f"there are {len(mappings)} events, {len(times)} times, {len(names)} ids and {len(ends)} ends"
-            )
-        published: list[Change] = [
-            Publication(_moment(time), event, name, _end(end))
-            for event, time, name, end in zip(mappings, times, names, ends, strict=True)
-        ]
+        published = publications_of(events, now, ids, expires)
         with self._lock:
             return self._settled(self._lateness.take(published))
 
     def withdraw(self, event_id: Any, now: float) -> list[Delivery]:
         """Deliver an event to nobody from now on. It keeps its place in all windows. An unknown id is not an error."""
         with self._lock:
-            return self._settled(self._lateness.take([Withdrawal(_moment(now), event_id)]))
+            return self._settled(self._lateness.take([Withdrawal(moment_of(now), event_id)]))
 
     def advance(self, now: float) -> list[Delivery]:
         """Let the time pass, up to and including `now`; return what there is to tell because something left."""
         with self._lock:
-            changes = self._lateness.advance(_moment(now))
+            changes = self._lateness.advance(moment_of(now))
             deliveries = self._settled(changes)
             reports = self._engine.advance(self._lateness.settled, inclusive=True)
             return deliveries + self._delivered(reports)
@@ -341,7 +323,7 @@ class TopK:
 
     def _publish(self, publications: list[Publication]) -> list[Delivery]:
         """Number events, find whose filters they pass, and let the algorithm take them."""
-        new = [each for each in publications if self._admit(each)]
+        new = [each for each in publications if self._seen.admit(each)]
         if not new:
             return []
         passing = self._passing([each.event for each in new])
@@ -367,21 +349,6 @@ class TopK:
         deliveries = self._delivered(reports)
         self._forget()
         return deliveries
-
-    def _admit(self, publication: Publication) -> bool:
-        """Give an event its id and remember it; return whether it comes for the first time."""
-        if publication.id is None:
-            while self._next_id in self._remembered:
-                self._next_id += 1
-            publication.id = self._next_id
-            self._next_id += 1
-        if publication.id in self._remembered:
-            self._repeated += 1
-            return False
-        self._remembered[publication.id] = None
-        if len(self._remembered) > self._remember:
-            del self._remembered[next(iter(self._remembered))]
-        return True
 
     def _passing(self, events: list[Mapping[str, Any]]) -> list[Any]:
         """Return the handles whose conditions each event fulfils."""
@@ -412,7 +379,7 @@ class TopK:
 
     def _forget(self) -> None:
         """Forget the events that no ranking refers to any more, whenever they have become twice as many."""
-        if len(self._ids) <= max(_FEW_EVENTS, 2 * self._kept):
+        if len(self._ids) <= max(_EVENTS_KEPT_ANYWAY, 2 * self._kept):
             return
         held = self._engine.held()
         for number in [number for number in self._ids if number not in held]:
@@ -423,6 +390,47 @@ class TopK:
         for client in self._clients.values():
             client.told &= held
         self._kept = len(self._ids)
+
+    # -- Files
+
+    def saved(self) -> dict[str, Any]:
+        """Return what the processor knows of the events in its windows, as values of the language.
+
+        What waits (`lateness`), and what clients were told, is not in it: a `Standing`'s processor has neither.
+        """
+        with self._lock:
+            held = self._engine.held()
+            return {
+                "next": self._next_number,
+                "settled": self._lateness.settled,
+                "events": [[number, event_id] for number, event_id in self._ids.items() if number in held],
+                "ends": [[number, end] for number, end in self._ends.items() if number in held],
+            }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Let a new processor know what another one knew of its events; the windows follow (`restore_window`)."""
+        with self._lock:
+            self._next_number, self._lateness.settled = int(state["next"]), float(state["settled"])
+            self._ids = {int(number): event_id for number, event_id in state["events"]}
+            self._numbers = {event_id: number for number, event_id in self._ids.items()}
+            self._ends = {int(number): float(end) for number, end in state["ends"]}
+            if any(not 0 <= number < self._next_number for number in self._ids):
+                raise ValueError("an event of a window has a number that was not given yet")
+
+    def saved_window(self, subscription_id: Hashable) -> list[Any]:
+        """Return the window of a ranked subscription, as numbers and lists; of the algorithm `block` alone."""
+        with self._lock:
+            handle = self._subscription_of(subscription_id).handle
+            assert handle is not None, "whoever saves windows lets nobody rest"
+            return self._engine.saved(handle)
+
+    def restore_window(self, subscription_id: Hashable, window: list[Any]) -> None:
+        """Let a ranked subscription that has just been added have the window that was saved."""
+        with self._lock:
+            handle = self._subscription_of(subscription_id).handle
+            assert handle is not None, "it takes part since it was added"
+            if not self._ids.keys() >= set(self._engine.restore(handle, window)):
+                raise ValueError("a window holds an event that is not known")
 
     # -- Looking inside
 
@@ -466,7 +474,7 @@ class TopK:
                 "subscriptions": len(self),
                 "active": len(self._active),
                 "events": self._next_number,
-                "repeated": self._repeated,
+                "repeated": self._seen.repeated,
                 "waiting": len(self._lateness),
                 "order_reports": len(self._engine.order_reports()),
                 **self._engine.statistics(),
@@ -474,17 +482,3 @@ class TopK:
 
 
 _NOBODY = np.zeros(0, np.int64)
-
-
-def _moment(now: Any) -> float:
-    if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
-        raise EventError(f"a time must be a finite number of seconds, not {now!r}")
-    return float(now)
-
-
-def _end(expires: Any) -> float:
-    if expires is None:
-        return math.inf
-    if isinstance(expires, bool) or not isinstance(expires, int | float) or math.isnan(expires):
-        raise EventError(f"an event must expire at a number of seconds, not {expires!r}")
-    return float(expires)

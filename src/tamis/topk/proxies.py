@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
-from tamis.topk.geometry import covers
+from tamis.relations.geometry import covers
+from tamis.relations.regions import Region, region_of
 from tamis.topk.ranked import Ranked
-from tamis.topk.regions import Region, region_of
 from tamis.topk.scores import key
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Proxy:
     @property
     def region(self) -> Region:
         """The region of the events that interest the subscription; its filter may shut some of them out."""
-        return region_of(self.ranked, self.threshold)
+        return region_of(self.ranked.score, self.threshold, is_ascending=self.ranked.is_ascending)
 
     def covers(self, other: Proxy) -> bool:
         """Does it surely want everything that the other wants, as long as neither moves?"""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.language.values import is_number
+from tamis.relations.families import ONE, Family, Number
 from tamis.topk import kernels
-from tamis.topk.families import ONE, Family, Number
 from tamis.topk.kernels import Floats, ScoreTable
 from tamis.topk.scores import as_score, key, reader
 

@@ -69,7 +69,7 @@ class TimeWindow:
             raise WindowError(f"a window must last a number of seconds, not {self.seconds!r}")
         object.__setattr__(self, "seconds", float(self.seconds))
         if not 0 < self.seconds < math.inf:
-            raise WindowError(f"a window must last longer than 0 seconds and end some time, not {self.seconds} seconds")
+            raise WindowError(f"a window must last a finite time of more than 0 seconds, not {self.seconds} seconds")
 
     @property
     def span(self) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Write = Callable[[int, np.random.Generator], pa.Array]
 
-_FEW_VALUES = 150
+_MOST_ENUMERATED = 150
 """A string attribute with no more values than this is an enumeration."""
 _LISTED_COUNT = 3
 _RADII_KM = np.array([100, 200, 500, 1000])
@@ -157,7 +157,7 @@ def _about_text(name: str, column: pa.Array) -> list[Write]:
     counted = pc.value_counts(column.drop_null()).sort("descending", by="counts")
     values, weights = counted.field("values"), counted.field("counts").to_numpy().astype(np.float64)
     texts = literals(values.to_pylist())
-    if len(values) > _FEW_VALUES:
+    if len(values) > _MOST_ENUMERATED:
         beginnings = pc.value_counts(pc.utf8_slice_codeunits(column.drop_null(), 0, 3))
         patterns = joined(f"{name} LIKE ", literals(f"{value}%" for value in beginnings.field("values").to_pylist()))
         return [_one_of(f"{name} = ", texts, weights), _one_of("", patterns, beginnings.field("counts").to_numpy())]

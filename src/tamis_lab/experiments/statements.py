@@ -7,14 +7,16 @@ that a measurement is about, and leaves the rest to the judge, which is the same
     [["auction time"]]
     key = "time"
     text = "Time of Boolean filtering for that of counting, all classes, at 500,000 subscriptions"
-    where = "5.7.2, figure 5.5"
+    where = "5.7, figures 5.5 to 5.8"
     compare = "ratio"                 one of `JUDGEMENTS`
     published = 0.73
     about = 1.5                       the tolerance, and other options of the judgement
 
 `{word}` in a text stands for what the experiment says at that place. A statement that was made of several things names
 the words that tell them apart (`each`); then any value may be a table by these words. A `remark` says why ours may come
-out otherwise; one that many statements have stands under a name in `[remarks]`.
+out otherwise; one that many statements have stands under a name in `[remarks]`. `[sources]` says whose statements an
+experiment compares with; `where` is read (`citations`), and a place that is not in the contents of its source is
+refused.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from tamis_lab.experiments import verdicts
+from tamis_lab.experiments import citations, verdicts
 from tamis_lab.experiments.errors import LabError
 
 if TYPE_CHECKING:
@@ -82,12 +84,13 @@ def statements(lab: str, folder: Path = FOLDER) -> dict[str, dict[str, Statement
     0.73
     """
     document = tomllib.loads((folder / f"{lab}.toml").read_text("utf-8"))
-    remarks = document.pop("remarks", {})
+    remarks, sources = document.pop("remarks", {}), document.pop("sources", {})
     for entry in (entry for entries in document.values() for entry in entries if "remark" in entry):
         entry["remark"] = remarks.get(entry["remark"], entry["remark"])
     return {
         experiment: _by_key(
-            f"{lab}.toml, {experiment}", [_read(f"{lab}.toml, {experiment}", entry) for entry in entries]
+            f"{lab}.toml, {experiment}",
+            [_read(f"{lab}.toml, {experiment}", entry, sources.get(experiment, "")) for entry in entries],
         )
         for experiment, entries in document.items()
     }
@@ -100,7 +103,7 @@ def _by_key(place: str, statements: list[Statement]) -> dict[str, Statement]:
     return by_key
 
 
-def _read(place: str, entry: dict[str, Any]) -> Statement:
+def _read(place: str, entry: dict[str, Any], source: str) -> Statement:
     """Return a statement, having seen that the judge can take it."""
     place = f"{place}, {entry.get('key', 'a statement without key')!r}"
     missing = [name for name in _FIELDS[:-1] if not entry.get(name)]
@@ -124,7 +127,20 @@ def _read(place: str, entry: dict[str, Any]) -> Statement:
     )
     if not set(statement.each) <= statement.words:
         raise LabError(f"{place}: each of {', '.join(statement.each)} is to be a word of the text")
+    _check_citations(place, statement.where, source)
     return statement
+
+
+def _check_citations(place: str, where: Any, source: str) -> None:
+    for text in where.values() if isinstance(where, dict) else [where]:
+        if text == citations.OURS:
+            continue
+        try:
+            problem = citations.missing(citations.cited(text, source))
+        except LabError as error:
+            problem = str(error)
+        if problem:
+            raise LabError(f"{place}: {problem}")
 
 
 @dataclass(frozen=True, slots=True)

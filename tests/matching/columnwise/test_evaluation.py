@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import tracemalloc
+import weakref
 from collections import Counter
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -334,3 +336,16 @@ def test_events_without_the_attribute_and_no_events_at_all(batch):
         assert truth_codes(tamis.parse(text), Events(batch)).tolist() == [code] * len(batch)
         column = term_column(tamis.parse("a + 1 > 0").left, Events(batch))
         assert column.valid is not None and not column.valid.any() and len(column.values) == len(batch)
+
+
+def test_a_batch_ends_with_its_last_user_and_not_when_cycles_are_collected():
+    gc.disable()
+    try:
+        batch = Events([{"a": 1, "b": 2}, {"a": 3}])
+        is_there = weakref.ref(batch)
+        truth_codes(tamis.parse("a + 1 < b * 2"), batch)
+        assert BatchSeries.of(batch).evaluated(tamis.parse("a < b").left) is not None
+        del batch
+        assert is_there() is None
+    finally:
+        gc.enable()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tamis import AsyncClient
-from tamis.service.errors import MisfitError
+from tamis.service.errors import MisfitError, SettingsError
+from tamis.service.serving import Service
+from tamis.service.settings import Listener, Settings
 
 from .brokers import Talk, eventually, running
 
@@ -49,3 +51,18 @@ async def test_a_filter_that_misfits_is_refused_with_its_place(tmp_path):
             assert "prise" in problem["detail"]
             assert problem["where"]["column"] == 1
         assert (await broker.ask("GET", "/subscribers"))[1] == {"subscribers": []}, "nothing half-happened"
+
+
+@pytest.mark.parametrize("texts", [["price < 20"], ["price < 20", "title = 'The House'"]])
+@eventually
+async def test_a_broker_does_not_start_with_a_schema_that_a_kept_subscription_does_not_fit(tmp_path, texts):
+    async with running(tmp_path, schema=SCHEMA) as broker:
+        for text in texts:
+            await broker.ask("PUT", "/subscribers/ann/subscriptions/it", text, status=201)
+            await broker.publish(GOOD)
+    other = Service(Settings(data=str(tmp_path), listeners=(Listener(port=0),), schema={**SCHEMA, "price": "string"}))
+    with pytest.raises(SettingsError, match="the subscription 'it' of 'ann' does not fit"):
+        await other.start()
+    async with running(tmp_path, schema={**SCHEMA, "weight": "double"}) as broker:
+        _, taken = await broker.ask("POST", "/subscribers/ann/take", {"most": 10, "wait_s": 10}, status=200)
+        assert len(taken["events"]) == len(texts)

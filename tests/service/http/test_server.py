@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from tamis.service.http.server import HttpServer
-from tamis.service.settings import Duration, LimitSettings, Listener, Publishing, Role, Settings, Size
+from tamis.service.settings import Differences, Duration, LimitSettings, Listener, Publishing, Role, Settings, Size
 
 from .brokers import Talk, eventually, running
 
@@ -44,11 +44,35 @@ async def test_a_client_that_never_finishes_its_request_is_cut_off(tmp_path):
 
 @eventually
 async def test_a_connection_that_has_asked_may_be_silent(tmp_path):
-    async with running(tmp_path, limits=LimitSettings(header=Duration(0.1))) as broker, broker.connect() as socket:
-        await asyncio.sleep(0.3)
+    async with running(tmp_path, limits=LimitSettings(header=Duration(0.5))) as broker, broker.connect() as socket:
+        await asyncio.sleep(0.7)
         talk = Talk(socket)
         await talk.say({"publish": [{"n": 1}], "id": 1})
         assert (await talk.hear_until("ok"))["ok"] == 1
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /live HTTP/1.1\r\nHost: localhost\r\nX: "])
+def test_a_connection_that_is_idle_between_requests_is_closed(tmp_path, begun):
+    @eventually
+    async def check():
+        async with running(tmp_path, limits=LimitSettings(idle=Duration(0.3))) as broker:
+            answered = await raw(broker, b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n" + begun, ends=False)
+            assert answered.startswith(b"HTTP/1.1 200") and answered.count(b"HTTP/1.1") == 1
+
+    check()
+
+
+@eventually
+async def test_a_web_socket_that_does_not_answer_is_closed(tmp_path):
+    async with (
+        running(tmp_path, limits=LimitSettings(idle=Duration(0.4))) as broker,
+        broker.connect(autoping=False) as socket,
+    ):
+        await Talk(socket).say({"hello": {}})
+        frames = [frame.type async for frame in socket]
+        assert aiohttp.WSMsgType.PING in frames
+        while broker.server.front.connections.count:
+            await asyncio.sleep(0.01)
 
 
 @eventually
@@ -64,10 +88,43 @@ async def test_beyond_the_limit_of_connections_there_is_a_clear_answer(tmp_path)
                 assert int(response.headers["Retry-After"]) >= 1
         host, port = broker.url.removeprefix("http://").split(":")
         held = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
-        while not (await raw(broker, b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")).startswith(b"HTTP/1.1 503"):
+        while not (answered := await raw(broker, b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")).startswith(
+            b"HTTP/1.1 503"
+        ):
             held.append(await asyncio.open_connection(host, int(port)))
+        problem = json.loads(answered.partition(b"\r\n\r\n")[2])
+        assert (problem["status"], problem["retry_s"]) == (503, 5)
+        assert "limits.connections" in problem["expected"]
         for _, writer in held:
             writer.close()
+
+
+@eventually
+async def test_every_limit_that_is_exceeded_is_named(tmp_path):
+    limits = LimitSettings(
+        event_bytes=Size(300), batch_events=2, batch_bytes=Size(2_000), depth=3, attributes=12, subscriptions=3,
+        subscribers=2, texts=2, text_length=40,
+    )  # fmt: skip
+    two = {"a": "TRUE", "b": "TRUE"}
+    cases = [
+        ("event_bytes", "POST", "/events", {"a": "x" * 400}),
+        ("batch_events", "POST", "/events", [{}, {}, {}]),
+        ("batch_bytes", "POST", "/events", {"a": "x" * 4_000}),
+        ("depth", "POST", "/events", {"a": [[[1]]]}),
+        ("attributes", "POST", "/events", {f"a{number}": 1 for number in range(12)}),
+        ("texts", "POST", "/subscribers/ann/subscriptions", two | {"c": "TRUE"}),
+        ("text_length", "POST", "/subscribers/ann/subscriptions", {"a": "TRUE OR " * 5 + "TRUE"}),
+        ("subscriptions", "POST", "/subscribers/ann/subscriptions", {"c": "TRUE", "d": "TRUE"}),
+        ("subscribers", "PUT", "/subscribers/cid", {}),
+    ]
+    async with running(tmp_path, limits=limits) as broker:
+        await broker.ask("POST", "/subscribers/ann/subscriptions", two, status=201)
+        await broker.ask("PUT", "/subscribers/bob", {}, status=200)
+        for name, method, path, content in cases:
+            _, problem = await broker.ask(method, path, content, status=413)
+            assert name in problem["detail"] + problem.get("expected", ""), problem
+        assert broker.core.head == 0
+        assert len((await broker.ask("GET", "/subscribers/ann"))[1]["subscriptions"]) == 2
 
 
 @eventually
@@ -79,6 +136,8 @@ async def test_requests_beyond_a_quota_are_told_when_to_come_back(tmp_path):
             assert response.status == 429
             assert int(response.headers["Retry-After"]) >= 1
             assert (await response.json(content_type=None))["retry_s"] > 0
+        await broker.ask("POST", "/events", [{}, {}], status=429)
+        assert broker.core.figures.events_refused == {"TooMany": 1 + 2}
 
 
 @pytest.mark.parametrize(
@@ -291,6 +350,25 @@ async def test_tls_certificates_and_tickets_say_who_asks(tmp_path):
 
 
 @eventually
+async def test_a_tls_handshake_that_does_not_go_on_is_cut_off(tmp_path):
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    async with running(tmp_path) as broker:
+        front = broker.server.front
+        settings = Settings(listeners=(Listener(port=0),), limits=LimitSettings(header=Duration(0.2)))
+        server = HttpServer(broker.core, settings, front.authenticator, front.quotas, front.permissions)
+        await server.start([context])
+        host, port = server.addresses[0].removeprefix("https://").split(":")
+        silent, garbled = [await asyncio.open_connection(host, int(port)) for _ in range(2)]
+        garbled[1].write(b"\x16\x03\x01\x02\x00")  # a record of 512 bytes, of which nothing comes
+        for reader, writer in (silent, garbled):
+            assert await reader.read() == b""
+            writer.close()
+        await server.stop()
+
+
+@eventually
 async def test_a_reload_is_for_admins(tmp_path):
     roles = {"shop": Role(receive="TRUE")}
     async with running(tmp_path, roles=roles) as broker:
@@ -298,12 +376,14 @@ async def test_a_reload_is_for_admins(tmp_path):
 
         async def reload():
             reloads.append(1)
+            return Differences(("limits.depth",), ("name",))
 
         broker.server.front.reload = reload
         for role, status in (("shop", 403), ("admin", 200)):
             headers = {"Authorization": f"Bearer {broker.tokens.create('ann-' + role, (role,))}"}
-            await broker.ask("POST", "/reload", status=status, headers=headers)
+            _, content = await broker.ask("POST", "/reload", status=status, headers=headers)
         assert reloads == [1]
+        assert content == {"reloaded": True, "at_once": ["limits.depth"], "at_start": ["name"]}
 
 
 @eventually

@@ -119,8 +119,9 @@ async def test_everything_that_waits_goes_out_in_few_frames(tmp_path):
 @eventually
 async def test_every_example_of_the_description_is_understood(tmp_path):
     async with running(tmp_path) as broker, broker.connect() as socket:
+        await broker.publish({"price": 1}, {"price": 2})
         talk = Talk(socket)
-        await talk.say(*FROM_CLIENT.values())
+        await talk.say(*json.loads(json.dumps([*FROM_CLIENT.values()]).replace("k3f9", broker.core.epoch)))
         expected = {message["id"] for message in FROM_CLIENT.values() if "id" in message}
         while expected:
             message = await talk.hear()
@@ -232,6 +233,16 @@ async def test_a_token_in_hello_says_who_it_is(tmp_path):
 
 
 @eventually
+async def test_who_never_says_who_it_is_is_cut_off(tmp_path):
+    limits, roles = LimitSettings(header=Duration(0.2)), {"shop": Role(receive="TRUE")}
+    async with running(tmp_path, roles=roles, limits=limits) as broker, broker.connect() as socket:
+        problem = (await Talk(socket).hear())["error"]
+        assert problem["status"] == 401 and "in time" in problem["detail"]
+        farewell = await socket.receive()
+        assert (farewell.type, farewell.data) == (aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.POLICY_VIOLATION)
+
+
+@eventually
 async def test_welcome_comes_before_every_answer_however_slow_the_state_is(tmp_path):
     async with running(tmp_path) as broker, broker.connect() as socket:
         write = broker.service.state.write
@@ -273,6 +284,20 @@ async def test_a_quota_that_is_used_up_slows_a_connection_down_and_refuses_nothi
 
 
 @eventually
+async def test_subscriptions_beyond_a_quota_come_later_over_a_connection_and_are_refused_in_a_request(tmp_path):
+    limits = LimitSettings(subscriptions_per_s=10.0, texts=2, burst=Duration(0.1))
+    async with running(tmp_path, limits=limits) as broker, broker.connect() as socket:
+        talk = Talk(socket)
+        for number in range(4):
+            await talk.say({"subscribe": {f"{number}a": "TRUE", f"{number}b": "TRUE"}, "id": number})
+        for number in range(4):
+            assert (await talk.hear_until("ok"))["ok"] == number
+        path = "/subscribers/ann/subscriptions"
+        statuses = [(await broker.ask("POST", path, {"a": "TRUE", "b": "TRUE"}))[0] for _ in range(2)]
+        assert statuses[1] == 429
+
+
+@eventually
 async def test_one_connection_too_many_is_told_so_in_words(tmp_path):
     limits = LimitSettings(connections_each=1)
     async with running(tmp_path, limits=limits) as broker, broker.connect() as first, broker.connect() as second:
@@ -280,5 +305,5 @@ async def test_one_connection_too_many_is_told_so_in_words(tmp_path):
         await talk.say({"publish": [{"n": 1}], "id": 1})
         await talk.hear_until("ok")
         assert (await late.hear())["error"]["status"] == 429
-        assert (await second.receive()).type is aiohttp.WSMsgType.CLOSE
-        assert second.close_code == aiohttp.WSCloseCode.TRY_AGAIN_LATER
+        farewell = await second.receive()
+        assert (farewell.type, farewell.data) == (aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.TRY_AGAIN_LATER)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.service.links import frames
-from tamis.service.links.frames import Ack, Close, FrameReader, Greeting, Join, Kind, LinkError, Passed, Pieces
+from tamis.service.links.frames import Ack, FrameReader, Greeting, Join, Kind, LinkClose, LinkError, Passed, Pieces
 
 BODIES = st.lists(st.tuples(st.sampled_from(Kind), st.binary(max_size=50)), max_size=8)
 
@@ -45,7 +45,7 @@ def test_only_small_frames_are_taken_before_the_other_end_is_known():
 @given(st.binary(max_size=300))
 def test_bytes_from_anywhere_are_read_or_refused_with_a_typed_error(body):
     readers = [frames.read_ack, frames.read_events, Pieces().feed, FrameReader(1000).feed]
-    readers += [partial(frames.read, message=message) for message in (Greeting, Join, Close)]
+    readers += [partial(frames.read, message=message) for message in (Greeting, Join, LinkClose)]
     for reader in readers:
         with suppress(LinkError):
             reader(body)

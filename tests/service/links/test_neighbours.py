@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.service.links.requests import LinkForget, LinksDescribe, LinksDescribed
-from tamis.service.links.terms import LinkTerms
+from tamis.service.links.requests import LinkChange, LinkForget, LinksDescribe, LinksDescribed
+from tamis.service.links.terms import AdaptationTerms, LinkTerms, PruningTerms
 from tamis.service.log.base import PLAIN
 from tests.service.links.tree import Client, Subscribed, Tree, event
 
@@ -247,3 +247,115 @@ def test_what_may_not_leave_does_not_and_what_may_not_come_is_not_taken():
     assert bob.events == [("/shop", 1), ("/shop", 2)]
     assert tree.neighbour("b", "a").subscriber.deliveries.unacknowledged_count == 0
     assert [len(block.events) for block in tree.sites["a"].log.blocks] == [2]
+
+
+def change(tree: Tree, at: str, name: str, terms: LinkTerms) -> None:
+    """Let an operator give a link other terms, as a reload does: from now on, also for new connections."""
+    tree.sites[at].terms[name] = terms
+    Client(tree, at).ask(LinkChange(1, name, terms))
+    tree.rest()
+
+
+def test_what_may_not_come_does_not_cross_the_link_because_nobody_asks_for_it():
+    tree = Tree(LINE, terms=LinkTerms(may_receive="n < 10"))
+    bob = Client(tree, "a", "bob")
+    bob.attach()
+    bob.subscribe(all="TRUE", odd="kind = 1")
+    tree.rest()
+    Client(tree, "c").publish(event("/shop", 1), event("/shop", 11, kind=1), event("/shop", 2))
+    tree.rest()
+    assert bob.events == [("/shop", 1), ("/shop", 2)]
+    assert (facts(tree, "c", "b").sent, facts(tree, "b", "a").sent) == (2, 2)
+    assert [len(block.events) for block in tree.sites["b"].log.blocks] == [2]
+
+
+def test_a_filter_on_one_link_is_known_behind_the_next_one():
+    tree = Tree(LINE)
+    tree.sites["b"].terms["a"] = LinkTerms(may_send="n < 10")
+    bob = Client(tree, "a", "bob")
+    bob.attach()
+    bob.subscribe(all="kind = 1")
+    tree.rest()
+    Client(tree, "c").publish(event("/shop", 1, kind=1), event("/shop", 11, kind=1))
+    tree.rest()
+    assert bob.events == [("/shop", 1)]
+    assert facts(tree, "c", "b").sent == 1  # b asks c for nothing that a may not have
+
+
+def test_other_terms_count_at_once_and_what_is_wanted_stays():
+    tree = Tree(LINE)
+    bob = Client(tree, "a", "bob")
+    bob.attach()
+    bob.subscribe(all="kind = 1")
+    tree.rest()
+    shop = Client(tree, "c")
+    bounds = {"n < 10": [1], "TRUE": [3, 13], "n > 10": [15]}
+    for number, terms in ((1, {"may_send": "n < 10"}), (3, {}), (5, {"may_send": "n > 10"})):
+        change(tree, "b", "a", LinkTerms(**terms))
+        shop.publish(event("/shop", number, kind=1), event("/shop", number + 10, kind=1))
+        tree.rest()
+        assert [n for _, n in bob.events][-len(bounds[terms.get("may_send", "TRUE")]) :] == bounds[
+            terms.get("may_send", "TRUE")
+        ]
+    assert [n for _, n in bob.events] == [1, 3, 13, 15]
+    change(tree, "a", "b", LinkTerms(may_receive="n = 7", strategy="simple"))
+    shop.publish(event("/shop", 27, kind=1), event("/shop", 7, kind=1))
+    tree.rest()
+    assert [n for _, n in bob.events] == [1, 3, 13, 15]  # 7 may come and may not be sent
+    assert facts(tree, "a", "b").begun == 5  # each time the two began anew
+
+
+def test_other_terms_that_say_the_same_of_routing_do_not_end_the_connection():
+    tree = Tree([("a", "b")])
+    tree.rest()
+    change(tree, "b", "a", LinkTerms(rate=5.0, patience_s=7.0))
+    assert (facts(tree, "b", "a").begun, facts(tree, "b", "a").terms.rate) == (1, 5.0)
+
+
+def test_each_link_has_its_own_strategy_and_pruning_learnt_from_what_passed():
+    tree = Tree([("a", "hub"), ("b", "hub"), ("c", "hub")], "simple")
+    tree.sites["hub"].terms["a"] = LinkTerms(strategy="covering")
+    tree.sites["hub"].terms["b"] = LinkTerms(pruning=PruningTerms(count=1))
+    ann = Client(tree, "hub", "ann")
+    ann.attach()
+    tree.rest()
+    ann.subscribe(first="common < 90 AND rare = 1")
+    shop = Client(tree, "hub")
+    for number in range(120):
+        shop.publish(event("/shop", number, common=number % 100, rare=number % 40))
+    tree.rest()
+    ann.subscribe(wide="common < 80 AND rare = 2", narrow="common < 70 AND rare = 2")
+    tree.rest()
+    assert [facts(tree, "hub", name).told for name in "abc"] == [2, 3, 3]
+    broker = tree.sites["hub"].node._broker
+    told = [str(entry.filter) for entry in broker.told(tree.neighbour("hub", "b").peer)]
+    assert told[1:] == ["rare = 2", "rare = 2"]  # what is nearly always true goes first
+    before = len(ann.events)
+    for name in "abc":
+        Client(tree, name).publish(event(f"/{name}", 1, common=99, rare=2), event(f"/{name}", 2, common=75, rare=2))
+    tree.rest()
+    assert [facts(tree, name, "hub").sent for name in "abc"] == [1, 2, 1]  # a pruned filter lets more pass
+    assert sorted(ann.events[before:]) == [("/a", 2), ("/b", 2), ("/c", 2)]
+
+
+def test_a_link_stops_filtering_where_nearly_everything_goes_there_and_begins_again_when_asked():
+    tree = Tree([("a", "b")], "simple")
+    tree.sites["b"].terms["a"] = tree.sites["a"].terms["b"] = LinkTerms(
+        adaptation=AdaptationTerms(stop_above=0.5, ask_above=0.6, event_count=10, wait_s=1e6)
+    )
+    ann = Client(tree, "a", "ann")
+    ann.attach()
+    ann.subscribe(it="n < 100")
+    tree.rest()
+    shop = Client(tree, "b")
+    shop.publish(*(event("/shop", number) for number in range(10)))
+    tree.rest()
+    broker, peer = tree.sites["b"].node._broker, tree.neighbour("b", "a").peer
+    assert not broker.is_filtering(peer)
+    shop.publish(*(event("/shop", number) for number in range(200, 210)))  # in vain, and a asks b to filter
+    tree.rest()
+    assert broker.is_filtering(peer)
+    shop.publish(*(event("/shop", number) for number in range(300, 310)))
+    tree.rest()
+    assert facts(tree, "b", "a").sent == 20
+    assert len(ann.events) == 10

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from tests.service.broker_processes import BrokerProcess, Forge, events, free_port
+from tests.ports import free_port
+from tests.service.broker_processes import BrokerProcess, Forge, events
 
 PATIENCE_S = 120
 
@@ -83,3 +84,17 @@ def test_events_cross_a_link_settled_killed_and_resumed(pair):
     assert [broker["name"] for broker in brokers] == ["south", "north"]
     metrics = south.ask("GET", "/metrics")[1]
     assert 'tamis_link_bytes_in_total{link="north"}' in metrics
+
+
+def test_acceptance_14_what_nobody_in_the_network_wants_is_told_to_who_asks_for_that(pair):
+    north, south = pair
+    for broker, name, text in ((north, "odd", b"unwanted"), (south, "ann", b"n < 3"), (north, "bob", b"n = 7")):
+        path = f"/subscribers/{name}/subscriptions/it?settle=60s"
+        status, content = broker.ask("PUT", path, text, Content_Type="text/plain")
+        assert (status, content["settled"]) == (201, True)
+    for number, broker in enumerate((north, south)):  # unwanted or not, wherever it is published
+        _, content = broker.ask("POST", "/events?wanted=true", events(10, 0, source=f"/{number}"))
+        assert [bool(count) for count in content["wanted"]] == [n < 3 or n == 7 for n in range(10)]
+    assert sorted(taken(north, "odd", 12), key=int) == [str(n) for n in (3, 4, 5, 6, 8, 9) for _ in range(2)]
+    assert sorted(taken(south, "ann", 6), key=int) == [str(n) for n in (0, 1, 2) for _ in range(2)]
+    assert north.ask("POST", "/events?wanted=true", events(2, 0, source="/0"))[1]["wanted"] == [None, None]

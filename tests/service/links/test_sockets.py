@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 
 import msgspec
 import pytest
 import trustme
 
+from tamis import parse
+from tamis.service.errors import SettingsError
 from tamis.service.links import frames
 from tamis.service.links.frames import Kind
-from tamis.service.links.talking import Identity, RefusedError, Talk
-from tamis.service.links.terms import LinkTerms
+from tamis.service.links.server import terms_of
+from tamis.service.links.talking import LinkIdentity, RefusedError, Talk
+from tamis.service.links.terms import AdaptationTerms, LinkTerms, PruningTerms
+from tamis.service.messages import Principal, Subscribe, Wanted
 from tamis.service.serving import Service
 from tamis.service.settings import read_settings
 from tests.service.broker_processes import in_a_loop
+
+ADMIN = Principal("root", (), True)
 
 
 class Site:
@@ -171,7 +178,7 @@ async def test_a_reload_begins_changes_and_ends_links_and_touches_no_other(tmp_p
             edge.overrides["links.hub.may_send"] = "n < 10"
             await edge.service.reload()
             assert (await edge.links())["hub"]["terms"]["may_send"] == "n < 10"
-            assert await edge.state("hub") == "live"
+            await live(hub, edge)  # once more, in a new session: everything is told anew
             edge.overrides["links.hub.url"] = edge.overrides["links.hub.may_send"] = None
             await edge.service.reload()
             assert await edge.links() == {}
@@ -246,7 +253,7 @@ async def test_strangers_who_speak_something_else_are_cut_off_and_nothing_stops(
 
 def test_a_proof_is_worth_nothing_when_it_is_sent_back_or_used_again():
     def talk(name, nonce):
-        return Talk(Identity("net", name, "sesame"), nonce, lambda name: LinkTerms(), lambda body, flags: None)
+        return Talk(LinkIdentity("net", name, "sesame"), nonce, lambda name: LinkTerms(), lambda body, flags: None)
 
     north, south = talk("north", b"1" * 16), talk("south", b"2" * 16)
     of_north, of_south = north.take_written(), south.take_written()
@@ -271,3 +278,82 @@ async def test_the_port_of_links_is_closed_unless_somebody_opens_it(tmp_path):
     site = Site(tmp_path, "quiet")
     async with running(site):
         assert site.service.links.addresses == []
+
+
+@in_a_loop
+async def test_strategy_pruning_and_adaptation_of_a_link_are_settings_that_a_reload_changes(tmp_path):
+    north = Site(tmp_path, "north", **{"link_listeners.0.port": 0, "links.south.strategy": "covering"})
+    async with running(north):
+        url = f"tamis://127.0.0.1:{port_of(north)}"
+        south = Site(tmp_path, "south", **{"links.north.url": url})
+        async with running(south):
+            await live(north, south)
+            texts = {"wide": "price < 20 AND region = 'EU'", "narrow": "price < 10 AND region = 'EU'"}
+            wanted = {key: Wanted(text, parse(text)) for key, text in texts.items()}
+            await north.service.core.ask(ADMIN, Subscribe(1, "ann", wanted, settle_s=60))
+
+            async def told(count, *words):
+                """Wait until south knows so many filters, of which all have some words."""
+                while True:
+                    broker = south.service.core._node._broker
+                    filters = [str(each) for peer in broker.neighbours for each in broker.wanted_by(peer).values()]
+                    if len(filters) == count and all(word in text for text in filters for word in words):
+                        return filters
+                    await asyncio.sleep(0.02)
+
+            await told(1, "price < 20", "region")
+            for change, expected in (
+                ({"links.south.strategy": "simple"}, (2, "price", "region")),
+                ({"links.south.may_receive": "secret IS NULL"}, (2, "secret IS NULL", "price", "region")),
+                ({"links.south.may_receive": None, "links.south.pruning.count": 1}, (2,)),
+                ({"links.south.pruning.count": None, "links.south.adaptation.events": 7}, (2, "price", "region")),
+            ):
+                north.overrides |= change
+                await north.service.reload()
+                filters = await told(*expected)
+                if change.get("links.south.pruning.count"):
+                    while any("AND" in text for text in filters):
+                        filters = await told(*expected)
+                        await asyncio.sleep(0.02)
+            await live(north, south)
+            assert (await north.links())["south"]["terms"]["adaptation"]["event_count"] == 7
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"links.south.pruning.measure": "memory"}, "links.south.pruning says nothing of how far"),
+        ({"links.south.adaptation.ask_above": 0.05}, "links.south.adaptation: 0.9 of all may match"),
+        ({"links.south.strategy": "magic"}, "magic"),
+        ({"links.south.pruning.count": -1}, "links.south.pruning.count"),
+    ],
+)
+def test_terms_that_make_no_sense_are_refused_by_name(overrides, said):
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        read_settings(None, {}, overrides)
+
+
+@in_a_loop
+async def test_links_with_a_shared_log_are_refused_by_name(tmp_path):
+    settings = {"log.jetstream.url": "nats://127.0.0.1:1", "link_listeners.0.port": 0}
+    with pytest.raises(
+        SettingsError,
+        match=r"a broker with log\.jetstream has no neighbours, because .*; a durable subscriber can carry",
+    ):
+        await Site(tmp_path, "north", **settings).service.start()
+
+
+def test_every_term_of_a_link_is_read_from_settings():
+    given = {
+        "strategy": "merging", "may_send": "a = 1", "may_receive": "b = 2", "rate": 5.0, "patience": "2m",
+        "pruning.count": 3, "pruning.share": 0.25, "pruning.threshold": 0.5, "pruning.reduction": 0.75,
+        "pruning.memory_bytes": "2kB", "pruning.measure": "distance", "adaptation.stop_above": 0.8,
+        "adaptation.ask_above": 0.4, "adaptation.events": 9, "adaptation.wait": "3s",
+    }  # fmt: skip
+    settings = read_settings(None, {}, {f"links.south.{name}": value for name, value in given.items()})
+    pruning = PruningTerms(3, 0.25, 0.5, 0.75, 2_000, "distance")
+    expected = LinkTerms("a = 1", "b = 2", 5.0, 120.0, "merging", pruning, AdaptationTerms(0.8, 0.4, 9, 3.0))
+    assert terms_of(settings.links["south"]) == expected
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(expected), type=LinkTerms) == expected
+    of_before = msgspec.msgpack.encode({"may_send": "a = 1", "may_receive": "TRUE", "rate": 0.0, "patience_s": 7.0})
+    assert msgspec.msgpack.decode(of_before, type=LinkTerms) == LinkTerms("a = 1", patience_s=7.0)

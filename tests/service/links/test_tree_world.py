@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tamis.service import unwanted
+from tamis.service.links import frames, talking
 from tamis.service.links import neighbours as neighbours_module
 from tamis.service.links.neighbours import Neighbours
 from tamis.service.links.sessions import LinkSession
 from tamis.service.links.settling import LinkSettling
 from tamis.service.links.talking import Talk
+from tamis.service.log.base import LATE, UNWANTED
+from tamis.service.messages import Incoming
 from tests.service.links.world import run
 
 SEEDS = 20
@@ -24,14 +28,57 @@ def test_what_is_promised_holds_whatever_breaks(first):
             raise AssertionError(f"seed {seed}: {error}") from error
 
 
+def test_events_of_a_publisher_come_in_order_or_are_marked_also_while_links_resume():
+    run(50)  # in which an event came behind later ones, because nobody had wanted it before a broker was started anew
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1_000, 5_000, 200))
+@pytest.mark.parametrize("first", range(1_000, 2_000, 50))
 def test_what_is_promised_holds_whatever_breaks_for_long(first):
-    for seed in range(first, first + 200):
+    for seed in range(first, first + 50):
         try:
             run(seed, steps=800)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def test_acceptance_14_what_is_unwanted_is_exactly_what_no_subscription_of_the_network_wants():
+    for seed in range(104, 134, 5):  # in which subscriptions ask for that
+        try:
+            run(seed, steps=200)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def forgets_neighbours_when_it_judges(monkeypatch):
+    def marked(group, sources, interest):
+        hits, _ = interest.hits_and_counts([each.record for each in group])
+        wanted = {index for of_name in hits.values() for index, _ in of_name}
+        return [
+            each
+            if index in wanted or sources[index]
+            else Incoming(each.key, each.body, {**each.record, "unwanted": True}, each.flags | UNWANTED)
+            for index, each in enumerate(group)
+        ]
+
+    monkeypatch.setattr(unwanted, "marked", marked)
+
+
+def forgets_the_mark_on_links(monkeypatch):
+    monkeypatch.setattr(neighbours_module, "PASSED_ON", LATE)
+
+
+def sends_what_is_late_without_a_mark(monkeypatch):
+    monkeypatch.setattr(talking, "LATE", 0)
+
+
+def sends_the_newest_first(monkeypatch):
+    whole = frames.event_frames
+
+    def event_frames(passed):
+        return whole([each._replace(body=other.body) for each, other in zip(passed, passed[::-1], strict=True)])
+
+    monkeypatch.setattr(frames, "event_frames", event_frames)
 
 
 def acknowledges_before_the_disk(monkeypatch):
@@ -98,7 +145,7 @@ def serves_before_it_was_told(monkeypatch):
         by_name = {each.name: each for each in floors}
         for each in kept:  # and nothing is assumed of what it wants
             floor = by_name[neighbours_module.LINK_SUBSCRIBER + each.name].floor
-            deliveries = neighbours_module.Deliveries(floor)
+            deliveries = neighbours_module.InFlight(floor)
             self._take(each.name, each.number, deliveries, each.terms, each.url, now).subscriber.settle(floor)
 
     monkeypatch.setattr(Neighbours, "_joined", joined)
@@ -118,6 +165,10 @@ MUTANTS = {
     forgets_the_floor: 2,
     serves_before_it_was_told: 2,
     remembers_no_neighbours: 0,
+    sends_what_is_late_without_a_mark: 50,
+    sends_the_newest_first: 0,
+    forgets_neighbours_when_it_judges: 4,
+    forgets_the_mark_on_links: 4,
 }
 """Each with the seed that found it first, so that the search is short while it still does."""
 
@@ -128,6 +179,6 @@ def test_what_is_broken_on_purpose_is_found(mutant, monkeypatch):
     for seed in (MUTANTS[mutant], *range(MUTANT_SEEDS)):
         try:
             run(seed)
-        except Exception:
+        except AssertionError:  # of a checker; any other error is the mutant's own
             return
     pytest.fail(f"not found within {MUTANT_SEEDS} seeds")

@@ -18,8 +18,9 @@ import tamis
 from tamis.routing import Broker
 from tamis.service.event_keys import event_key
 from tamis.service.links.frames import LinkError
-from tamis.service.links.talking import Identity, Talk
+from tamis.service.links.talking import LinkIdentity, Talk
 from tamis.service.links.terms import LinkTerms
+from tamis.service.log.base import UNWANTED
 from tamis.service.messages import (
     Acknowledge,
     Append,
@@ -49,7 +50,8 @@ ROOT = Principal("root", (), True)
 
 def read_record(body: bytes, flags: int) -> dict[str, Any]:
     event = msgspec.json.decode(body)
-    return {**event["data"], "id": event["id"], "source": event["source"]}
+    record = {**event["data"], "id": event["id"], "source": event["source"]}
+    return {**record, "unwanted": True} if flags & UNWANTED else record
 
 
 def read_event(body: bytes, flags: int) -> Incoming:
@@ -79,6 +81,8 @@ class Site:
     """A node with its disks, and what drives it. A node that is down is None."""
 
     node_type: type[Node] = Node
+    reroute_after_s: float | None = None
+    """Of a broker in a graph."""
 
     def __init__(self, tree: Tree, name: str, strategy: str) -> None:
         self.tree, self.name, self.strategy = tree, name, strategy
@@ -88,6 +92,8 @@ class Site:
         self.ends: list[End] = []
         self.said: list[tuple[int, Any]] = []
         self.reads: deque[Read] = deque()
+        self.terms: dict[str, LinkTerms] = {}
+        """Of links that have other terms than all others, by neighbour."""
         self.listeners: dict[int, Any] = {}
         """Sessions of clients: what to do with an answer."""
         self.start()
@@ -99,10 +105,13 @@ class Site:
         self.node = self.node_type(
             Broker(self.name, self.strategy, algorithm="naive"), Permissions({}), read_record,
             self.state.rows.stored(), facts, now=self.tree.now, limits=self.tree.limits,
-            life=f"{self.name}-{self.lives}",
+            life=f"{self.name}-{self.lives}", reroute_after_s=self.reroute_after_s,
         )  # fmt: skip
         self.node.remember(self.log.blocks)
         self.do(self.node.start())
+
+    def terms_for(self, name: str) -> LinkTerms:
+        return self.terms.get(name, self.tree.terms)
 
     def crash(self, chance: Random) -> None:
         """End without a word; what was not synced is perhaps there, as far as disks keep an order."""
@@ -234,16 +243,17 @@ class Tree:
 
     # -- Connections
 
-    def call(self, link: tuple[str, str], identities: dict[str, Identity] | None = None) -> None:
+    def call(self, link: tuple[str, str], identities: dict[str, LinkIdentity] | None = None) -> None:
         """Make a connection, if both ends are up."""
         caller, called = (self.sites[name] for name in link)
         if caller.node is None or called.node is None:
             return
         ends = []
         for site in (caller, called):
-            identity = (identities or {}).get(site.name) or Identity("net", site.name)
+            is_graph = site.reroute_after_s is not None
+            identity = (identities or {}).get(site.name) or LinkIdentity("net", site.name, is_graph=is_graph)
             nonce = self.chance.randbytes(16)
-            talk = Talk(identity, nonce, lambda name: self.terms, read_event)
+            talk = Talk(identity, nonce, site.terms_for, read_event)
             ends.append(End(site, talk, self.session(), site.lives))
         ends[0].other, ends[1].other = ends[1], ends[0]
         self.ends[link] = ends[0]
@@ -332,6 +342,8 @@ class Client:
         self.count = 0
         self.answers: list[Any] = []
         self.received: list[tuple[int, bytes]] = []
+        self.repeated: list[bool] = []
+        """Of what was received: whether it was marked as something that comes again, or late."""
         self.connect()
 
     def connect(self) -> None:
@@ -349,6 +361,7 @@ class Client:
         self.answers.append(answer)
         if isinstance(answer, Deliveries):
             self.received += [(item.position.event, item.body) for item in answer.items]
+            self.repeated += [item.is_again for item in answer.items]
             self.ask(Acknowledge(0, self.name, done=tuple(item.position for item in answer.items)))
 
     def subscribe(self, settle_s: float = 0.0, **texts: str) -> None:

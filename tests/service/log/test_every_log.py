@@ -152,7 +152,7 @@ def test_threads_read_whole_ranges_while_another_appends_and_drops(home):
     for reader in readers:
         reader.start()
     position = 0
-    for number in range(150):
+    for number in range(80):
         log.append([block(position + 1, 1 + number % 3, time_us=number)])
         position = log.last
         if number % 20 == 19:

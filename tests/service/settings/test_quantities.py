@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.service.settings import Duration, Keep, Size, Sync
+from tamis.service.settings import Duration, KeepLimits, Size, Sync
 from tamis.service.settings.quantities import BYTES, SECONDS
 
 seconds = st.one_of(st.sampled_from(list(SECONDS.values())), st.integers(0, 10**9).map(float), st.floats(0.001, 1e6))
@@ -27,8 +27,8 @@ def test_what_is_written_reads_as_the_same(number):
     assert Duration.read(str(Duration(number))) == number
     assert Size.read(str(Size(number))) == number
     assert Sync.read(str(Sync(number))) == number
-    for keep in (Keep(), Keep(float(number)), Keep(None, number), Keep(float(number), number)):
-        assert Keep.read(str(keep)) == keep
+    for keep in (KeepLimits(), KeepLimits(float(number)), KeepLimits(None, number), KeepLimits(float(number), number)):
+        assert KeepLimits.read(str(keep)) == keep
 
 
 def test_syncing_is_always_never_or_a_duration():
@@ -70,4 +70,4 @@ def test_what_is_no_quantity_is_refused_and_what_would_be_right_is_said(kind, wr
 @pytest.mark.parametrize("written", [*UGLY, "always", "7d, 7d", "7d, 8d, 9GB", ["7d", 5], "forever, 7d"], ids=repr)
 def test_what_does_not_say_what_to_keep_is_refused(written):
     with pytest.raises(ValueError, match="; expected "):
-        Keep.read(written)
+        KeepLimits.read(written)

@@ -15,7 +15,9 @@ from tamis.service.settings import LimitSettings, Settings
 from tamis.service.settings.shapes import (
     CatchUp,
     JetStream,
+    LinkAdaptation,
     LinkListener,
+    LinkPruning,
     LinkSettings,
     LinkTls,
     Listener,
@@ -36,6 +38,8 @@ TABLES = {
     LinkListener: {"listener", "each"},
     LinkSettings: {"link", "links", "settings", "each"},
     LinkTls: {"tls", "link_tls"},
+    LinkPruning: {"pruning"},
+    LinkAdaptation: {"adaptation"},
     CatchUp: {"catch_up"},
     Logging: {"logging", "settings"},
     Role: {"role", "_roles", "known"},

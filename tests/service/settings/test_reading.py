@@ -8,13 +8,14 @@ from tamis.routing import STRATEGIES
 from tamis.service.errors import SettingsError
 from tamis.service.settings import (
     Differences,
-    Keep,
+    KeepLimits,
     Publishing,
     Settings,
     differences,
     example_file,
     is_loopback,
     read_settings,
+    renewed,
     settings_file,
 )
 
@@ -79,7 +80,7 @@ def refusal(tmp_path, text: str, **more) -> str:
 
 def test_a_file_says_everything(full):
     settings = read_settings(full)
-    assert settings.log.keep == Keep(7 * 86_400.0, 20_000_000_000)
+    assert settings.log.keep == KeepLimits(7 * 86_400.0, 20_000_000_000)
     assert settings.log.jetstream.replicas == 3 and settings.log.jetstream.stream == "tamis"
     assert [listener.port for listener in settings.listeners] == [7410, 443]
     assert settings.listeners[1].tls.clients == "required"
@@ -111,7 +112,7 @@ def test_a_variable_is_text_and_becomes_what_the_setting_is():
     settings = read_settings(None, environment)
     assert settings.limits.depth == 8 and settings.limits.events_per_s == 2.5 and settings.limits.wait == 90
     assert settings.insecure and settings.origins == ("https://a.example", "https://b.example")
-    assert settings.log.keep == Keep(7 * 86_400.0, 10**9)
+    assert settings.log.keep == KeepLimits(7 * 86_400.0, 10**9)
     assert settings.roles["shop"].receive == "x = 1" and settings.roles["shop"].publish.source == ("/a/*", "/b")
 
 
@@ -280,7 +281,26 @@ def test_a_reload_changes_some_settings_and_the_others_wait(full):
     assert differences(old, old) == Differences((), ())
 
 
+def test_a_reload_leaves_what_waits_for_a_start_as_it_was_and_takes_all_else(full):
+    old = read_settings(full)
+    new = read_settings(
+        full,
+        {"TAMIS_ROLES__SHOP__RECEIVE": "region = 'US'", "TAMIS_ROLES__GUEST__RECEIVE": "FALSE"},
+        {
+            "limits.depth": 7, "limits.credit": 9, "name": "north", "log.keep": "8d", "log.sync": "always",
+            "listeners.1.tls.certificate": "b.pem", "listeners.1.port": 8443, "logging.form": "json", "schema.price": "int",
+        },
+    )  # fmt: skip
+    after, asked = renewed(old, new), differences(old, new)
+    assert differences(old, after) == Differences(asked.at_once, ())
+    assert differences(after, new) == Differences((), asked.at_start)
+    assert (after.limits.depth, after.limits.credit, after.name) == (7, old.limits.credit, old.name)
+    assert (after.listeners[1].tls.certificate, after.listeners[1].port) == ("b.pem", old.listeners[1].port)
+    assert renewed(new, read_settings()).listeners[1:] == new.listeners[1:]
+
+
 def test_encryption_is_not_switched_on_by_a_reload():
     tls = {"listeners.0.tls.certificate": "a", "listeners.0.tls.key": "b"}
     assert "listeners.0.tls" in differences(read_settings(), read_settings(overrides=tls)).at_start
+    assert renewed(read_settings(), read_settings(overrides=tls)).listeners[0].tls is None
     assert "listeners.0.tls" in differences(read_settings(overrides=tls), read_settings()).at_start

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tamis.service.settings import (
     Duration,
     JetStream,
-    Keep,
+    KeepLimits,
     LimitSettings,
     Listener,
     LogSettings,
@@ -88,7 +88,7 @@ everything = st.builds(
     log=st.builds(
         LogSettings,
         sync=st.sampled_from([Sync(0.0), Sync(0.25), Sync.read("never")]),
-        keep=st.builds(Keep, st.none() | st.integers(0, 10**9).map(float), st.none() | st.integers(0, 10**15)),
+        keep=st.builds(KeepLimits, st.none() | st.integers(0, 10**9).map(float), st.none() | st.integers(0, 10**15)),
         hold=durations,
         jetstream=st.none() | st.builds(JetStream, url=plain, replicas=st.integers(1, 5)),
     ),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
 import pytest
 
+from tamis.workloads.expression_trees import shared_shares
 from tamis_lab.experiments.base import Claim, Judgement, Result
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering import (
     EXPERIMENTS,
     auction_classes,
     auction_memory,
     auction_time,
+    conjunctive_load,
     operators,
     turning_points,
 )
@@ -24,12 +28,13 @@ from tamis_lab.experiments.filtering.subjects import (
     ZERO,
 )
 from tamis_lab.experiments.measuring import Field
-from tests.tamis_lab.experiments.scales import TINY, assert_agreed, assert_all_judged, assert_told, quiet
+from tamis_lab.matching.boolean.algorithm import Boolean
+from tests.tamis_lab.experiments.scales import TINY, assert_agreed, assert_all_judged, assert_told, claim_of, quiet
 
 pytestmark = pytest.mark.xdist_group("lab filtering")  # so that one process runs the experiments, once
 
 EXACT = {
-    "turning points": ("boolean-beyond-turning-point", "published-turning-point", "counting-below-cluster"),
+    "turning points": ("published-turning-point", "counting-below-cluster"),
     "auction memory": ("bytes (class 1)", "bytes (class 2)", "bytes (class 3)", "bytes (all three)"),
     "auction classes": ("conjunctions", "candidates"),
     "conjunctive load": ("general-memory-alike",),
@@ -129,7 +134,51 @@ def test_a_structure_of_another_size_is_noticed(monkeypatch):
 
     plain = Subject.payload
     monkeypatch.setattr(Subject, "payload", lambda self: plain(self) * (2 if self.name == BOOLEAN else 1))
+    claims = turning_points.run(TINY, 1, quiet).claims
+    assert claim_of(claims, "formulas").verdict is Judgement.DIFFERS
+
+
+def test_memory_is_judged_by_what_was_allocated(monkeypatch, results):
+    plain = Boolean.memory
+    monkeypatch.setattr(Boolean, "memory", lambda self: 3 * plain(self))
     assert Judgement.AGREES not in {claim.verdict for claim in auction_memory.run(TINY, 1, quiet).claims}
-    verdicts = [claim.verdict for claim in turning_points.run(TINY, 1, quiet).claims]
-    assert verdicts[0] is not Judgement.AGREES
-    assert verdicts[1] is Judgement.DIFFERS
+    claims = turning_points.run(TINY, 1, quiet).claims
+    assert claim_of(claims, "boolean-beyond-turning-point").verdict is Judgement.TURNED
+    assert claim_of(claims, "formulas") == claim_of(results["turning points"].claims, "formulas")
+
+
+def test_where_memory_and_formulas_differ_boolean_filtering_takes_less(results):
+    rows = [row for row in results["turning points"].rows if abs(row["turning point"] - row["alternatives"]) > 0.01]
+    by_formula = [row["alternatives"] > row["turning point"] for row in rows]
+    allocated = [turning_points.is_boolean_smaller(row) for row in rows]
+    assert by_formula != allocated
+    assert all(is_smaller for is_smaller, was_expected in zip(allocated, by_formula, strict=True) if was_expected)
+
+
+@pytest.mark.parametrize(("length", "count"), [(4, 120), (6, 120), (8, 450)])
+def test_as_many_inner_nodes_are_shared_as_published(length, count):
+    workload = conjunctive_load.load(length, count, seed=1)
+    least, most = conjunctive_load.SHARED
+    assert least <= shared_shares(workload.trees(count, 1))[1] <= most
+
+
+def test_every_row_of_the_conjunctive_load_says_which_sharing_was_reached(results):
+    least, most = conjunctive_load.SHARED
+    for row in results["conjunctive load"].rows:
+        assert 0 < row["shared inner nodes"] < row["shared nodes"] < 1
+        assert row["sharing measured among"] == row["subscriptions"]
+        if row["subscriptions"] == TINY.expression_counts[-1]:
+            assert least <= row["shared inner nodes"] <= most
+
+
+def test_class_3_is_judged_with_few_signed_books_and_shown_with_many(results):
+    result = results["auction classes"]
+    lasts = {row["class"]: row for row in result.rows}
+    assert lasts.keys() == {*auction_classes.CLASSES, auction_classes.CAPTIONED}
+    assert "with signed books as captioned" in claim_of(result.claims, "time (class 3)").ours
+    assert "captioned" not in claim_of(result.claims, "time (class 2)").ours
+    signed = [
+        pc.equal(books(is_as_captioned=is_so).events(5_000, seed=1)["special_attribute"], "Signed")
+        for is_so in (False, True)
+    ]
+    assert [pc.mean(each).as_py() for each in signed] == pytest.approx([0.018, 0.155], abs=0.02)

@@ -23,7 +23,7 @@ from tamis_lab.experiments.routing import (
 )
 from tamis_lab.experiments.routing import conjunctive as conjunctions
 from tamis_lab.experiments.routing.covered_tables import Covered
-from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.overlays import LabOverlay
 from tamis_lab.experiments.routing.prunings import FINE
 from tamis_lab.experiments.routing.sizes import SIZES
 from tamis_lab.experiments.routing.traffic import auctions
@@ -199,7 +199,7 @@ def test_which_load_rises_earlier_is_seen_on_the_curves_not_by_their_bends(slope
     rows = [{**row, "filtering": name, "share of prunings": share, "bytes": bytes_ * (2 - share)}
             for name, bytes_ in (("boolean", 90), ("counting", 130)) for share in (0.0, 1.0)]  # fmt: skip
     curves = {"boolean": Curve(lambda gone: 0.1 + 0.1 * gone), "counting": Curve(lambda gone: 0.1 + 0.1 * slope * gone)}
-    claims = conjunctions._claims(rows, curves, Overlay("line", 5))
+    claims = conjunctions._claims(rows, curves, LabOverlay("line", 5))
     claim = claim_of(claims, "load-rises-earlier")
     assert claim.verdict is expected
 
@@ -214,7 +214,7 @@ def grown(counts, boolean, shortcut=0.9):
 
 def grown_claims(rows):
     curves = {row["subscriptions"]: Curve(lambda gone: 0.1) for row in rows}
-    return growing._claims(rows, curves, Overlay("line", 5))
+    return growing._claims(rows, curves, LabOverlay("line", 5))
 
 
 def test_what_was_published_for_a_number_is_compared_at_that_number():

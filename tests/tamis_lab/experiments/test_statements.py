@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tamis_lab.experiments import LABS, Judgement, LabError
+from tamis_lab.experiments.citations import CONTENTS
 from tamis_lab.experiments.statements import FOLDER, JUDGEMENTS, Judge, statements
 
 every_lab = pytest.mark.parametrize("lab", LABS)
@@ -12,7 +13,7 @@ GOOD = """
 [["one experiment"]]
 key = "first"
 text = "By {name} it is smaller"
-where = "5.7"
+where = "Bittner 2008, 5.7"
 compare = "ratio"
 published = { a = 0.5, b = 2.0 }
 about = 1.5
@@ -22,7 +23,7 @@ each = ["name"]
 
 @every_lab
 def test_every_lab_has_its_statements_and_no_others(lab):
-    assert {path.stem for path in FOLDER.iterdir()} == LABS.keys()
+    assert {path.stem for path in FOLDER.iterdir()} == LABS.keys() | {CONTENTS.stem}
     assert statements(lab).keys() <= {experiment.key for experiment in LABS[lab]}
 
 
@@ -52,7 +53,7 @@ def judged(tmp_path, monkeypatch):
 def test_what_was_said_of_several_things_is_compared_for_each(judged):
     one, two = judged("first", 0.5, name="a"), judged("first", 0.5, name="b")
     assert (one.key, two.key) == ("first (a)", "first (b)")
-    assert (one.statement, one.published, one.where) == ("By a it is smaller", "0.50 times", "5.7")
+    assert (one.statement, one.published, one.where) == ("By a it is smaller", "0.50 times", "Bittner 2008, 5.7")
     assert (one.verdict, two.verdict) == (Judgement.AGREES, Judgement.TURNED)
 
 
@@ -77,8 +78,12 @@ def test_what_only_the_run_knows_is_given_by_it(judged):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('where = "5.7"', "", "where missing; a statement has key, text, where, compare, published"),
+        ('where = "Bittner 2008, 5.7"', "", "where missing; a statement has key, text, where, compare, published"),
         ('compare = "ratio"', 'compare = "mood"', "no comparison 'mood', only ratio, added"),
+        ("2008, 5.7", "2008, 5.7.9", "Bittner 2008, section 5.7.9 is not in contents.toml"),
+        ("2008, 5.7", "2008, figure 5.6", "figure 5.6 is only known together with 5.5, 5.7, 5.8"),
+        ("Bittner 2008, 5.7", "5.7", "does not say of which source; expected one of Bittner 2008"),
+        ("2008, 5.7", "2008, somewhere", "is not a citation; expected something like"),
         ("about = 1.5", "abuot = 1.5", "a comparison by ratio takes no abuot"),
         ('each = ["name"]', 'each = ["size"]', "each of size is to be a word of the text"),
         ('each = ["name"]', 'each = ["name"]\n' + GOOD, "two statements have one key"),

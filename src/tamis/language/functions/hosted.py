@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import FunctionError, UnknownFunctionError
+from tamis.language.expressions import postorder
 from tamis.language.functions.deadlines import LATE, called
 from tamis.language.functions.row import Function, Literals
 from tamis.language.functions.table import FUNCTIONS, callable_names
@@ -32,6 +33,7 @@ from tamis.language.values import kind_of, value_of
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
 
 KINDS = ("number", "string", "boolean", "time", "array", "any")
 _log = logging.getLogger("tamis.functions")
@@ -101,12 +103,13 @@ class UserFunction:
         null: str,
         columns: Callable[..., Any] | None,
         limit_s: float,
-        hooks: Mapping[str, Callable[..., Any] | None],
+        hooks: Mapping[str, Any],
     ) -> None:
         self.python, self.columns = python, columns
         self.name, self.version, self.limit_s = name, version, limit_s
         self.failures: Counter[str] = Counter()
-        """How often it gave nothing: `raised`, `late`, `other kind`, and `given up` after it was late once."""
+        """How often it gave nothing: `raised`, `late`, `other kind`, and `given up` after it was late once; and how
+        often its form over columns (`columns`) or what it says of itself (`hook`) could not be used."""
         self.row = Function(
             name=name,
             takes=takes,
@@ -119,8 +122,10 @@ class UserFunction:
             spark=None,
             no_value="an argument is NULL or of another kind, or the function raised, was late or gave another kind",
             version=version,
-            **hooks,  # type: ignore[arg-type]
+            **self._guarded(hooks),
         )
+        self.hooks = dict(hooks)
+        """What the author says of it, as it was given; those of the row say nothing where these raise."""
         self.node_name = HostedName(self)
         self._is_given_up = False
         self._is_named = False
@@ -144,25 +149,48 @@ class UserFunction:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the name that it is imported by; what has none is pickled by value, by those who can."""
         module, name = self.python.__module__, self.python.__qualname__
-        found: Any = sys.modules.get(module)
+        importable: Any = sys.modules.get(module)
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is self:
+            importable = getattr(importable, part, None)
+        if importable is self:
             return _imported, (module, name)
-        hooks = {hook: getattr(self.row, hook) for hook in ("implies", "excludes", "unites")}
         null = "called" if self.row.takes_nulls else "strict"
         settings = {"takes": self.row.takes, "gives": self.row.gives, "version": self.version, "null": null}
         return _rebuilt, (
             self.python,
             self.name,
-            {**settings, "columns": self.columns, "limit_s": self.limit_s, **hooks},
+            {**settings, "columns": self.columns, "limit_s": self.limit_s, **self.hooks},
         )
+
+    def _guarded(self, hooks: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hooks that know nothing where the author's raise."""
+        return {name: self._guarded_hook(hook) if callable(hook) else hook for name, hook in hooks.items()}
+
+    def _guarded_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*arguments: Any) -> Any:
+            try:
+                return hook(*arguments)
+            except Exception as error:
+                if not self.failures["hook"]:
+                    _log.warning("a hook of %s raised %s: %s", self.written, type(error).__name__, error)
+                self.failures["hook"] += 1
+                return None
+
+        return asked
 
     def resume(self) -> None:
         """Call it again, although it was late."""
         self._is_given_up = False
 
     # -- Values
+
+    def probe(self, *arguments: Any) -> Any:
+        """Return its value for some arguments, NULL where it has none, without counting what goes wrong."""
+        if self._is_given_up or not self._takes(arguments):
+            return None
+        (outcome,) = called(self.python, [arguments], self.limit_s)
+        value = None if outcome.failure else value_of(outcome.value)
+        return value if self.row.gives in ("any", kind_of(value)) else None
 
     def meaning(self, *arguments: Any) -> Any:
         """Return its value for some arguments, NULL where it has none."""
@@ -216,15 +244,15 @@ class UserFunction:
         self.failures[how] += count
         if not self._is_named:
             self._is_named = True
-            _log.warning("the function %s gave no value, and NULL stands for it: %s", self.written, why)
+            _log.warning("the function %s gave no value, so its result is NULL: %s", self.written, why)
 
 
 def _imported(module: str, name: str) -> UserFunction:
-    found: Any = import_module(module)
+    function: Any = import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
-    assert isinstance(found, UserFunction)
-    return found
+        function = getattr(function, part)
+    assert isinstance(function, UserFunction)
+    return function
 
 
 def _rebuilt(python: Callable[..., Any], name: str, settings: dict[str, Any]) -> UserFunction:
@@ -243,6 +271,8 @@ def function(
     implies: Callable[[Literals, Literals], bool] | None = None,
     excludes: Callable[[Literals, Literals], bool] | None = None,
     unites: Callable[[Literals, Literals], Literals | None] | None = None,
+    monotone: Iterable[str | None] = (),
+    confines: Callable[[Literals, Literals, tuple[float, float]], tuple[float, float] | None] | None = None,
 ) -> Callable[[Callable[..., Any]], UserFunction]:
     """Make a Python function one that subscriptions can call, if a host registers it in `tamis.Functions`.
 
@@ -255,8 +285,12 @@ def function(
     implies    of two calls that differ in their literals: is the second true wherever the first is?
     excludes   are they never both true?
     unites     the literals of the call that is true where one of them is, None if there is none
+    monotone   of each argument "up", "down" or None: where it alone grows, the result never falls, or never rises; NaN
+               as an argument is left out, as a result it is the greatest number
+    confines   of a number: if the first call lies between two bounds, between which the second lies; None if unknown
 
-    The three hooks are asked by covering, overlap and merging, and are the author's promise as the function itself is.
+    The hooks are asked by covering, overlap and merging, and are the author's promise as the function itself is;
+    `tamis.relations.refute` finds out what they say wrong of some samples.
     """
     kinds = tuple(takes)
     for kind in (*kinds, gives):
@@ -272,11 +306,17 @@ def function(
         raise FunctionError(f"a limit is a number of seconds above zero, not {limit_s!r}")
     if gives != "boolean" and (implies or excludes or unites):
         raise FunctionError("implies, excludes and unites are about functions that give a Boolean")
+    if gives != "number" and confines:
+        raise FunctionError("confines is about functions that give a number")
+
+    directions = _checked_directions(tuple(monotone), kinds, gives)
 
     def decorate(python: Callable[..., Any]) -> UserFunction:
         own: str = name or str(getattr(python, "__name__", ""))
         if not (own.isascii() and own.isidentifier() and own == own.lower()):
-            raise FunctionError(f"{own!r} is not the name of a function: small letters, digits and _, a letter first")
+            raise FunctionError(
+                f"{own!r} is not the name of a function: lower-case letters, digits and _, a letter first"
+            )
         if own in FUNCTIONS or own in callable_names() or own.upper() in RESERVED:
             raise FunctionError(f"{own} is a function or word of the language")
         return UserFunction(
@@ -288,10 +328,30 @@ def function(
             null=null,
             columns=columns,
             limit_s=limit_s,
-            hooks={"implies": implies, "excludes": excludes, "unites": unites},
+            hooks={
+                "implies": implies,
+                "excludes": excludes,
+                "unites": unites,
+                "monotone": directions,
+                "confines": confines,
+            },
         )
 
     return decorate
+
+
+def _checked_directions(directions: tuple[Any, ...], kinds: tuple[str, ...], gives: str) -> tuple[str | None, ...]:
+    """Return how the result follows each argument, if that can be said of these kinds."""
+    if not directions:
+        return ()
+    if len(directions) != len(kinds):
+        raise FunctionError(f"monotone says something of each of {len(kinds)} arguments, not of {len(directions)}")
+    for direction, kind in zip(directions, kinds, strict=True):
+        if direction not in ("up", "down", None):
+            raise FunctionError(f"monotone is 'up', 'down' or None for each argument, not {direction!r}")
+        if direction is not None and (kind != "number" or gives != "number"):
+            raise FunctionError("monotone is about functions that give a number, and their arguments that are numbers")
+    return directions if any(directions) else ()
 
 
 class Functions(Mapping[str, UserFunction]):
@@ -345,17 +405,36 @@ class Functions(Mapping[str, UserFunction]):
     def hosted(self, written: str) -> HostedName:
         """Return the function of a name and version, or say which one is missing."""
         name, _, version = written.partition("@")
-        found = self._functions.get(name)
-        if found is None:
+        function = self._functions.get(name)
+        if function is None:
             raise UnknownFunctionError(
                 f"the function {written} is not registered", hint="Pass tamis.Functions([...]) as functions=."
             )
-        if version and version != str(found.version):
+        if version and version != str(function.version):
             raise UnknownFunctionError(
-                f"the function {written} is not registered, but {found.written} is",
+                f"the function {written} is not registered, but {function.written} is",
                 hint="Another version may give something else.",
             )
-        return found.node_name
+        return function.node_name
+
+    def objection(self, expression: Expression) -> str | None:
+        """Return which function a condition calls that is not one of these; None if there is none.
+
+        >>> import tamis
+        >>> half = tamis.function(takes=["number"], gives="number", version=2, name="half")(lambda number: number / 2)
+        >>> Functions().objection(tamis.parse("half(price) < 10", functions=Functions([half])))
+        'the function half@2 is not registered; no functions are'
+        """
+        for node in postorder(expression):
+            name = getattr(node, "function", "")
+            if isinstance(name, HostedName) and self._functions.get(name.function.name) is not name.function:
+                return f"the function {name.function.written} is not registered; {self.described()}"
+        return None
+
+    def described(self) -> str:
+        """Say which there are."""
+        names = ", ".join(sorted(each.written for each in self._functions.values()))
+        return f"those of this host are {names}" if names else "no functions are"
 
     def demand(self, versions: Mapping[str, int]) -> None:
         """Raise unless all these functions are there, in these versions."""
@@ -364,7 +443,7 @@ class Functions(Mapping[str, UserFunction]):
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Let texts that are read meanwhile, in this thread, call these functions."""
+        """Let texts that are read meanwhile, in this thread, call these functions; matchers that are made have them."""
         token = _in_use.set(self)
         try:
             yield
@@ -379,6 +458,15 @@ _in_use: ContextVar[Functions] = ContextVar("functions", default=NO_FUNCTIONS)
 def in_use() -> Functions:
     """Return the functions that texts may call at this moment."""
     return _in_use.get()
+
+
+def functions_of(given: Functions | None, schema: Schema | None = None) -> Functions:
+    """Return the functions that somebody has to do with: those given, else those in use, else those of the schema."""
+    if given is None:
+        given = in_use() or (NO_FUNCTIONS if schema is None else schema.functions)
+    if not isinstance(given, Functions):
+        raise FunctionError(f"functions are tamis.Functions([...]), not {type(given).__name__}")
+    return given
 
 
 def hosted_in(nodes: Iterable[Expression]) -> dict[str, int]:

@@ -83,6 +83,12 @@ class Function:
     """Are two such calls never both true?"""
     unites: Callable[[Literals, Literals], Literals | None] | None = None
     """The literals of the call that is true just where one of two such calls is; None if there is none."""
+    monotone: tuple[str | None, ...] = ()
+    """Of each argument "up", "down" or None: does the result never fall, or never rise, where it alone grows? NaN as an
+    argument is left out; as a result it is the greatest number."""
+    confines: Callable[[Literals, Literals, tuple[float, float]], tuple[float, float] | None] | None = None
+    """Of a number: given the literals of two such calls, in all their arguments, and the least and greatest value of
+    the first, the least and greatest value of the second, which then has one; None if that is not known."""
     is_known_alike: bool = False
     """Are two such calls unknown for the same events? Then what is false follows as what is true does."""
 

@@ -2,7 +2,8 @@
 
 `if(a, 2, 0) + if(b, 1, 0) + if(c, 1, 0) >= 2` asks nothing of the event but which of `a`, `b` and `c` are true. If more
 of them being true never makes it false, it is a monotone tree over them, `a OR b AND c`, which matchers index as they
-index every other; a sum they would have to compute for each subscription and each event.
+index every other; a sum they would have to compute for each subscription and each event. If a weight is negative, as in
+`if(a, 2, 0) - if(b, 1, 0) >= 2`, some of them must not be true: `a AND b IS NOT TRUE`.
 
 What it becomes is true for the same events, and no more than that: use it where nobody asks for false.
 """
@@ -24,6 +25,7 @@ from tamis.language.expressions import (
     Expression,
     In,
     Literal,
+    Not,
     as_condition,
 )
 from tamis.language.functions import function_of
@@ -50,6 +52,8 @@ def weighed(predicate: Expression) -> Expression | None:
     None
     >>> print(weighed(tamis.parse("if(a, 2, 0) + if(b = 1, 1, 0) + CASE WHEN c THEN 1 ELSE 0 END >= 2")))
     a OR b = 1 AND c
+    >>> print(weighed(tamis.parse("if(a, 2, 0) - if(b = 1, 1, 0) >= 2")))
+    a AND NOT b = 1 <=> TRUE
     """
     if not isinstance(predicate, Compare | Between | In) or not any(type(each) is Call for each in predicate.children):
         return None
@@ -57,8 +61,12 @@ def weighed(predicate: Expression) -> Expression | None:
     shape = _shape(predicate, conditions)
     if shape is None or not conditions:
         return None
-    needed = _needed(shape, len(conditions))
-    return None if needed is None else _tree(needed, list(conditions))
+    is_true = _truths(shape, len(conditions))
+    needed = _needed(is_true)
+    if needed is not None:
+        return _tree(needed, list(conditions))
+    alternatives = _alternatives(is_true)
+    return None if alternatives is None else _choice(alternatives, list(conditions))
 
 
 def _shape(predicate: Expression, conditions: dict[Expression, Attribute]) -> Expression | None:
@@ -99,12 +107,18 @@ def _shape(predicate: Expression, conditions: dict[Expression, Attribute]) -> Ex
 
 
 @lru_cache(1 << 14)
-def _needed(shape: Expression, count: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the least sets of conditions that make a shape true; None if one more may make it false again."""
-    is_true = [
+def _truths(shape: Expression, count: int) -> tuple[bool, ...]:
+    """Return whether a shape is true for each set of conditions that are, which are the bits of its number."""
+    return tuple(
         truth(shape, {str(index): bool(some >> index & 1) for index in range(count)}) is True
         for some in range(1 << count)
-    ]
+    )
+
+
+@lru_cache(1 << 14)
+def _needed(is_true: tuple[bool, ...]) -> tuple[tuple[int, ...], ...] | None:
+    """Return the least sets of conditions that make it true; None if one more may make it false again."""
+    count = len(is_true).bit_length() - 1
     least: list[int] = []
     for some in sorted(range(1 << count), key=int.bit_count):
         if is_true[some]:
@@ -113,6 +127,38 @@ def _needed(shape: Expression, count: int) -> tuple[tuple[int, ...], ...] | None
             if not any(each & some == each for each in least):
                 least.append(some)
     return tuple(tuple(index for index in range(count) if some >> index & 1) for some in least)
+
+
+@lru_cache(1 << 14)
+def _alternatives(is_true: tuple[bool, ...]) -> tuple[tuple[int, int], ...] | None:
+    """Return of some alternatives which conditions each asks for, and which of these must be true, as bits.
+
+    They are prime implicants, the shortest that cover what is still open; None if there are too many.
+    """
+    whole = range(len(is_true))
+    open_sets = {some for some in whole if is_true[some]}
+    chosen: list[tuple[int, int]] = []
+    for asked in sorted(whole, key=int.bit_count):
+        for wanted in sorted({some & asked for some in open_sets}):
+            covered = {some for some in whole if some & asked == wanted}
+            if covered & open_sets and all(is_true[some] for some in covered):
+                chosen.append((asked, wanted))
+                open_sets -= covered
+        if not open_sets:
+            return tuple(chosen) if len(chosen) <= _MOST_ALTERNATIVES else None
+    return None
+
+
+def _choice(alternatives: Sequence[tuple[int, int]], conditions: list[Expression]) -> Expression:
+    """Return a tree of alternatives, in which a condition that must not be true may be unknown."""
+    return disjunction(
+        conjunction(
+            condition if wanted >> index & 1 else Not(Compare("<=>", condition, TRUE))
+            for index, condition in enumerate(conditions)
+            if asked >> index & 1
+        )
+        for asked, wanted in alternatives
+    )
 
 
 def _tree(needed: Sequence[tuple[int, ...]], conditions: list[Expression]) -> Expression:

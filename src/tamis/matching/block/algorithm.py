@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
+from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot, numbered
 from tamis.matching.block import kernels
 from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
@@ -496,6 +496,10 @@ class BlockAlgorithm(Algorithm):
         with self._lock:
             return sum(part.segment.memory() + part.alive.nbytes for part in self._parts)
 
+    @property
+    def open_count(self) -> int:
+        return len(self._open)
+
     def statistics(self) -> dict[str, Any]:
         with self._lock:
             return {
@@ -549,6 +553,14 @@ class BlockSnapshot(Snapshot):
             pieces.append(self._match_open(event, among))
         return pieces[0] if len(pieces) == 1 else np.concatenate([np.zeros(0, np.int64), *pieces])
 
+    def match_few(self, events: Sequence[Mapping[str, Any]], among: Handles | None = None) -> Pairs:
+        if self._open or len(self._parts) != 1 or not events:
+            return super().match_few(events, among)
+        (part,), (encoder,), (offset,) = self._parts, self._encoders, self._offsets
+        numbers, owners = part.segment.match_few([encoder.codes(event) for event in events], *part.among(among))
+        handles = part.segment.draft.handles[owners] if offset is None else owners + offset
+        return numbers, handles
+
     def _match_open(self, event: Mapping[str, Any], among: Handles | None) -> Handles:
         handles = self._open.matches(event)
         if among is not None:
@@ -584,7 +596,7 @@ class BlockSnapshot(Snapshot):
             return super().reach_events(events, destinations, among, threads)
         if are_few(self._parts, events):
             each = [self.reach_event(event, destinations, among) for event in events.mappings()]
-            return _numbered([handles for handles, _ in each]), _numbered([numbers for _, numbers in each])
+            return numbered([handles for handles, _ in each]), numbered([numbers for _, numbers in each])
         self._rate.sample(events, lambda event: len(self.match_event(event, among)))
         if self._rate.is_low and len(destinations) * events.count <= _LARGEST_MAP:
             return self._listed(events, destinations, among, threads)
@@ -619,7 +631,7 @@ class BlockSnapshot(Snapshot):
 
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
         if are_few(self._parts, events):
-            return _numbered([self.match_event(event, among) for event in events.mappings()])
+            return self.match_few(list(events.mappings()), among)
         assert not self._open, "a batch is matched against a compiled snapshot"
         alive = [part.among(among) for part in self._parts]
 
@@ -683,12 +695,6 @@ def _drafted(entries: Iterable[OpenSubscription]) -> Draft:
         drafting.add_many([entry.handle for entry in some], [entry.expression for entry in some])
         breathe()
     return drafting.finished()
-
-
-def _numbered(handles_of_events: list[Handles]) -> Pairs:
-    """Return what was found for each event beside the number of the event."""
-    events = np.repeat(np.arange(len(handles_of_events)), [len(each) for each in handles_of_events])
-    return events, np.concatenate([np.zeros(0, np.int64), *handles_of_events])
 
 
 def _of_blocks(block: Callable[[int], T], count: int, threads: int) -> list[T]:

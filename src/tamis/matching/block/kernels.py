@@ -40,6 +40,12 @@ KIND_BITS, KIND_MASK = np.uint32(3), np.uint32(7)
 LEAVES, TREE, OWNER, ORDINAL = 0, 1, 2, 3
 INTERVAL, OUTSIDE, MEMBER, LISTED, UNLISTED, FEW = 0, 1, 2, 3, 4, 5
 MOST_FEW = 63
+AXIS_1, FIRST_1, SPAN_1, AXIS_2, FIRST_2, SPAN_2, AXIS_3, FIRST_3, SPAN_3, IS_ALL, FEW_AXIS, FEW_BITS = range(12)
+"""The columns of a probe; the 64 bits are four columns from FEW_BITS on."""
+TERM, OTHER_MAP = 0, 1
+"""The columns of a leaf on bitmaps."""
+ACTION, STEP_KIND, ONE, OTHER = 0, 1, 2, 3
+"""The columns of a step of a tree on bitmaps."""
 NONE = ACCEPT = 2**32 - 1
 REJECT = 2**32 - 2
 
@@ -108,9 +114,9 @@ class Probes(NamedTuple):
     """What a single event is tried on first: half a cache line a row, after which most rows are done with.
 
     shifts  uint8[axes]       by how many bits the codes of each axis are shifted to fit into 16
-    rows    uint16[rows, 16]  three intervals that the row's leaves lie in, in shifted codes, as axis, first and span;
-                              1 if that is all its leaves ask; the axis and the 64 bits of a leaf of the kind FEW, or of
-                              one that always holds; and nothing
+    rows    uint16[rows, 16]  AXIS_1 to SPAN_3: three intervals that the row's leaves lie in, in shifted codes;
+                              IS_ALL: 1 if that is all its leaves ask; FEW_AXIS and FEW_BITS: the axis and the 64 bits
+                              of a leaf of the kind FEW, or of one that always holds; and a column of nothing
     """
 
     shifts: Any
@@ -121,9 +127,11 @@ class Broad(NamedTuple):
     """The rows that are checked with bitmaps, and what their leaves are there.
 
     rows         int32[:]         those of an owner that has several lie side by side
-    terms        uint32[leaves, 2]  of each leaf two maps, the first packed with what it is and whether it is exact
+    terms        uint32[leaves, 2]  TERM OTHER_MAP: of each leaf two maps, the first packed with what it is and whether
+                                    it is exact
     lists        uint32[:]        the maps of sets, one set behind the other
-    steps        uint32[:, 4]     of each step of a tree: what it does, what its leaf is on bitmaps, two maps
+    steps        uint32[:, 4]     ACTION STEP_KIND ONE OTHER of each step of a tree: what it does, what its leaf is on
+                                  bitmaps, two maps
     step_starts  uint32[rows + 1]  where the steps of each row's tree start, times two, plus one if they are exact
     """
 
@@ -587,7 +595,7 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
                 left |= survivors[word]
         leaf = first_leaf
         while leaf < last_leaf and left != 0:
-            term = terms[leaf, 0]
+            term = terms[leaf, TERM]
             kind = (term >> np.uint32(KIND_SHIFT)) & np.uint32(3)
             if kind == ONE_MAP:
                 one = np.uintp(term & np.uint32(MAP_MASK)) * words
@@ -597,14 +605,14 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
                     survivors[word] = held
                     left |= held
             elif kind == DIFFERENCE:
-                one, other = np.uintp(term & np.uint32(MAP_MASK)) * words, np.uintp(terms[leaf, 1]) * words
+                one, other = np.uintp(term & np.uint32(MAP_MASK)) * words, np.uintp(terms[leaf, OTHER_MAP]) * words
                 left = np.uint64(0)
                 for word in range(words):
                     held = survivors[word] & maps[one + word] & ~maps[other + word]
                     survivors[word] = held
                     left |= held
             elif kind == ANY_MAP:
-                load(kind, term & np.uint32(MAP_MASK), terms[leaf, 1], maps, map_lists, words, scratch)
+                load(kind, term & np.uint32(MAP_MASK), terms[leaf, OTHER_MAP], maps, map_lists, words, scratch)
                 left = np.uint64(0)
                 for word in range(words):
                     held = survivors[word] & scratch[word]
@@ -629,12 +637,13 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
         for word in range(words):
             bits = survivors[word]
             while bits:
+                # The lowest set bit is what a number and its negative have in common.
                 lowest = bits & (~bits + np.uint64(1))
                 bits ^= lowest
                 event = np.uintp(64) * word + bit_number(lowest)
                 is_match = True
                 for leaf in range(first_leaf, last_leaf):
-                    if terms[leaf, 0] < np.uint32(EXACT_BIT):
+                    if terms[leaf, TERM] < np.uint32(EXACT_BIT):
                         code = codes[(leaves[leaf, WHAT] >> KIND_BITS), event]
                         if (leaves[leaf, WHAT] & KIND_MASK) == INTERVAL:
                             is_match = np.uint32(code) - np.uint32(leaves[leaf, FIRST]) <= np.uint32(leaves[leaf, SPAN])
@@ -667,14 +676,14 @@ def run_steps(step, last_step, steps, maps, map_lists, words, scratch, stack):
     # `plans` allows.
     top = np.uintp(0)  # where the next entry goes
     while step < last_step:
-        action = steps[step, 0]
+        action = steps[step, ACTION]
         if action == START:
-            load(steps[step, 1], steps[step, 2], steps[step, 3], maps, map_lists, words, scratch)
+            load(steps[step, STEP_KIND], steps[step, ONE], steps[step, OTHER], maps, map_lists, words, scratch)
             for word in range(words):
                 stack[top + word] = scratch[word]
             top += words
         elif action in (INTERSECT, UNITE):
-            load(steps[step, 1], steps[step, 2], steps[step, 3], maps, map_lists, words, scratch)
+            load(steps[step, STEP_KIND], steps[step, ONE], steps[step, OTHER], maps, map_lists, words, scratch)
             below = top - words
             if action == INTERSECT:
                 for word in range(words):
@@ -756,6 +765,7 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
             for key in range(axis_ranges[axis], axis_points[axis + 1]):
                 if key_firsts[key] > code:
                     break
+                # Written in any case, and kept only if it is counted: no branch on whether the range reaches so far.
                 passed[count] = key
                 count += np.int64(key_lasts[key] >= code)
         elif scan_key >= 0:
@@ -766,21 +776,24 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
             for clause in range(np.uintp(key_rows[key]), np.uintp(key_rows[key + np.uintp(1)])):
                 if shortcut is not None and reached_word(clause, np.uintp(0), shortcut) != 0:
                     continue
-                one = np.uint16(coarse[np.uintp(probe_rows[clause, 0])] - probe_rows[clause, 1])
-                two = np.uint16(coarse[np.uintp(probe_rows[clause, 3])] - probe_rows[clause, 4])
-                three = np.uint16(coarse[np.uintp(probe_rows[clause, 6])] - probe_rows[clause, 7])
-                bit = np.uintp(bits[np.uintp(probe_rows[clause, 10])])
-                word = probe_rows[clause, np.uintp(11) + (bit >> np.uintp(4))] >> (bit & np.uintp(15))
+                # One comparison tests both ends: a code below the first wraps around to more than any span.
+                one = np.uint16(coarse[np.uintp(probe_rows[clause, AXIS_1])] - probe_rows[clause, FIRST_1])
+                two = np.uint16(coarse[np.uintp(probe_rows[clause, AXIS_2])] - probe_rows[clause, FIRST_2])
+                three = np.uint16(coarse[np.uintp(probe_rows[clause, AXIS_3])] - probe_rows[clause, FIRST_3])
+                bit = np.uintp(bits[np.uintp(probe_rows[clause, FEW_AXIS])])
+                word = probe_rows[clause, np.uintp(FEW_BITS) + (bit >> np.uintp(4))] >> (bit & np.uintp(15))
                 # Without a branch: whether an interval holds is a coin that the processor cannot foresee.
                 candidates[candidate_count] = clause
                 candidate_count += np.int64(
-                    (one <= probe_rows[clause, 2]) & (two <= probe_rows[clause, 5]) & (three <= probe_rows[clause, 8])
+                    (one <= probe_rows[clause, SPAN_1])
+                    & (two <= probe_rows[clause, SPAN_2])
+                    & (three <= probe_rows[clause, SPAN_3])
                 ) & np.int64(word)
                 if (
                     shortcut is not None
                     and candidate_count > 0
                     and candidates[candidate_count - 1] == clause
-                    and probe_rows[clause, 9] == 1
+                    and probe_rows[clause, IS_ALL] == 1
                     and clauses[clause, TREE] == NONE
                     and asked[clauses[clause, OWNER]]
                     and not reach(np.uintp(0), find_targets(clauses[clause, OWNER], shortcut), shortcut)
@@ -792,6 +805,8 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
         # The rows of a candidate lie anywhere. Read one word of each ahead, so that the waits for memory overlap.
         ahead = np.uint32(0)
         if shortcut is not None:
+            # Who was reached by earlier candidates is left out here, not only when its turn comes, so that its rows
+            # are not even read.
             kept = begin
             for index in range(begin, end):
                 candidates[kept] = candidates[index]
@@ -804,7 +819,7 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
             clause = np.uintp(candidates[index])
             leaf = np.uintp(clauses[clause, LEAVES])
             ahead |= np.uint32(asked[clauses[clause, OWNER]])
-            if probe_rows[clause, 9] == 0 and leaf < np.uintp(leaves.shape[0]):
+            if probe_rows[clause, IS_ALL] == 0 and leaf < np.uintp(leaves.shape[0]):
                 ahead |= leaves[leaf, WHAT]
             if clauses[clause, TREE] != NONE:
                 ahead |= trees[np.uintp(clauses[clause, TREE]), WHAT]
@@ -813,7 +828,7 @@ def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
             clause = np.uintp(candidates[index])
             is_match = True
             leaf, last_leaf = np.uintp(clauses[clause, LEAVES]), np.uintp(clauses[clause + np.uintp(1), LEAVES])
-            if probe_rows[clause, 9] == 1:
+            if probe_rows[clause, IS_ALL] == 1:
                 leaf = last_leaf
             while leaf < last_leaf and is_match:
                 code = np.uint32(codes[(leaves[leaf, WHAT] >> KIND_BITS), 0])
@@ -846,6 +861,32 @@ def match_event_of_columns(codes, columns, asked, out_owners, shortcut):
     return match_event(
         codes, Keys(*columns[:6]), Probes(*columns[6:8]), Program(*columns[8:]), asked, out_owners, shortcut
     )
+
+
+@njit(nogil=True, cache=True)
+def match_few_of_columns(codes, columns, asked, numbers, out):
+    """Match a few events one by one, in one call: a call from Python takes as long as a small event.
+
+    codes    uint32[events, axes]  their codes
+    columns                        those of keys, probes and program side by side, as for `match_event_of_columns`
+    numbers  int64[:]              written: the number of the event of each match
+    out      uint32[:]             written: its owner; those of an event are in order, each once
+
+    Returns how many are written, or a negative number of matches that there should be room for at least.
+    """
+    keys, probes, program = Keys(*columns[:6]), Probes(*columns[6:8]), Program(*columns[8:])
+    written = 0
+    for event in range(codes.shape[0]):
+        column = codes[event].reshape(-1, 1)
+        count = match_event(column, keys, probes, program, asked, out[written:], None)
+        if count > out.size - written:
+            return -(written + count)
+        owners = out[written : written + count]
+        owners.sort()
+        end = written + drop_repeated(owners)
+        numbers[written:end] = event
+        written = end
+    return written
 
 
 @njit(nogil=True, cache=True)
@@ -1003,26 +1044,27 @@ def choose_probes(layout, table, hulls, shifts, probes):
                     break
         if few >= 0 and leaf_axes[few] > 0xFFFF:
             few, is_all = -1, False
-        probes[row, 9] = is_all and count <= 3
+        probes[row, IS_ALL] = is_all and count <= 3
         for place in range(3):
             leaf = best[place]
             if leaf < 0:
-                probes[row, 3 * place] = probes[row, 3 * place + 1] = 0
-                probes[row, 3 * place + 2] = 0xFFFF
+                probes[row, 3 * place + AXIS_1] = probes[row, 3 * place + FIRST_1] = 0  # an interval that always holds
+                probes[row, 3 * place + SPAN_1] = 0xFFFF
             else:
                 axis = leaf_axes[leaf]
                 first = firsts[leaf] >> shifts[axis]
-                probes[row, 3 * place] = axis
-                probes[row, 3 * place + 1] = first
-                probes[row, 3 * place + 2] = (lasts[leaf] >> shifts[axis]) - first
-        probes[row, 10:] = 0
+                probes[row, 3 * place + AXIS_1] = axis
+                probes[row, 3 * place + FIRST_1] = first
+                probes[row, 3 * place + SPAN_1] = (lasts[leaf] >> shifts[axis]) - first
+        probes[row, FEW_AXIS:] = 0
         if few < 0:
             # No such set: the axis behind the last one, whose bit 0 always holds.
-            probes[row, 10], probes[row, 11] = shifts.size, 1
+            probes[row, FEW_AXIS], probes[row, FEW_BITS] = shifts.size, 1
         else:
-            probes[row, 10] = leaf_axes[few]
-            probes[row, 11], probes[row, 12] = leaf_firsts[few] & 0xFFFF, leaf_firsts[few] >> 16
-            probes[row, 13], probes[row, 14] = leaf_spans[few] & 0xFFFF, leaf_spans[few] >> 16
+            probes[row, FEW_AXIS] = leaf_axes[few]
+            # The leaf has its 64 bits in two words of 32; here they are four of 16, the lowest first.
+            probes[row, FEW_BITS], probes[row, FEW_BITS + 1] = leaf_firsts[few] & 0xFFFF, leaf_firsts[few] >> 16
+            probes[row, FEW_BITS + 2], probes[row, FEW_BITS + 3] = leaf_spans[few] & 0xFFFF, leaf_spans[few] >> 16
 
 
 @njit(nogil=True, cache=True)
@@ -1103,8 +1145,8 @@ def stop_early(leaf_starts, shares, enough, terms, survival):
         surviving = np.float32(1)
         for leaf in range(leaf_starts[row], leaf_starts[row + 1]):
             if surviving < enough:
-                terms[leaf, 0] = 0  # no help, and not exact
-            elif (terms[leaf, 0] >> np.uint32(KIND_SHIFT)) & np.uint32(3) != EVERY:
+                terms[leaf, TERM] = 0  # no help, and not exact
+            elif (terms[leaf, TERM] >> np.uint32(KIND_SHIFT)) & np.uint32(3) != EVERY:
                 surviving *= shares[leaf]
         survival[row] = surviving
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tamis.matching.columns import Events
 
-_FEW_MATCHES = 24.0
+_LISTED_MATCHES = 24.0
 """Up to so many matches of an event are sooner listed than passed over."""
 _ONE_OF = 512
 _MOST_SAMPLED = 16
@@ -46,7 +46,7 @@ class MatchRate:
     @property
     def is_low(self) -> bool:
         """Does an event match a few subscriptions only? False as long as nothing is known."""
-        return self._rate is not None and self._rate <= _FEW_MATCHES
+        return self._rate is not None and self._rate <= _LISTED_MATCHES
 
     def saw(self, event_count: int, match_count: int) -> None:
         """Take note of the matches of some events."""

@@ -44,7 +44,7 @@ from tamis.matching.shares import default_shares, observed_shares
 from tamis.ragged import Ragged, starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis, Codes
@@ -255,9 +255,7 @@ class Segment:
     ) -> npt.NDArray[np.uint32]:
         """Match one event, given its code on every axis; return the owners of all matches, in order."""
         column = np.array(codes if len(codes) else [0], np.uint32).reshape(-1, 1)
-        columns = self._caches.event_columns
-        if not columns:
-            columns = self._caches.event_columns = (*self.keys, *self.probes, *self.program)
+        columns = self._event_columns()
         out = np.empty(1024, np.uint32)
         while True:
             written = kernels.match_event_of_columns(column, columns, asked, out, shortcut)
@@ -273,6 +271,31 @@ class Segment:
                     owners.sort()
                 return owners
             out = np.empty(written, np.uint32)
+
+    def match_few(
+        self, codes: Sequence[list[int] | Codes], alive: Flags, asked: Flags
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+        """Match a few events, given the codes of each; return the number of its event and the owner of every match."""
+        table = np.array(codes if len(codes[0]) else [[0]] * len(codes), np.uint32)
+        columns, room = self._event_columns(), 1024
+        while True:
+            numbers, owners = np.empty(room, np.int64), np.empty(room, np.uint32)
+            written = kernels.match_few_of_columns(table, columns, asked, numbers, owners)
+            if written >= 0:
+                break
+            room = 2 * -written
+        numbers, owners = numbers[:written], owners[:written]
+        if not self.has_twins:
+            return numbers, owners
+        events, owners = self._with_twins(numbers.astype(np.uint16), owners, alive)
+        order = np.lexsort((owners, events))
+        return events[order].astype(np.int64), owners[order]
+
+    def _event_columns(self) -> tuple[npt.NDArray[Any], ...]:
+        columns = self._caches.event_columns
+        if not columns:
+            columns = self._caches.event_columns = (*self.keys, *self.probes, *self.program)
+        return columns
 
 
 def arrays_of(record: Any) -> Iterator[npt.NDArray[Any]]:

@@ -218,7 +218,7 @@ def _all(valid: Flags | None) -> Any:
 
 
 def _any(flags: Sequence[Any]) -> Any:
-    found = flags[0]
+    any_flag = flags[0]
     for each in flags[1:]:
-        found = found | each
-    return found
+        any_flag = any_flag | each
+    return any_flag

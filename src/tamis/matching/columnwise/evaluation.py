@@ -59,23 +59,38 @@ _MOST_VALUES = 1 << 25
 """An expression of so many nodes that all their values are more than this is computed for some events at a time."""
 
 
+class _Remembered:
+    """What was computed of a batch.
+
+    It does not refer to the batch, which refers to it: so both end with their last user, and not only when the garbage
+    collector looks for cycles, by which time a busy program has made hundreds.
+    """
+
+    def __init__(self, schema: Schema | None) -> None:
+        self.schema = schema
+        self.attributes: dict[Attribute, Series] = {}
+        self.inner: dict[Expression, Series] = {}
+        self.whereabouts: dict[places.Position, places.Whereabouts] = {}
+
+
 class BatchSeries:
     """What is known of a batch beside its columns: the series of its attributes, and of some inner nodes."""
 
-    def __init__(self, events: Events, schema: Schema | None) -> None:
+    def __init__(self, events: Events, schema: Schema | None, remembered: _Remembered | None = None) -> None:
+        remembered = remembered or _Remembered(schema)
         self._events = events
         self._schema = schema
-        self._attributes: dict[Attribute, Series] = {}
-        self._known: dict[Expression, Series] = {}
-        self._whereabouts: dict[places.Position, places.Whereabouts] = {}
+        self._attributes = remembered.attributes
+        self._known = remembered.inner
+        self._whereabouts = remembered.whereabouts
 
     @classmethod
     def of(cls, events: Events, schema: Schema | None = None) -> BatchSeries:
         """Return what is known of some events."""
-        batch: BatchSeries | None = events.derived
-        if batch is None or batch._schema is not schema:
-            batch = events.derived = cls(events, schema)
-        return batch
+        remembered: _Remembered | None = events.derived
+        if remembered is None or remembered.schema is not schema:
+            remembered = events.derived = _Remembered(schema)
+        return cls(events, schema, remembered)
 
     def attribute(self, node: Attribute) -> Series:
         """Return the values of an attribute."""

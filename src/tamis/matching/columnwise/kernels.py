@@ -97,6 +97,7 @@ def pass_limit(points, place, low, high, codes):
     x, y, z = place
     close = np.uint32(0)
     for event in range(codes.size):
+        # The square of the chord grows with the distance, and needs neither a root nor a cosine.
         dx, dy, dz = xs[event] - x, ys[event] - y, zs[event] - z
         square = dx * dx + dy * dy + dz * dz
         codes[event] += np.uint32(square > high) << np.uint32(1)
@@ -120,6 +121,7 @@ def search_limits(points, place, lows, highs, codes):
                 begin = middle + 1
             else:
                 end = middle
+        # The first limit that is not surely passed; between its low and its high, rounding decides, and nobody knows.
         codes[event] = 1 + 2 * begin
         close += np.uint32(begin < highs.size and square >= lows[begin])
     return close

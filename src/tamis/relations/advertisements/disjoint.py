@@ -1,10 +1,11 @@
 """Do two filters overlap, as far as single predicates can tell?
 
-Two predicates are *disjoint* if they are about one term and no value makes both true. An event that a filter matches
-makes all predicates true of at least one of the filter's alternatives (a conjunction of its disjunctive normal form),
-so whatever predicate of another filter is disjoint to one of these is not true for that event. If the other filter,
-which is monotone in its predicates, is false with those predicates false and all others true, for every alternative,
-then no event matches both. Otherwise they are said to overlap.
+Two predicates are *disjoint* if no value of one term makes both true: of a term that both are about, or of an attribute
+that both enclose, as two distances from far places do; or if their function says so of its calls. An event that a
+filter matches makes all predicates true of at least one of the filter's alternatives (a conjunction of its disjunctive
+normal form), so whatever predicate of another filter is disjoint to one of these is not true for that event. If the
+other filter, which is monotone in its predicates, is false with those predicates false and all others true, for every
+alternative, then no event matches both. Otherwise they are said to overlap.
 
 An overlap is never missed. One may be claimed where none is: if predicates exclude each other only together, or a
 conjunction is never true by itself. Where all predicates are intervals and no alternative contradicts itself, the
@@ -31,8 +32,9 @@ from tamis.language.measures import least_hits
 from tamis.language.ranges.value_sets import is_disjoint
 from tamis.language.rewrites.disjunctive import disjuncts
 from tamis.language.rewrites.monotone import fold_monotone, leaf_count, leaves_of, monotone
-from tamis.relations.forms import Context, context_of
-from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
+from tamis.relations.forms import Context, Form, context_of
+from tamis.relations.formulas import Conjunction, Fact, Formula
+from tamis.relations.links import tests_exclude
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Set
@@ -60,27 +62,28 @@ class Effort:
         self.left = most
 
 
-def predicate_formula(predicate: Expression, context: Context) -> Formula:
-    """Return which values make a predicate true; NULL and FALSE never are."""
-    return context.form(predicate).formula
-
-
-def are_disjoint(one: Formula, two: Formula) -> bool:
-    """Can two predicates not be true of one event, as far as a single term tells?"""
-    if one is NEVER or two is NEVER:
+def are_disjoint(one: Form, two: Form) -> bool:
+    """Can two predicates not be true of one event, as far as a single term or fact tells?"""
+    if one.is_never or two.is_never:
         return True
-    match one, two:
-        case Within(), Within():
-            return one.axis is two.axis and is_disjoint(one.values, two.values)
-        case Fact(), Fact():
-            if one.predicate != two.predicate:
-                return False
-            return one.is_so is not two.is_so if one.truth is two.truth else one.is_so and two.is_so
-        case Conjunction(), _:
-            return any(are_disjoint(part, two) for part in one.children)
-        case _, Conjunction():
-            return any(are_disjoint(one, part) for part in two.children)
-    return False
+    hull, other = one.hull, two.hull
+    if any(is_disjoint(values, other[axis]) for axis, values in hull.items() if axis in other):
+        return True
+    return any(facts_clash(mine, theirs) for mine in facts_of(one.formula) for theirs in facts_of(two.formula))
+
+
+def facts_of(formula: Formula) -> list[Fact]:
+    """Return the facts that a predicate states, all of which must be so."""
+    parts = formula.children if isinstance(formula, Conjunction) else (formula,)
+    return [part for part in parts if isinstance(part, Fact)]
+
+
+def facts_clash(one: Fact, two: Fact) -> bool:
+    """Are two facts never so at once?"""
+    if one.predicate == two.predicate:
+        return one.is_so is not two.is_so if one.truth is two.truth else one.is_so and two.is_so
+    are_true = one.truth and two.truth and one.is_so and two.is_so
+    return are_true and tests_exclude(one.predicate, two.predicate)
 
 
 def alternatives(tree: Expression, disjoint: Callable[[Expression], Set[T]]) -> list[frozenset[T]]:
@@ -130,23 +133,21 @@ def disjoint_sets(
     """
     context = context_of(schema)
     given = [monotone(context.form(each).expression) for each in predicates]
-    formulas = {each: predicate_formula(each, context) for each in given}
+    forms = {each: context.form(each) for each in given}
 
-    return set(alternatives(monotone(context.form(query).expression), _comparison(formulas, context)))
+    return set(alternatives(monotone(context.form(query).expression), _comparison(forms, context)))
 
 
-def _comparison(
-    formulas: Mapping[Expression, Formula], context: Context
-) -> Callable[[Expression], frozenset[Expression]]:
+def _comparison(forms: Mapping[Expression, Form], context: Context) -> Callable[[Expression], frozenset[Expression]]:
     """Return what says which of some predicates are disjoint to another, as long as its effort lasts."""
     effort = Effort(_MOST_COMPARED)
 
     def disjoint(predicate: Expression) -> frozenset[Expression]:
         if effort.left <= 0:
             return frozenset()
-        effort.left -= len(formulas)
-        asked = predicate_formula(predicate, context)
-        return frozenset(each for each, formula in formulas.items() if are_disjoint(asked, formula))
+        effort.left -= len(forms)
+        asked = context.form(predicate)
+        return frozenset(each for each, form in forms.items() if are_disjoint(asked, form))
 
     return disjoint
 
@@ -167,10 +168,10 @@ def overlaps_by_predicates(one: Filter, two: Filter, schema: Schema | None = Non
     if leaf_count(target) > MOST_LEAVES:
         return query != FALSE
     leaves = [leaf for leaf in leaves_of(target) if not isinstance(leaf, Literal)]
-    formulas = {leaf: predicate_formula(leaf, context) for leaf in leaves}
-    never = frozenset(leaf for leaf, formula in formulas.items() if formula is NEVER)
+    forms = {leaf: context.form(leaf) for leaf in leaves}
+    never = frozenset(leaf for leaf, form in forms.items() if form.is_never)
     least = least_hits(target)
-    for false in alternatives(query, _comparison(formulas, context)):
+    for false in alternatives(query, _comparison(forms, context)):
         without = false | never
         left = sum(leaf not in without for leaf in leaves)
         if left >= least and _can_hold(target, without):

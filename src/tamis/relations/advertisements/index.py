@@ -41,7 +41,7 @@ _MOST_WAITING = 16
 """So many filters may wait before they are laid out."""
 _PORTION = 8
 """So many candidates are looked at before the first of them is compared by a search."""
-_LARGE, _MOST_LARGE = 2_000, 60_000
+_LARGE_PAIR, _LARGE_PAIRS_BUDGET = 2_000, 60_000
 """Pairs of so many nodes are large, and so many nodes of large pairs are compared for one query; further ones count as
 overlapping. One long filter would else be compared with every other at its length."""
 
@@ -136,7 +136,7 @@ class OverlapIndex:
             keys = [key for key in keys if only(key)]
         if self._is_exact:
             form = self._context.form(query)
-            keys = [key for key in keys if self._overlaps(key, form)]
+            keys = [key for key in keys if self._decided(key, form)]
         return keys
 
     def overlaps_any(self, given: Filter) -> bool:
@@ -195,16 +195,17 @@ class OverlapIndex:
             elif seen.holds:
                 self._proofs.add(key, form.expression, overlaps=True)
                 return [key]
-        return next(([key] for key in unseen if self._overlaps(key, form)), [])
+        return next(([key] for key in unseen if self._decided(key, form)), [])
 
-    def _overlaps(self, key: Hashable, form: Form) -> bool:
+    def _decided(self, key: Hashable, form: Form) -> bool:
+        """Decide whether a filter overlaps a query; spend the budget for large pairs, and remember what was proven."""
         query = form.expression
         known = self._proofs.known(key, query)
         if known is None:
             other = self._form(key)
             nodes = form.size + other.size
-            if nodes > _LARGE:
-                if self._large_count > _MOST_LARGE:
+            if nodes > _LARGE_PAIR:
+                if self._large_count > _LARGE_PAIRS_BUDGET:
                     return True  # the safe verdict, which is not kept: another query may have time for it
                 self._large_count += nodes
             verdict = overlaps_forms(form, other)

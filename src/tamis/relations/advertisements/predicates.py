@@ -9,15 +9,17 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+from tamis.language.expressions import Test
 from tamis.language.ranges.value_sets import is_disjoint
-from tamis.relations.advertisements.disjoint import Effort, are_disjoint, predicate_formula
-from tamis.relations.formulas import NEVER, Conjunction, Fact, Formula, Within
+from tamis.relations.advertisements.disjoint import Effort, facts_clash, facts_of
+from tamis.relations.confinement import skeleton_of
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.ranges.value_sets import Values
     from tamis.relations.domains import TermAxis
-    from tamis.relations.forms import Context
+    from tamis.relations.forms import Context, Form
+    from tamis.relations.formulas import Fact, Formula
 
 _MOST_REMEMBERED = 1 << 18
 """So many numbers of disjoint predicates are remembered, of all that was asked."""
@@ -47,14 +49,17 @@ class Predicates:
         if number is not None:
             return number
         number = self._numbers[predicate] = len(self._numbers)
-        formula = predicate_formula(predicate, self._context)
-        if formula is NEVER:
+        form = self._context.form(predicate)
+        if form.is_never:
             self.never |= {number}
-        for part in formula.children if isinstance(formula, Conjunction) else (formula,):
-            if isinstance(part, Within):
-                self._lines.setdefault(part.axis, _TermSets()).members.append((part.values, number))
-            elif isinstance(part, Fact):
-                self._facts.setdefault(part.predicate, []).append((number, part))
+            return number
+        for axis, values in form.hull.items():
+            if values:
+                self._lines.setdefault(axis, _TermSets()).members.append((values, number))
+            else:
+                self.never |= {number}
+        for fact in facts_of(form.formula):
+            self._facts.setdefault(_kin(fact.predicate), []).append((number, fact))
         return number
 
     @property
@@ -72,31 +77,39 @@ class Predicates:
         effort = effort or Effort(len(self._numbers))
         if effort.left <= 0:
             return frozenset()
-        formula = predicate_formula(predicate, self._context)
-        numbers = self._known.get(formula)
+        form = self._context.form(predicate)
+        numbers = self._known.get(form.formula)
         if numbers is None:
-            numbers = self._disjoint(formula, effort)
+            numbers = self._disjoint(form, effort)
             self._known_count += len(numbers) + 1
             if self._known_count > _MOST_REMEMBERED:
                 self._known.clear()
                 self._known_count = len(numbers) + 1
-            self._known[formula] = numbers
+            self._known[form.formula] = numbers
         effort.left -= len(numbers) + 1
         return numbers
 
-    def _disjoint(self, formula: Formula, effort: Effort) -> frozenset[int]:
-        if formula is NEVER:
+    def _disjoint(self, form: Form, effort: Effort) -> frozenset[int]:
+        if form.is_never:
             return frozenset(range(len(self._numbers)))
-        if isinstance(formula, Within):
-            line = self._lines.get(formula.axis)
-            return line.disjoint(formula.values, effort) if line is not None else frozenset()
-        if isinstance(formula, Fact):
-            rivals = self._facts.get(formula.predicate, ())
+        hull = form.hull
+        if not all(hull.values()):
+            return frozenset(range(len(self._numbers)))
+        numbers = set(self.never)
+        for axis, values in hull.items():
+            line = self._lines.get(axis)
+            if line is not None:
+                numbers |= line.disjoint(values, effort)
+        for fact in facts_of(form.formula):
+            rivals = self._facts.get(_kin(fact.predicate), ())
             effort.left -= len(rivals)
-            return frozenset(number for number, fact in rivals if are_disjoint(formula, fact))
-        if isinstance(formula, Conjunction):
-            return frozenset[int]().union(*(self._disjoint(part, effort) for part in formula.children))
-        return frozenset()
+            numbers.update(number for number, other in rivals if facts_clash(fact, other))
+        return frozenset(numbers)
+
+
+def _kin(predicate: Expression) -> Expression:
+    """Return what a call has in common with others that its function may exclude; of other predicates, themselves."""
+    return skeleton_of(predicate) if isinstance(predicate, Test) else predicate
 
 
 class _TermSets:

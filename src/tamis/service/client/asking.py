@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tamis.service.client.dialling import Dialler
 
 _LONGEST_LINE = 64 * 2**20
-_MOST = 1_000_000
+_MOST_ASKED = 1_000_000
 """So many events are asked for at once; a broker gives fewer to who says nothing."""
 
 
@@ -68,7 +68,7 @@ async def history(
     backoff, lost_at_s, left = Backoff(), monotonic(), most
     since, is_begun = since or "first", False
     while left is None or left > 0:
-        asked = min(left or _MOST, _MOST)
+        asked = min(left or _MOST_ASKED, _MOST_ASKED)
         parameters = {"from": since, "until": until, "where": where or "", "most": str(asked)}
         parameters = {name: value for name, value in parameters.items() if value}
         retry_s = 0.0

@@ -169,7 +169,8 @@ class Subscription(Conversation):
 
     def hello(self) -> wire.Hello:
         """Introduce ourselves as a consumer."""
-        return wire.Hello(self.name, self._dialler.token, self._is_durable, self._credit)
+        past = not self._is_asked and bool(self._asked_from)
+        return wire.Hello(self.name, self._dialler.token, self._is_durable, self._credit, past=past)
 
     def opened(self, welcome: wire.Welcome) -> None:
         """Subscribe again, say the verdicts that were not said, and prepare for what comes again."""
@@ -259,7 +260,7 @@ class Subscription(Conversation):
         at = delivered.at
         if at in self._waiting:
             return  # the program is slow, and the broker has lost patience; it is here already
-        if not self._is_durable and not self._is_news(at):
+        if not self._is_durable and not self._take_if_new(at):
             return
         if at in self._held_at_break:
             self._held_at_break.discard(at)
@@ -273,8 +274,8 @@ class Subscription(Conversation):
             if len(self._waiting) >= self._most_waiting:
                 self._has_room.clear()
 
-    def _is_news(self, at: str) -> bool:
-        """Whether a passing subscriber has not had an event; it gets them in the order of the log."""
+    def _take_if_new(self, at: str) -> bool:
+        """Note the latest event of a passing subscriber; return whether it is new. Events come in order of the log."""
         epoch, number = _event_of(at)
         if self._last is not None and self._last[0] == epoch and number <= self._last[1]:
             return False

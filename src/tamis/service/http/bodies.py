@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -59,7 +59,13 @@ class PublishedBody(msgspec.Struct, omit_defaults=True):
     events: int
     known: Annotated[int, Meta(description="how many of them had been taken before")]
     durable: Annotated[bool, Meta(description="whether they are on disk")]
-    wanted: Annotated[list[int] | None, Meta(description="how many subscribers want each, if that was asked")] = None
+    wanted: Annotated[
+        list[int | None] | None,
+        Meta(
+            description="if that was asked: of each event, how many subscribers and neighbours want it; 0 if nobody in "
+            "the network does, null if it was known already"
+        ),
+    ] = None
 
 
 class SubscribedBody(msgspec.Struct):
@@ -78,6 +84,10 @@ class LinkBody(msgspec.Struct, forbid_unknown_fields=True):
     may_receive: Annotated[str, Meta(description="a filter of the events that may come from there")] = "TRUE"
     rate: Annotated[float, Meta(ge=0, description="events a second that are taken from there; 0: no limit")] = 0.0
     patience_s: Annotated[float, Meta(gt=0, description="so long after its last connection it is gone")] = 3600.0
+    strategy: Annotated[
+        Literal["", "flooding", "simple", "identity", "covering", "merging", "imperfect merging"],
+        Meta(description="how filters are summarised for it; empty: as for all others"),
+    ] = ""
 
 
 class CheckedBody(msgspec.Struct):

@@ -69,8 +69,8 @@ class Correspondence:
 
     def welcome(self, broker: str, at: int, limits: LimitSettings) -> bytes:
         """Return the answer to a greeting: who this is, where its log is, and how much it takes."""
-        told = {name: int(getattr(limits, name)) for name in TOLD_LIMITS}
-        return wire.encode({"welcome": wire.Welcome(broker, self._epoch, self._at(at), told)})
+        limits_shown = {name: int(getattr(limits, name)) for name in TOLD_LIMITS}
+        return wire.encode({"welcome": wire.Welcome(broker, self._epoch, self._at(at), limits_shown)})
 
     def _ok(self, number: int, content: dict[str, Any]) -> bytes | None:
         request_id = self._ids.pop(number, None)

@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING
 
 from tamis.service.content_modes import Request, events_of, source_of
-from tamis.service.errors import BadRequestError
-from tamis.service.history import Range, conjoined, read_events
+from tamis.service.errors import BadRequestError, OverloadedError
+from tamis.service.history import Found, Range, conjoined, read_events
 from tamis.service.http.answers import answer
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.event_stream import EventStream, begun, form_of, stream
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_READ = 1_000
 """So many events are read at once, if nobody asks for another number."""
+LONGEST_KEY = 200
+"""Characters of an `Idempotency-Key`."""
 
 
 async def publish(request: web.Request) -> web.Response:
@@ -40,18 +42,18 @@ async def publish(request: web.Request) -> web.Response:
             request.headers.get("Content-Type", ""),
             request.headers,
             await front.body(request),
-            request.headers.get("Idempotency-Key", "")[:200] or front.new_id(),
+            _idempotency_key(request) or front.new_id(),
             source_of(principal.name),
         )
         events = events_of(sent, front.settings.limits)
+    with front.counted_refusals(len(events)):
         size_bytes = sum(len(event.body) for event in events)
         front.quotas.take(principal, events=len(events), size_bytes=size_bytes, now=time.monotonic())
     if not events:
         at = Position.of(front.core.head).text(epoch)
-        return answer(
-            {"position": at, "positions": [], "events": 0, "known": 0, "durable": not front.settings.log.sync}
-        )
-    published = await front.core.ask(principal, Publish(1, events, asks_wanted))
+        return answer({"position": at, "positions": [], "events": 0, "known": 0, "durable": front.core.is_durable})
+    with front.counted_refusals(len(events), OverloadedError):  # whatever else the core refuses, it counts itself
+        published = await front.core.ask(principal, Publish(1, events, asks_wanted))
     assert isinstance(published, Published)
     content = {
         "position": Position.of(published.last).text(epoch),
@@ -74,34 +76,37 @@ async def read(request: web.Request) -> web.StreamResponse:
     where = request.query.get("where")
     wanted = None if where is None else (await front.parsed({"where": where}))["where"].filter
     await asyncio.to_thread(front.core.refresh)
-    first = await front.start(request.query.get("from", "first"))
+    begin = request.query.get("from", "first")
+    first = front.core.first if begin == "first" else await front.start(begin)
     until = await front.start(request.query["until"]) if "until" in request.query else 0
     head = front.core.head
-    first = first or head + 1
     left = whole(request, "most", MOST_READ, 1, 10_000_000)
-    begins = max(first, front.core.first)
-    positions = Range(begins, min(until or head + 1, head + 1))
+    positions = Range(first or head + 1, min(until or head + 1, head + 1))
     epoch = front.core.epoch
     with front.connected(request[CALLER]) as hold:
         response = await begun(request, form)
-        if begins > first > 1:
-            gap = {"first": _at(first, epoch), "last": _at(begins - 1, epoch), "reason": "retention"}
-            await response.write(form.note("gap", gap))
-        expression = conjoined(wanted, front.permissions.receive(principal))
-        async for events in read_events(front.core, positions, expression, front.schema):
-            lines = [
-                form.delivery(at, b'{"at":"%b","event":%b}' % (at.encode(), body))
-                for number, body in events[:left]
-                for at in (_at(number, epoch),)
-            ]
-            await response.write(b"".join(lines))
-            left -= len(lines)
-            if not left:
-                break
-            if front.closing.is_set() or hold.error is not None:  # cut off, so that nobody takes a part for the whole
+        allowed = front.permissions.receive(principal)
+        async for items in read_events(front.core, positions, conjoined(wanted, allowed), front.schema):
+            is_other = front.permissions.receive(principal) != allowed  # it may see less than when it asked
+            if is_other or front.closing.is_set() or hold.error is not None:
+                # Cut off, so that nobody takes a part for the whole.
                 assert request.transport is not None
                 request.transport.abort()
                 return response
+            written = b""
+            for item in items:
+                at = _at(item.position if isinstance(item, Found) else item.first, epoch)
+                if isinstance(item, Found):
+                    written += form.delivery(at, b'{"at":"%b","event":%b}' % (at.encode(), item.body))
+                    left -= 1
+                else:
+                    gap = {"first": at, "last": _at(item.last, epoch), "reason": item.reason}
+                    written += form.note("gap", gap)
+                if not left:
+                    break
+            await response.write(written)
+            if not left:
+                break
         await response.write_eof()
     return response
 
@@ -127,6 +132,16 @@ async def listen(request: web.Request) -> web.StreamResponse:
         await stream(front, mailbox, response, form, waiting, most)
         await response.write_eof()
     return response
+
+
+def _idempotency_key(request: web.Request) -> str:
+    """Return the id that a publisher gives to a plain object; a part of it would be the id of other objects, too."""
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > LONGEST_KEY:
+        raise BadRequestError(
+            f"the header Idempotency-Key has {len(key):,} characters", f"at most {LONGEST_KEY} characters"
+        )
+    return key
 
 
 def _last_seen(request: web.Request, front: Front) -> str:

@@ -20,9 +20,10 @@ from aiohttp import web
 from tamis.language.limits import Limits
 from tamis.service.errors import BadRequestError, GoneError, ServiceError, TooLargeError, TooManyError
 from tamis.service.filters import all_wanted
+from tamis.service.http.handing_over import asked_for
 from tamis.service.http.holding import Caller, Hold, objection_to_stay
 from tamis.service.quotas import Connections
-from tamis.service.starting_points import Moment, starting_point
+from tamis.service.starting_points import SinceTime, starting_point
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.service.changes import Buried
     from tamis.service.figures import Figures
+    from tamis.service.http.handing_over import FirstBroker
     from tamis.service.links.server import LinkServer
-    from tamis.service.log.base import Block
+    from tamis.service.log.base import Block, Gap
     from tamis.service.messages import Answer, Principal, Request, Session, Wanted
     from tamis.service.permissions import Permissions
     from tamis.service.principals import Authenticator
     from tamis.service.quotas import Quotas
-    from tamis.service.settings import Settings
+    from tamis.service.settings import Differences, Settings
 
 _Kind = TypeVar("_Kind")
 
@@ -48,7 +50,7 @@ PARSED_AT_ONCE = 2_000
 """Characters of filters that are parsed in the loop; more are parsed in a thread, so that others do not wait."""
 
 
-class Core(Protocol):
+class ServedCore(Protocol):
     """What the sockets need of the core; `core_thread.Core` is it."""
 
     epoch: str
@@ -58,6 +60,8 @@ class Core(Protocol):
     def head(self) -> int: ...
     @property
     def first(self) -> int: ...
+    @property
+    def is_durable(self) -> bool: ...
     @property
     def is_ready(self) -> bool: ...
     @property
@@ -69,6 +73,7 @@ class Core(Protocol):
     async def ask(self, principal: Principal, request: Request) -> Answer: ...
     def refresh(self) -> None: ...
     def position_at(self, time_us: int) -> int: ...
+    def gaps(self) -> tuple[Gap, ...]: ...
     def read(self, first: int, last: int) -> Iterator[Block]: ...
     def dead(self, subscriber: str) -> list[Buried]: ...
 
@@ -78,17 +83,19 @@ class Front:
 
     def __init__(
         self,
-        core: Core,
+        core: ServedCore,
         settings: Settings,
         authenticator: Authenticator,
         quotas: Quotas,
         permissions: Permissions,
-        reload: Callable[[], Awaitable[object]] | None = None,
+        reload: Callable[[], Awaitable[Differences]] | None = None,
     ) -> None:
         self.core = core
         self.authenticator = authenticator
         self.quotas = quotas
         self.reload = reload
+        self.first: FirstBroker | None = None
+        """The broker that has the state, if this is an edge broker of it."""
         self.links: LinkServer | None = None
         """The sockets of neighbours."""
         self.connections = Connections(settings.limits)
@@ -105,6 +112,7 @@ class Front:
         self.permissions = permissions
         self.connections.limits = settings.limits
         self.schema: Schema | None = settings.event_schema()
+        self.functions = settings.host_functions()
         self.filter_limits = Limits(text_length=settings.limits.text_length)
 
     # -- Who
@@ -119,9 +127,7 @@ class Front:
 
     def caller(self, request: web.Request, authorization: str | None) -> Caller:
         """Return who shows this header, over the connection of this request."""
-        transport = request.transport
-        certificate = None if transport is None else transport.get_extra_info("peercert")
-        remote = request.remote or ""
+        remote, certificate = asked_for(request)
 
         def renew() -> Principal:
             return self.authenticator.principal(authorization, certificate, remote)
@@ -160,12 +166,15 @@ class Front:
         return f"{principal.name}/passing-{secrets.token_hex(8)}"
 
     @contextmanager
-    def counted_refusals(self) -> Iterator[None]:
-        """Count what is refused before the core has seen it, by the kind of error."""
+    def counted_refusals(self, events: int = 1, kind: type[ServiceError] = ServiceError) -> Iterator[None]:
+        """Count events that are refused before the core has taken them, by the kind of error.
+
+        What cannot be read counts as one event.
+        """
         try:
             yield
-        except ServiceError as error:
-            self.core.figures.events_refused[type(error).__name__.removesuffix("Error")] += 1
+        except kind as error:
+            self.core.figures.events_refused[type(error).__name__.removesuffix("Error")] += max(1, events)
             raise
 
     def new_id(self) -> str:
@@ -220,25 +229,35 @@ class Front:
         except (msgspec.MsgspecError, ValueError) as error:
             raise BadRequestError(f"the body: {error}", f"JSON as {kind.__name__} in /openapi.json") from None
 
-    async def wanted(self, principal: Principal, given: Mapping[str, Any]) -> dict[str, Wanted]:
-        """Return what subscriptions say, by key, within what the principal may still make."""
+    async def wanted(self, principal: Principal, given: Mapping[str, Any], *, waits: bool = False) -> dict[str, Wanted]:
+        """Return what subscriptions say, by key, within what the principal may still make; wait for that, if asked."""
         limit = self.settings.limits.texts
         if len(given) > limit:
-            raise TooLargeError(f"these are {len(given)} subscriptions", f"at most the limit texts, {limit}, at once")
-        self.quotas.take(principal, subscriptions=len(given), now=time.monotonic())
+            raise TooLargeError(
+                f"the request has {len(given)} subscriptions", f"at most the limit texts, {limit}, at once"
+            )
+        if waits:
+            await self.take(principal, subscriptions=len(given))
+        else:
+            self.quotas.take(principal, subscriptions=len(given), now=time.monotonic())
         return await self.parsed(given)
 
     async def parsed(self, given: Mapping[str, Any]) -> dict[str, Wanted]:
         """Return what filters say; in a thread, if that takes a while."""
         length = sum(len(form) if type(form) is str else PARSED_AT_ONCE for form in given.values())
         if length < PARSED_AT_ONCE:
-            return all_wanted(given, self.schema, self.filter_limits)
-        return await asyncio.to_thread(all_wanted, given, self.schema, self.filter_limits)
+            return all_wanted(given, self.schema, self.filter_limits, self.functions)
+        return await asyncio.to_thread(all_wanted, given, self.schema, self.filter_limits, self.functions)
 
     async def start(self, text: str) -> int:
         """Return the position that a text such as `-1h` says to begin with; 0 is for nothing of the past."""
+        if self.first is not None and text not in ("", "now"):
+            raise GoneError(
+                f"an edge broker has no history, and was asked for events from {text:.60} on",
+                'GET /listen?from=…, a name in hello, or "past": true in it',
+            )
         point = starting_point(text, self.core.epoch, time.time_ns() // 1_000)
-        if isinstance(point, Moment):
+        if isinstance(point, SinceTime):
             return max(1, await asyncio.to_thread(self.core.position_at, point.time_us))
         if point.position > self.core.head + 1:
             raise GoneError(f"the position {text:.60} has not come yet", f"at most {self.core.epoch}-{self.core.head}")
@@ -257,11 +276,13 @@ class Front:
                     raise
                 await asyncio.sleep(min(error.retry_s, 1.0))
 
-    async def take(self, principal: Principal, events: int, size_bytes: int) -> None:
+    async def take(self, principal: Principal, events: int = 0, size_bytes: int = 0, subscriptions: int = 0) -> None:
         """Take from the quota of a principal; wait for it, if it is used up."""
         while True:
             try:
-                self.quotas.take(principal, events=events, size_bytes=size_bytes, now=time.monotonic())
+                self.quotas.take(
+                    principal, events=events, size_bytes=size_bytes, subscriptions=subscriptions, now=time.monotonic()
+                )
                 return
             except TooManyError as error:
                 await asyncio.sleep(min(error.retry_s, 1.0))

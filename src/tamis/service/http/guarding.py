@@ -118,7 +118,9 @@ def check_host(request: web.Request, front: Front) -> None:
         return
     host = _host_of(request.headers["Host"]) if "Host" in request.headers else "localhost"
     if not host or not is_loopback(host):
-        raise ForbiddenError(f"this broker is not {host!r:.100}", "localhost or 127.0.0.1; it has no roles")
+        raise ForbiddenError(
+            f"a broker without roles does not answer to the host {host!r:.100}", "localhost or 127.0.0.1"
+        )
 
 
 def check_origin(request: web.Request, front: Front) -> str:

@@ -37,9 +37,10 @@ async def list_links(request: web.Request) -> web.Response:
 async def list_brokers(request: web.Request) -> web.Response:
     """Answer with the brokers of the network that are reached from here, and over which neighbour."""
     described = await _links(request).describe()
-    brokers: list[dict[str, Any]] = [{"name": described["broker"], "over": ""}]
+    brokers: list[dict[str, Any]] = [{"name": described["broker"], "over": "", "carries": True}]
     for link in described["links"]:
-        brokers += [{"name": name, "over": link["name"]} for name in link.get("behind", ())]
+        carries = link.get("carries", False)
+        brokers += [{"name": name, "over": link["name"], "carries": carries} for name in link.get("behind", ())]
     return answer({"network": described["network"], "brokers": brokers})
 
 
@@ -53,10 +54,10 @@ async def put_link(request: web.Request) -> web.Response:
     body = await front.struct(request, LinkBody)
     for place in ("may_send", "may_receive"):
         try:
-            parse(getattr(body, place), front.schema, limits=front.filter_limits)
+            parse(getattr(body, place), front.schema, limits=front.filter_limits, functions=front.functions or None)
         except LanguageError as error:
             raise BadRequestError(f"{place}: {error}", "a filter") from None
-    terms = LinkTerms(body.may_send, body.may_receive, body.rate, body.patience_s)
+    terms = LinkTerms(body.may_send, body.may_receive, body.rate, body.patience_s, body.strategy)
     await links.put(name, body.url, terms)
     return answer(await links.describe())
 

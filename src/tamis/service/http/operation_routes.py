@@ -49,6 +49,7 @@ async def metrics(request: web.Request) -> web.Response:
         front.links.count_bytes()
     figures.log_first, figures.log_head = front.core.first, front.core.head
     figures.ready = int(front.core.is_ready)
+    figures.count_failures(front.functions)
     headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
     return web.Response(body=figures.text().encode(), headers=headers)
 
@@ -64,14 +65,14 @@ async def describe_web_socket(request: web.Request) -> web.Response:
 
 
 async def reload(request: web.Request) -> web.Response:
-    """Read the settings again, as SIGHUP does."""
+    """Read the settings again, as SIGHUP does; answer what has changed, and what waits for a start."""
     front = request.app[FRONT]
     if not front.permissions.is_admin(request[PRINCIPAL]):
         raise ForbiddenError("only an admin may reload", "a token with the role admin")
     if front.reload is None:
         raise NotFoundError("this broker has no settings that can be read again", "a broker that 'tamis serve' started")
-    await front.reload()
-    return answer({"reloaded": True})
+    changed = await front.reload()
+    return answer({"reloaded": True, **changed._asdict()})
 
 
 async def ticket(request: web.Request) -> web.Response:

@@ -26,7 +26,9 @@ async def check(request: web.Request) -> web.Response:
     wanted = (await front.parsed({"filter": await filter_in(request, front)}))["filter"]
     effective = front.permissions.effective(principal, wanted)
     document = msgspec.Raw(wanted.filter.to_json().encode())
-    return answer({"text": str(wanted.filter), "effective": str(effective), "json": document})
+    functions = {each.row.signature: each.row.summary for each in front.functions.values()}
+    said = {"text": str(wanted.filter), "effective": str(effective), "json": document}
+    return answer(said | ({"functions": functions} if functions else {}))
 
 
 async def match(request: web.Request) -> web.Response:

@@ -18,24 +18,29 @@ from aiohttp.http import HttpProcessingError
 from tamis.service.http.answers import PROBLEM
 from tamis.service.http.front import FRONT, Front
 from tamis.service.http.guarding import add_safe_headers, guard
+from tamis.service.http.handing_over import FIRST, FirstBroker, hand_over
 from tamis.service.http.routes import ROUTES
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
 
-    from tamis.service.http.front import Core
+    from tamis.service.http.front import ServedCore
     from tamis.service.permissions import Permissions
     from tamis.service.principals import Authenticator
     from tamis.service.quotas import Quotas
-    from tamis.service.settings import Settings
+    from tamis.service.settings import Differences, Settings
 
 HEADER_BYTES = 16_384
 """The longest line of a request: an address with a filter in it, or a header."""
 BACKLOG = 1_024
 REFUSAL_S = 1.0
 """So long may a client take to read that it is refused."""
-_BUSY = b'{"title":"The broker is busy","status":503,"detail":"there are too many connections"}'
+_BUSY = (
+    b'{"title":"The broker is busy","status":503,"detail":"there are too many connections",'
+    b'"expected":"fewer than limits.connections at a time","retry_s":5.0}'
+)
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: %b\r\nRetry-After: 5\r\nConnection: close\r\n"
     b"Content-Length: %d\r\n\r\n%b" % (PROBLEM.encode(), len(_BUSY), _BUSY)
@@ -59,16 +64,20 @@ class HttpServer:
 
     def __init__(
         self,
-        core: Core,
+        core: ServedCore,
         settings: Settings,
         authenticator: Authenticator,
         quotas: Quotas,
         permissions: Permissions,
-        reload: Callable[[], Awaitable[object]] | None = None,
+        reload: Callable[[], Awaitable[Differences]] | None = None,
+        first: Path | None = None,
     ) -> None:
+        """`first` is the socket of the first broker, if this is an edge broker of it."""
         self.front = Front(core, settings, authenticator, quotas, permissions, reload)
-        application = web.Application(middlewares=[self._seen, guard])
+        application = web.Application(middlewares=[self._seen, hand_over, guard])
         application[FRONT] = self.front
+        self.front.first = None if first is None else FirstBroker(first, self.front.closing)
+        application[FIRST] = self.front.first
         application.add_routes(ROUTES)
         application.on_response_prepare.append(add_safe_headers)
         self._runner = web.AppRunner(
@@ -108,12 +117,20 @@ class HttpServer:
                 host, port = socket.getsockname()[:2]
                 self.addresses.append(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
 
+    async def listen_to_edges(self, path: Path) -> None:
+        """Answer what edge brokers hand over, on a Unix socket that nobody else can open."""
+        server = await asyncio.get_running_loop().create_unix_server(self._connection, str(path), backlog=BACKLOG)
+        path.chmod(0o600)
+        self._servers.append(server)
+
     async def stop(self) -> None:
         """Take no more connections, say goodbye on those that last, and wait for requests to be answered."""
         for server in self._servers:
             server.close()
         self.front.closing.set()
         await self._runner.cleanup()
+        if self.front.first is not None:
+            await self.front.first.close()
         self._servers, self.addresses = [], []
 
     # -- Connections

@@ -121,7 +121,7 @@ async def subscribe_many(request: web.Request) -> web.Response:
     """Add or replace several subscriptions (POST), or make them all there are (PUT)."""
     given = read_json(await request.app[FRONT].body(request))
     if type(given) is not dict:
-        raise BadRequestError("these are not subscriptions", 'an object such as {"cheap": "price < 20"}')
+        raise BadRequestError("the body does not hold subscriptions", 'an object such as {"cheap": "price < 20"}')
     return await _subscribed(request, given, request.method == "PUT")
 
 
@@ -261,7 +261,7 @@ async def revive(request: web.Request) -> web.Response:
             raise NotFoundError(f"{text} is not a dead letter of {subscriber!r:.80}", "one of GET …/dead")
     if len(letters) > DEAD_MOST:
         if body.at is not None:
-            raise TooLargeError(f"these are {len(letters)} dead letters", f"at most {DEAD_MOST} at once")
+            raise TooLargeError(f"the request names {len(letters)} dead letters", f"at most {DEAD_MOST} at once")
         letters = letters[:DEAD_MOST]
     if letters:
         asked_again = tuple((letter.position, letter.keys, letter.body) for letter in letters)

@@ -35,6 +35,7 @@ from tamis.service.errors import (
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.correspondence import Correspondence
 from tamis.service.http.frames import frames_of, messages_in, refusal_message
+from tamis.service.http.handing_over import needs_first
 from tamis.service.messages import (
     Acknowledge,
     Attach,
@@ -73,6 +74,8 @@ class WebSocket:
         self._is_attached = False
         self._credit, self._ends_when_slow = limits.credit, False
         self._is_greeted = False
+        self._is_handed_over = False
+        """Whether the first broker talks to it, or nobody, where this is an edge broker."""
         self._requests = Correspondence(front.core.epoch)
         self._refused_ids: set[int] = set()
         """Publications that were refused for now; those behind them are, too, until one of them comes again."""
@@ -92,8 +95,8 @@ class WebSocket:
         await self.response.prepare(self._request)
         with ExitStack() as stack:
             try:
-                messages = await self._introduced() if self._caller is None else []
-                if self._caller is None:
+                messages = await self._introduced() if self._caller is None or self._front.first is not None else []
+                if self._caller is None or self._is_handed_over:
                     return self.response
                 hold = stack.enter_context(self._front.connected(self._caller))
             except TamisError as error:
@@ -124,16 +127,24 @@ class WebSocket:
         return self._caller.principal
 
     async def _introduced(self) -> list[wire.FromClient]:
-        """Wait for the first frame of somebody unknown; it must say who that is, and soon."""
+        """Wait for the first frame: of somebody unknown, who must say who that is, and soon; or at an edge broker."""
+        first = self._front.first
         try:
-            frame = await self.response.receive(self._front.settings.limits.header)
+            frame = await self.response.receive(self._front.settings.limits.header if self._caller is None else None)
         except TimeoutError:
             raise UnauthenticatedError(
                 "there was no hello in time", "hello with a token, as the first message"
             ) from None
         if frame.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+            self._is_handed_over = self._is_handed_over or first is not None  # there is nobody to talk to
+            return []
+        if first is not None and needs_first(frame.data):
+            self._is_handed_over = True
+            await first.converse(self._request, self.response, frame.data)
             return []
         messages = messages_in(frame.data)
+        if self._caller is not None:
+            return messages
         hello = messages[0].hello if messages else UNSET
         if hello is UNSET or not hello.token:
             raise UnauthenticatedError("the client is not authenticated", "hello with a token, as the first message")
@@ -182,7 +193,7 @@ class WebSocket:
         if self._subscriber and hello.name not in ("", self._subscriber):
             raise ForbiddenError(f"this connection is for {self._subscriber!r:.80}", "no other name")
         if hello.durable is True and not (hello.name or self._subscriber):
-            raise BadRequestError("a durable subscriber has no name", '"as" in hello')
+            raise BadRequestError("a durable subscriber needs a name", '"as" in hello')
         self._subscriber = hello.name or self._subscriber
         self._is_durable = bool(self._subscriber) and hello.durable is not False
         self._credit = max(1, min(hello.credit, self._front.settings.limits.credit))
@@ -197,14 +208,15 @@ class WebSocket:
     async def _hear(self, message: wire.FromClient, request_id: int | None) -> None:
         if message.publish is not UNSET:
             try:
-                self._check_order(request_id)
+                with self._front.counted_refusals(len(message.publish)):
+                    self._check_order(request_id)
                 await self._publish(message.publish, message.wanted, request_id)
             except TooManyError:
                 if request_id is not None:
                     self._refused_ids.add(request_id)
                 raise
         elif message.subscribe is not UNSET:
-            wanted = await self._front.wanted(self._principal, message.subscribe)
+            wanted = await self._front.wanted(self._principal, message.subscribe, waits=True)
             start = await self._front.start(message.since)
             if not self._subscriber:
                 self._subscriber = self._front.passing_name(self._principal)
@@ -256,13 +268,15 @@ class WebSocket:
 
     async def _publish(self, raw: list[msgspec.Raw], asks_wanted: bool, request_id: int | None) -> None:
         limits = self._front.settings.limits
-        with self._front.counted_refusals():
+        with self._front.counted_refusals(len(raw)):
             contents = [read_json(bytes(event), f"event {index}: ") for index, event in enumerate(raw)]
             events = events_in(contents, limits, self._front.new_id(), source_of(self._principal.name))
             if not events:
                 raise BadRequestError("there are no events", "at least one")
         await self._front.take(self._principal, len(events), sum(len(event.body) for event in events))
-        await self._mailbox.hear(Publish(self._requests.number(request_id), events, asks_wanted))
+        is_counted = asks_wanted and self._front.first is None  # an edge broker does not know who wants what
+        with self._front.counted_refusals(len(events), OverloadedError):
+            await self._mailbox.hear(Publish(self._requests.number(request_id), events, is_counted))
 
     def _acknowledgement(self, message: wire.FromClient, request_id: int | None) -> Acknowledge:
         def positions(texts: Any) -> tuple[Position, ...]:

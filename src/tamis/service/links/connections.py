@@ -9,7 +9,6 @@ silent for three pings is gone, whatever the socket says.
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import ServiceError, TooManyError
@@ -93,8 +92,9 @@ class Connection:
     async def _ask(self, request: Any) -> None:
         """Hand a request to the core, when it takes it."""
         if isinstance(request, Relay) and (rate := self._rate_of(self.talk.peer)) > 0:
-            self._ahead_s = max(self._ahead_s, time.monotonic()) + len(request.events) / rate
-            await asyncio.sleep(max(0.0, self._ahead_s - time.monotonic() - 1.0))  # a second is saved up
+            now = asyncio.get_running_loop().time()
+            self._ahead_s = max(self._ahead_s, now) + len(request.events) / rate
+            await asyncio.sleep(max(0.0, self._ahead_s - now - 1.0))  # a second is saved up
         while True:
             try:
                 self._core.hear(self._session, request)

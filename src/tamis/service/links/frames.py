@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from tamis.routing.overlay import LinkState
 from tamis.service.errors import ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 VERSION = 1
 """Of what is said over a link; both ends must speak the same."""
@@ -66,6 +67,7 @@ class Kind(enum.IntEnum):
     ACK = 8
     BEHIND = 9
     CLOSE = 10
+    FLOOD = 11
 
 
 class Frame(NamedTuple):
@@ -89,6 +91,10 @@ class Greeting(msgspec.Struct, frozen=True, array_like=True):
     """Of the schema; brokers that conclude from different schemas would lose events."""
     attributes: dict[str, str] | None = None
     """The schema, so that the other end can say what differs; None without one."""
+    functions: dict[str, int] = {}
+    """The versions of the functions that filters may call, by name; both ends have the same ones."""
+    is_graph: bool = False
+    """Whether links may close circles, and brokers agree which of them carry traffic."""
 
 
 class Join(msgspec.Struct, frozen=True, array_like=True):
@@ -101,7 +107,20 @@ class Join(msgspec.Struct, frozen=True, array_like=True):
     events_through: int
     """A position of the other's log: everything that it sent up to there is on disk here."""
     behind: tuple[str, ...]
-    """The brokers that are reached through this end, itself included."""
+    """The brokers that are reached through this end, itself included; in a graph, floods say that."""
+    turns: tuple[int, int] = (0, 0)
+    """In a graph: of which tree it speaks, by the turns of this end and of the other."""
+
+
+class GraphSaid(msgspec.Struct, frozen=True, array_like=True):
+    """What a broker of a graph says to a neighbour: links of brokers, and which tree it computes from all it knows."""
+
+    states: tuple[LinkState, ...]
+    tree: str
+    turn: int
+    """How often this end has computed another tree; two words of one turn speak of one tree."""
+    is_complete: bool = False
+    """Whether everybody behind this end names the tree too, and the neighbour knows what all of them want."""
 
 
 class Ack(NamedTuple):
@@ -121,7 +140,7 @@ class Passed(NamedTuple):
     body: bytes
 
 
-class Close(msgspec.Struct, frozen=True, array_like=True):
+class LinkClose(msgspec.Struct, frozen=True, array_like=True):
     """Why an end closes the connection."""
 
     reason: str
@@ -282,6 +301,18 @@ class Pieces:
         return number, payload
 
 
+def differing_functions(ours: Mapping[str, int], theirs: Mapping[str, int]) -> str:
+    """Return which functions one end has and the other has not.
+
+    >>> differing_functions({"score": 1}, {"score": 2, "rank": 1})
+    'score@1 is here only, rank@1 is there only, score@2 is there only'
+    """
+    here, there = ({f"{name}@{version}" for name, version in each.items()} for each in (ours, theirs))
+    parts = [f"{each} is here only" for each in sorted(here - there)]
+    parts += [f"{each[:80]} is there only" for each in sorted(there - here)]
+    return ", ".join(parts[:20])
+
+
 def differing(ours: dict[str, str] | None, theirs: dict[str, str] | None) -> str:
     """Say in which attributes two schemas differ.
 
@@ -290,7 +321,7 @@ def differing(ours: dict[str, str] | None, theirs: dict[str, str] | None) -> str
     """
     here, there = ours or {}, theirs or {}
     if ours is None or theirs is None:
-        return f"{'here' if ours is None else 'there'} is no schema"
+        return f"{'this end' if ours is None else 'the other end'} has no schema"
     names: list[Any] = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
     parts = [f"{name} is {here.get(name, 'nothing')} here and {there.get(name, 'nothing')} there" for name in names]
     return ", ".join(parts[:5]) + (f", and {len(parts) - 5} more" if len(parts) > 5 else "")

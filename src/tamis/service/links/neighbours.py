@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import TamisError
-from tamis.language import parse
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.routing import Entry, Hello, Send, decode, encode
 from tamis.routing.messages import PROVISIONAL
 from tamis.service.changes import Change, FloorKept, LinkGone, LinkKept
-from tamis.service.deliveries import Deliveries
+from tamis.service.deliveries import InFlight
 from tamis.service.errors import ConflictError, NotFoundError
 from tamis.service.links.frames import LinkError
 from tamis.service.links.requests import (
@@ -45,7 +44,8 @@ from tamis.service.links.requests import (
 )
 from tamis.service.links.sessions import LinkSession
 from tamis.service.links.settling import LinkSettling
-from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms
+from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms, RoutingTerms, routing_terms
+from tamis.service.log.base import MARK_MOST, MARK_SHIFT, PASSED_ON, rerouted_part
 from tamis.service.messages import (
     Accepted,
     Attach,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.routing import Broker
     from tamis.routing.messages import Output as RoutingOutput
-    from tamis.routing.wanted import Wanted
+    from tamis.routing.wanted import GroupMatches
     from tamis.service.figures import Figures
     from tamis.service.interest import Hits
     from tamis.service.links.settling import Marks
@@ -81,8 +81,6 @@ CREDIT, CREDIT_BYTES = 8_192, 4_000_000
 """What a neighbour may have without saying that it is on its disk."""
 WORK_UNITS = 5
 """Filters that are compared at a time with what a neighbour was told: some milliseconds."""
-MARK_SHIFT, MARK_MOST = 1, 63
-"""Where the number of the link stands in the flags of an event in the log; 63 is for all links beyond."""
 _NEVER = float("inf")
 _NOBODY = Principal("")
 
@@ -96,7 +94,7 @@ def link_of(flags: int) -> int:
     """Return the number of the link that an event came over; 0 if a client published it.
 
     >>> link_of(mark_of(5) | 1), link_of(1), link_of(mark_of(200))
-    (5, 0, 63)
+    (5, 0, 15)
     """
     return flags >> MARK_SHIFT & MARK_MOST
 
@@ -131,16 +129,15 @@ class Neighbour:
         default_factory=lambda: dict.fromkeys(("sent", "received", "known", "begun", "resumed", "lost"), 0)
     )
 
+    is_routed: bool = True
+    """Whether it is in the routing table. In a graph, only those are to whom a link of the tree leads, or led."""
     may_send: Expression | None = None
     may_receive: Expression | None = None
     """What may go there and come from there; None is for everything."""
 
-    def agree(self, terms: LinkTerms) -> None:
+    def agree(self, terms: LinkTerms, routed: RoutingTerms) -> None:
         """Keep to other terms from now on."""
-        self.terms = terms
-        self.may_send, self.may_receive = (
-            None if text == "TRUE" else parse(text) for text in (terms.may_send, terms.may_receive)
-        )
+        self.terms, self.may_send, self.may_receive = terms, routed["may_leave"], routed["may_enter"]
 
     @property
     def peer(self) -> str:
@@ -158,6 +155,14 @@ class _Wait:
     session: int
     answer: Any
     kept: int
+
+
+def subscriber_of(name: str, deliveries: InFlight) -> Subscriber:
+    """Return what a neighbour is to the log, from where it has come to."""
+    settings, floor = SubscriberSettings(wait_s=_NEVER), deliveries.least_floor
+    subscriber = Subscriber(LINK_SUBSCRIBER + name, "", True, settings, floor.event, deliveries, passed=floor)
+    subscriber.is_neighbour = True
+    return subscriber
 
 
 class Neighbours:
@@ -185,12 +190,12 @@ class Neighbours:
     @property
     def subscribers(self) -> Iterator[Subscriber]:
         """What neighbours are to the log: subscribers."""
-        return (neighbour.subscriber for neighbour in self._by_name.values())
+        return (neighbour.subscriber for neighbour in self._by_name.values() if neighbour.is_routed)
 
     def is_known(self, subscriber: Subscriber) -> bool:
         """Is this the subscriber of a neighbour that was not forgotten?"""
         neighbour = self._by_peer.get(subscriber.name)
-        return neighbour is not None and neighbour.subscriber is subscriber
+        return neighbour is not None and neighbour.is_routed and neighbour.subscriber is subscriber
 
     # -- Coming and going
 
@@ -202,47 +207,93 @@ class Neighbours:
             floor = of_names.get(LINK_SUBSCRIBER + each.name)
             position = Position.of(head) if floor is None else floor.floor
             islands = () if floor is None else floor.islands
-            deliveries = Deliveries(position, islands, Position.of(head))
+            deliveries = InFlight(position, islands, Position.of(head))
             neighbour = self._take(each.name, each.number, deliveries, each.terms, each.url, now)
             neighbour.subscriber.settle(position)
         for (
             neighbour
         ) in self:  # when all are connected: what each of them is told is not all before the others have told
-            assumed = Hello((Entry(PROVISIONAL, TRUE, 1.0),), (Entry(0, TRUE),), self._broker.digest)
-            self.tell(self._broker.receive(assumed, neighbour.peer, now))
+            self._assume(neighbour, now)
+
+    def _assume(self, neighbour: Neighbour, now: float) -> None:
+        """Let a neighbour count as one that wants everything, for the time being."""
+        versions = tuple(self._broker.functions.versions.items())
+        everything, anything = (Entry(PROVISIONAL, TRUE, 1.0),), (Entry(0, TRUE),)
+        assumed = Hello(everything, anything, self._broker.digest, functions=versions)
+        self.tell(self._broker.receive(assumed, neighbour.peer, now))
 
     def _take(
-        self, name: str, number: int, deliveries: Deliveries, terms: LinkTerms, url: str, now: float
+        self,
+        name: str,
+        number: int,
+        deliveries: InFlight,
+        terms: LinkTerms,
+        url: str,
+        now: float,
+        *,
+        route: bool = True,
     ) -> Neighbour:
-        settings = SubscriberSettings(wait_s=_NEVER)
-        floor = deliveries.least_floor
-        subscriber = Subscriber(LINK_SUBSCRIBER + name, "", True, settings, floor.event, deliveries, passed=floor)
-        subscriber.is_neighbour = True
+        subscriber = subscriber_of(name, deliveries)
         neighbour = Neighbour(name, number, subscriber, LinkSession(self._life), terms, url, seen_s=now)
-        neighbour.agree(terms)
+        neighbour.agree(terms, self._routed(terms))
         self._by_name[name] = self._by_peer[subscriber.name] = neighbour
         if number < MARK_MOST:
             self._by_number[number] = subscriber.name
-        self._settling.told(name, 0)
-        self.tell(self._broker.connect(subscriber.name, now, gradually=True))
+        neighbour.is_routed = route
+        if route:
+            self._route(neighbour, now)
         return neighbour
 
-    def _made(self, name: str, terms: LinkTerms, url: str, now: float) -> tuple[Neighbour, list[Change]]:
-        """Return a neighbour, taken now if it is not there, and what is to be kept."""
+    def _route(self, neighbour: Neighbour, now: float) -> None:
+        """Take a neighbour into the routing table, and what it is told into account."""
+        self._settling.told(neighbour.name, 0)
+        routed = self._routed(neighbour.terms)
+        self.tell(self._broker.connect(neighbour.peer, now, gradually=True, **routed))
+
+    def _unroute(self, neighbour: Neighbour, now: float) -> None:
+        """Take back everywhere what a neighbour wanted; nothing waits for it any more."""
+        self._settling.forget(neighbour.name)
+        self._node.leave(neighbour.subscriber)
+        self.tell(self._broker.disconnect(neighbour.peer, now))
+
+    def _routed(self, terms: LinkTerms) -> RoutingTerms:
+        with self._broker.functions.in_use():
+            return routing_terms(terms, self._broker.strategy, self._schema)
+
+    def _amend(self, neighbour: Neighbour, terms: LinkTerms, now: float) -> list[Output]:
+        """Keep to other terms. If others are told or pass then, everything is told anew, in a new session."""
+        before, routed = neighbour.terms, self._routed(terms)
+        neighbour.agree(terms, routed)
+        if terms.routed_alike(before) or not neighbour.is_routed:
+            return []
+        self.tell(self._broker.amend(neighbour.peer, now, **routed))
+        neighbour.session.spend()
+        connection = neighbour.connection
+        if not connection:
+            return []
+        return [*self.closed(connection, now), Say(connection, LinkClosed("the terms of the link have changed"))]
+
+    def _made(self, name: str, terms: LinkTerms, url: str, now: float) -> tuple[Neighbour, list[Change], list[Output]]:
+        """Return a neighbour, taken now if it is not there, what is to be kept, and what to say."""
         neighbour = self._by_name.get(name)
         if neighbour is not None:
             is_same = (neighbour.terms, neighbour.url) == (terms, url or neighbour.url)
             neighbour.url = url or neighbour.url
-            neighbour.agree(terms)
-            return neighbour, [] if is_same else [LinkKept(name, neighbour.number, neighbour.url, terms)]
-        used = {each.number for each in self}
-        number = next(number for number in range(1, MARK_MOST + 1) if number not in used or number == MARK_MOST)
+            said = self._amend(neighbour, terms, now)
+            return neighbour, [] if is_same else [LinkKept(name, neighbour.number, neighbour.url, terms)], said
+        number = self._free_number()
         floor = Position.of(self._node.head)
-        neighbour = self._take(name, number, Deliveries(floor, sent_through=floor), terms, url, now)
-        return neighbour, [
-            LinkKept(name, number, url, terms),
-            FloorKept(LINK_SUBSCRIBER + name, floor, (), int(now * 1e6)),
-        ]
+        neighbour = self._take(name, number, InFlight(floor, sent_through=floor), terms, url, now)
+        return (
+            neighbour,
+            [LinkKept(name, number, url, terms), FloorKept(LINK_SUBSCRIBER + name, floor, (), int(now * 1e6))],
+            [],
+        )
+
+    def _free_number(self) -> int:
+        """Return a mark for the events of a new neighbour."""
+        used = {each.number for each in self}
+        return next(number for number in range(1, MARK_MOST + 1) if number not in used or number == MARK_MOST)
 
     def forget(self, name: str, now: float) -> tuple[list[Output], list[Change]]:
         """A neighbour is gone for good: what it wanted is taken back everywhere."""
@@ -255,9 +306,8 @@ class Neighbours:
             outputs += self.closed(neighbour.connection, now)
         del self._by_name[name], self._by_peer[neighbour.peer]
         self._by_number.pop(neighbour.number, None)
-        self._settling.forget(name)
-        self._node.leave(neighbour.subscriber)
-        self.tell(self._broker.disconnect(neighbour.peer, now))
+        if neighbour.is_routed:
+            self._unroute(neighbour, now)
         return outputs + self.flushed(now), [LinkGone(name)]
 
     # -- What the sockets say
@@ -268,8 +318,8 @@ class Neighbours:
             case LinkOpen():
                 return self._open(request, session, now)
             case LinkChange(number, name, terms, url):
-                _, changes = self._made(name, terms, url, now)
-                return self._node.keep_all(changes, session, Accepted(number)) + self.flushed(now)
+                _, changes, said = self._made(name, terms, url, now)
+                return said + self._node.keep_all(changes, session, Accepted(number)) + self.flushed(now)
             case LinkForget(number, name):
                 outputs, gone = self.forget(name, now)
                 return outputs + self._node.keep_all(gone, session, Accepted(number))
@@ -306,8 +356,7 @@ class Neighbours:
     def _open(self, request: LinkOpen, session: Session, now: float) -> list[Output]:
         if request.neighbour == self._broker.name:
             return [Say(session.number, LinkClosed("it has the same name as this broker", is_refusal=True))]
-        neighbour, changes = self._made(request.neighbour, request.terms, request.url, now)
-        outputs: list[Output] = []
+        neighbour, changes, outputs = self._made(request.neighbour, request.terms, request.url, now)
         if neighbour.connection:
             outputs.append(Say(neighbour.connection, LinkClosed("another connection has taken its place")))
             outputs += self.closed(neighbour.connection, now)
@@ -362,7 +411,7 @@ class Neighbours:
             raise LinkError("a control message before the session was agreed on", "a join first")
         outputs: list[Output] = []
         if neighbour.session.take(number):
-            message = decode(payload, limits=EFFECTIVE_LIMITS)
+            message = decode(payload, limits=EFFECTIVE_LIMITS, functions=self._broker.functions)
             self.tell(self._broker.receive(message, neighbour.peer, now))
             self._settling.heard(neighbour.name, number)
             self._conclude()
@@ -396,7 +445,7 @@ class Neighbours:
         if neighbour is None:
             return []
         neighbour.connection, neighbour.is_joined, neighbour.seen_s = 0, False, now
-        return self._node.detach(neighbour.subscriber, connection, now)
+        return self._node.detach(neighbour.subscriber, connection, now) if neighbour.is_routed else []
 
     # -- Who is where
 
@@ -519,6 +568,14 @@ class Neighbours:
             raise ConflictError("the connection is not that of a neighbour any more", "a new one")
         return neighbour
 
+    def is_stale(self, connection: int) -> bool:
+        """Is what comes over a connection from before it was agreed on, so that it does not count?"""
+        return False
+
+    def on_disk(self, now: float) -> list[Output]:
+        """The log is on disk as far as the gate says; return what may be said now."""
+        return []
+
     def note_taken(self, neighbour: Neighbour, position: int, last: int, count: int, known_count: int) -> None:
         """Events of a neighbour were taken; they are on disk when our log is, up to a position."""
         self._note_written(neighbour)
@@ -539,7 +596,12 @@ class Neighbours:
         return outputs
 
     def offer(
-        self, block: Block, wanted: Wanted, sources: Sequence[str], records: Sequence[Mapping[str, Any]], now: float
+        self,
+        block: Block,
+        wanted: GroupMatches,
+        sources: Sequence[str],
+        records: Sequence[Mapping[str, Any]],
+        now: float,
     ) -> list[Subscriber]:
         """Offer new events to the neighbours that are live; return those that were offered some."""
         live = {neighbour.peer for neighbour in self if neighbour.subscriber.is_live}
@@ -547,14 +609,15 @@ class Neighbours:
         for peer, numbers in self._onward(wanted, sources, live, records, now).items():
             neighbour = self._by_peer[peer]
             for index in numbers:
-                position = Position.of(block.first + index)
-                neighbour.subscriber.deliveries.offer(Delivery(position, (), block.events[index]))
+                position, flags = Position.of(block.first + index), block.flags[index] & PASSED_ON
+                flags |= rerouted_part(block.flags[index])
+                neighbour.subscriber.deliveries.offer(Delivery(position, (), block.events[index], flags=flags))
             touched.append(neighbour.subscriber)
         return touched
 
     def hits(
         self,
-        wanted: Wanted,
+        wanted: GroupMatches,
         flags: Sequence[int],
         names: Set[str],
         records: Sequence[Mapping[str, Any]],
@@ -568,13 +631,18 @@ class Neighbours:
         onward = self._onward(wanted, sources, behind, records, now)
         return {peer: [(index, []) for index in numbers] for peer, numbers in onward.items()}
 
+    @property
+    def are_filtered(self) -> bool:
+        """Are events filtered on the way to everybody, so that it is known what is wanted there?"""
+        return all(self._broker.is_filtering(neighbour.peer) for neighbour in self if neighbour.is_routed)
+
     def may_come(self, neighbour: Neighbour, record: Mapping[str, Any]) -> bool:
         """May an event come from a neighbour?"""
         return neighbour.may_receive is None or holds(neighbour.may_receive, record, self._schema)
 
     def _onward(
         self,
-        wanted: Wanted,
+        wanted: GroupMatches,
         sources: Sequence[str],
         only: Set[str],
         records: Sequence[Mapping[str, Any]],
@@ -591,7 +659,7 @@ class Neighbours:
                 numbers.setdefault(peer, []).append(event)
         return numbers
 
-    def count(self, outputs: Sequence[Output]) -> None:
+    def count(self, outputs: list[Output]) -> None:
         """Count what goes out to neighbours, and what the log no longer had for them."""
         for output in outputs:
             if isinstance(output, Say) and (neighbour := self._by_connection.get(output.session)) is not None:
@@ -633,13 +701,18 @@ class Neighbours:
         subscriber, session = neighbour.subscriber, neighbour.session
         is_served = neighbour.is_joined and not neighbour.awaits_hello
         state = subscriber.state if is_served else "joining" if neighbour.connection else "away"
+        filters_told = filters_wanted = 0
+        if neighbour.is_routed:
+            filters_told = len(self._broker.told(neighbour.peer))
+            filters_wanted = len(self._broker.wanted_by(neighbour.peer))
         marks = {name: number for name, number in self._settling.marks().items() if name == neighbour.name}
         counts = neighbour.counts
         return LinkFacts(
             neighbour.name, state, neighbour.url, neighbour.terms,
             max(subscriber.floor(self._node.gate.logged), START).event,
             subscriber.deliveries.unacknowledged_count, session.waiting_count,
-            len(self._broker.told(neighbour.peer)), len(self._broker.wanted_by(neighbour.peer)),
+            filters_told, filters_wanted,
             not self.has_work and self._settling.are_settled(marks), tuple(sorted(neighbour.behind)), neighbour.refusal,
             counts["sent"], counts["received"], counts["known"], counts["begun"], counts["resumed"], counts["lost"],
+            is_served,
         )  # fmt: skip

@@ -5,7 +5,7 @@ They are as those of clients (`messages`): requests of a session, and answers to
 
 from __future__ import annotations
 
-from tamis.service.links.frames import Join  # noqa: TC001 (msgspec reads it)
+from tamis.service.links.frames import GraphSaid, Join  # noqa: TC001 (msgspec reads it)
 from tamis.service.links.terms import LinkTerms
 from tamis.service.messages import LinkAsked, LinkSaid, Message, Publish
 
@@ -45,6 +45,12 @@ class LinkBehind(LinkAsked, frozen=True):
     """The brokers that are reached through the neighbour have changed. No answer."""
 
     brokers: tuple[str, ...]
+
+
+class LinkFlood(LinkAsked, frozen=True):
+    """What the neighbour says of the graph. Answer: `GraphTold`, if that changes anything."""
+
+    said: GraphSaid
 
 
 class Relay(Publish, frozen=True):
@@ -101,6 +107,12 @@ class Behind(LinkSaid, frozen=True):
     brokers: tuple[str, ...]
 
 
+class GraphTold(LinkSaid, frozen=True):
+    """What to tell the neighbour of the graph."""
+
+    said: GraphSaid
+
+
 class LinkClosed(LinkSaid, frozen=True):
     """Close the connection, and say why."""
 
@@ -114,7 +126,8 @@ class LinkFacts(Message, frozen=True):
 
     name: str
     state: str
-    """`live`, `behind` (connected, and not at the head of the log), `joining` or `away`."""
+    """`live`, `behind` (connected, and not at the head of the log), `joining` or `away`; in a graph also `idle`, if it
+    is not in the tree, and `leaving`, if it is not any more and has a backlog."""
     url: str
     terms: LinkTerms
     position: int
@@ -141,6 +154,8 @@ class LinkFacts(Message, frozen=True):
     """How many connections went on where the last one broke."""
     lost: int
     """Gaps of the log that the neighbour was too far behind for."""
+    carries: bool = False
+    """Whether events pass over it now."""
 
 
 class LinksDescribed(LinkSaid, frozen=True):

@@ -29,8 +29,8 @@ from tamis.service.links.connections import PING_EVERY_S, SILENT_S, Connection
 from tamis.service.links.dialling import Waits, address_of
 from tamis.service.links.frames import LinkError
 from tamis.service.links.requests import LinkChange, LinkForget, LinksDescribe, LinksDescribed
-from tamis.service.links.talking import Identity, RefusedError, Talk
-from tamis.service.links.terms import LinkTerms
+from tamis.service.links.talking import LinkIdentity, RefusedError, Talk
+from tamis.service.links.terms import AdaptationTerms, LinkTerms, PruningTerms
 from tamis.service.messages import Incoming, Principal
 from tamis.service.settings import ADMIN
 from tamis.service.tls import TlsDoor
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from tamis.service.core_thread import Core
     from tamis.service.links.requests import LinkFacts
-    from tamis.service.settings import LinkSettings, LinkTls, Settings
+    from tamis.service.settings import LinkSettings, LinkTls, Settings, Tls
 
 CONNECT_WITHIN_S = 10.0
 _OPERATOR = Principal("tamis", (ADMIN,), True)
@@ -50,7 +50,7 @@ _LOGGER = logging.getLogger("tamis.service.links")
 def incoming_of(body: bytes, flags: int) -> Incoming:
     """Return an event that a neighbour sent: the bytes as they are stored, and what filters see of them."""
     try:
-        return Incoming(event_key(body), body, record_of(body), flags)
+        return Incoming(event_key(body), body, record_of(body, flags), flags)
     except (TamisError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from None
 
@@ -59,7 +59,31 @@ def terms_of(link: LinkSettings | None) -> LinkTerms:
     """Return the terms that settings say; without any, everything passes."""
     if link is None:
         return LinkTerms()
-    return LinkTerms(link.may_send, link.may_receive, link.rate, float(link.patience))
+    pruning, adaptation = link.pruning, link.adaptation
+    return LinkTerms(
+        link.may_send, link.may_receive, link.rate, float(link.patience), link.strategy or "",
+        None if pruning is None else PruningTerms(
+            pruning.count, pruning.share, pruning.threshold, pruning.reduction, pruning.memory_bytes, pruning.measure
+        ),
+        None if adaptation is None else AdaptationTerms(
+            adaptation.stop_above, adaptation.ask_above, adaptation.events, float(adaptation.wait)
+        ),
+    )  # fmt: skip
+
+
+def check_log(settings: Settings) -> None:
+    """Refuse links of a broker whose log is shared.
+
+    A broker knows only its own subscribers: neighbours would not be asked for what those of the other brokers on the
+    stream want. And two brokers of a stream that have links into one network close a cycle which neither can see.
+    """
+    if settings.log.jetstream is not None and (settings.links or settings.link_listeners or settings.neighbours):
+        raise SettingsError(
+            "links: a broker with log.jetstream has no neighbours, because they would not be asked for what the "
+            "subscribers of the other brokers on the stream want",
+            "files as the log, or no links; a durable subscriber can carry events between a stream and a network "
+            "(docs/service.md)",
+        )
 
 
 class LinkServer:
@@ -78,7 +102,8 @@ class LinkServer:
         self._ping_s, self._silent_s = ping_s, silent_s
         self._chance = chance or SystemRandom().random
         self._servers: list[asyncio.Server] = []
-        self._doors: list[tuple[int, TlsDoor]] = []
+        self.doors: list[tuple[TlsDoor, Tls]] = []
+        """The encryption of the listeners, and where their certificates are, which a reload reads again."""
         self._connections: dict[Connection, asyncio.Task[None] | None] = {}
         self._callers: dict[str, tuple[str, asyncio.Task[None]]] = {}
         """By what is called (the name of a broker, or an address of whoever answers): the address, and the task."""
@@ -92,17 +117,12 @@ class LinkServer:
 
     async def start(self) -> None:
         """Listen on all addresses for neighbours, and call those that are to be called."""
-        settings = self._settings
-        if settings.log.jetstream is not None and (settings.links or settings.link_listeners or settings.neighbours):
-            raise SettingsError(
-                "links: a broker with log.jetstream shares its log with others, and has no neighbours",
-                "files as the log, or no links",
-            )
-        for number, listener in enumerate(self._settings.link_listeners):
-            door = None if listener.tls is None else TlsDoor(listener.tls)
-            if door is not None:
-                self._doors.append((number, door))
-            context = None if door is None else door.context
+        for listener in self._settings.link_listeners:
+            context = None
+            if listener.tls is not None:
+                door = TlsDoor(listener.tls)
+                self.doors.append((door, listener.tls))
+                context = door.context
             if listener.path:
                 with contextlib.suppress(FileNotFoundError):
                     Path(listener.path).unlink()
@@ -145,10 +165,6 @@ class LinkServer:
     async def reload(self, settings: Settings) -> None:
         """Begin, change and end links as other settings say."""
         before, self._settings = self._settings, settings
-        for number, door in self._doors:
-            tls = settings.link_listeners[number].tls if number < len(settings.link_listeners) else None
-            if tls is not None:
-                door.use(door.loaded(tls))
         known = {facts.name for facts in (await self._described()).links}
         for name in before.links.keys() - settings.links.keys():
             self._hang_up(name)
@@ -262,9 +278,10 @@ class LinkServer:
             return not needs_name or is_named(certificate, name)
 
         schema = settings.event_schema()
-        identity = Identity(
+        identity = LinkIdentity(
             settings.network, settings.name, settings.link_secret or "", NO_SCHEMA if schema is None else schema.digest,
             None if settings.schema is None else {name: _typed(kind) for name, kind in settings.schema.items()},
+            settings.host_functions().versions, settings.topology == "graph",
         )  # fmt: skip
         talk = Talk(identity, secrets.token_bytes(16), self._terms_for, incoming_of, expected=expected, may_be=may_be)
         return Connection(self._core, talk, reader, writer, self._rate_of, ping_s=self._ping_s, silent_s=self._silent_s)
@@ -313,9 +330,25 @@ class LinkServer:
         called = {connection.talk.peer for connection in self._connections}
         for name, url in calls.items():
             if name not in known and name != url:
-                links.append({"name": name, "state": "calling", "url": url, "refusal": self._refusals.get(name, "")})
+                links.append(
+                    {
+                        "name": name,
+                        "state": "calling",
+                        "url": url,
+                        "carries": False,
+                        "refusal": self._refusals.get(name, ""),
+                    }
+                )
             elif name == url and not (called & known):
-                links.append({"name": "", "state": "calling", "url": url, "refusal": self._refusals.get(url, "")})
+                links.append(
+                    {
+                        "name": "",
+                        "state": "calling",
+                        "url": url,
+                        "carries": False,
+                        "refusal": self._refusals.get(url, ""),
+                    }
+                )
         return {"broker": described.broker, "network": self._settings.network, "links": links}
 
     def _link_json(self, facts: LinkFacts, url: str) -> dict[str, Any]:

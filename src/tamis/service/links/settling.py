@@ -54,6 +54,11 @@ class LinkSettling:
                     (number, marks if earlier is None else earlier) for number, earlier in waiting
                 )
 
+    def reopen(self) -> None:
+        """What is not settled yet has other neighbours to wait for, as `conclude` finds."""
+        for neighbour, waiting in self._heard.items():
+            self._heard[neighbour] = deque((number, None) for number, _ in waiting)
+
     def begin(self, neighbour: str) -> None:
         """A neighbour begins a session: its numbers may be any from now on."""
         self._heard.pop(neighbour, None)

@@ -17,29 +17,45 @@ from __future__ import annotations
 
 import hmac
 from collections import deque
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from tamis.service.links import frames
-from tamis.service.links.frames import Ack, Close, Frame, FrameReader, Greeting, Join, Kind, LinkError, Passed, Pieces
+from tamis.service.links.frames import (
+    Ack,
+    Frame,
+    FrameReader,
+    GraphSaid,
+    Greeting,
+    Join,
+    Kind,
+    LinkClose,
+    LinkError,
+    Passed,
+    Pieces,
+)
 from tamis.service.links.requests import (
     Behind,
     Controls,
+    GraphTold,
     Heard,
     Joining,
     LinkAcked,
     LinkBehind,
     LinkClosed,
     LinkControl,
+    LinkFlood,
     LinkJoined,
     LinkOpen,
     Relay,
 )
+from tamis.service.log.base import LATE
 from tamis.service.messages import Deliveries, Lost, Published, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from tamis.service.links.terms import LinkTerms
     from tamis.service.messages import Incoming
@@ -52,7 +68,7 @@ class RefusedError(LinkError):
     title = "The link is refused"
 
 
-class Identity(NamedTuple):
+class LinkIdentity(NamedTuple):
     """What an end of a link says of itself, and asks of the other."""
 
     network: str
@@ -61,6 +77,9 @@ class Identity(NamedTuple):
     """What both ends must know; empty if certificates, or the socket itself, say who may connect."""
     digest: str = ""
     attributes: dict[str, str] | None = None
+    functions: Mapping[str, int] = MappingProxyType({})
+    """The versions of the functions that filters may call, by name."""
+    is_graph: bool = False
 
 
 class Talk:
@@ -68,7 +87,7 @@ class Talk:
 
     def __init__(
         self,
-        identity: Identity,
+        identity: LinkIdentity,
         nonce: bytes,
         terms_of: Callable[[str], LinkTerms],
         read_event: Callable[[bytes, int], Incoming],
@@ -101,7 +120,7 @@ class Talk:
         self.counts = {"events_in": 0, "events_out": 0, "lost": 0}
         greeting = Greeting(
             frames.VERSION, identity.network, identity.broker, nonce, bool(identity.token), identity.digest,
-            identity.attributes,
+            identity.attributes, dict(identity.functions), identity.is_graph,
         )  # fmt: skip
         self._write(frames.told(Kind.GREETING, greeting))
 
@@ -126,7 +145,7 @@ class Talk:
         """Say goodbye."""
         if not self.is_over:
             self.is_over, self.is_refused = True, is_refusal
-            self._write(frames.told(Kind.CLOSE, Close(reason[:500], is_refusal)))
+            self._write(frames.told(Kind.CLOSE, LinkClose(reason[:500], is_refusal)))
 
     # -- What comes
 
@@ -153,7 +172,7 @@ class Talk:
             case Kind.PONG:
                 return []
             case Kind.CLOSE:
-                close = frames.read(body, Close)
+                close = frames.read(body, LinkClose)
                 self.is_over = True
                 if close.is_refusal:
                     raise RefusedError(f"the other end refuses: {close.reason!s:.500}")
@@ -162,10 +181,12 @@ class Talk:
                 return self._greeted(frames.read(body, Greeting))
             case Kind.PROOF if self._theirs is not None and not self.peer:
                 return self._proved(self._theirs, body)
-            case Kind.JOIN if self.peer and not self.is_joined:
+            case Kind.JOIN if self.peer and (self._identity.is_graph or not self.is_joined):
                 self.is_joined = True
                 self._join = frames.read(body, Join)
                 return self._met()
+            case Kind.FLOOD if self.peer and self._identity.is_graph:
+                return [LinkFlood(frames.read(body, GraphSaid))]
         if not self.is_joined:
             raise LinkError(f"a {kind.name.lower()} before both ends have met", "a greeting, a proof and a join first")
         match kind:
@@ -195,9 +216,15 @@ class Talk:
             raise RefusedError(f"the other end is {name!r:.80}", f"{self._expected!r}")
         if not self._may_be(name):
             raise RefusedError(f"the certificate of the other end is not that of {name!r:.80}", "its name in it")
+        if greeting.functions != ours.functions:
+            difference = frames.differing_functions(ours.functions, greeting.functions)
+            raise RefusedError(f"the functions differ: {difference}", "the same functions in the same versions")
         if greeting.digest != ours.digest:
             difference = frames.differing(ours.attributes, greeting.attributes)
             raise RefusedError(f"the schemas differ: {difference}", "the same schema at both ends")
+        if greeting.is_graph != ours.is_graph:
+            here, there = ("a graph", "a tree") if ours.is_graph else ("a tree", "a graph")
+            raise RefusedError(f"the network is {here} here and {there} there", "the same topology at both ends")
         if greeting.asks_proof != bool(ours.token):
             raise RefusedError("one end has a link token and the other has not", "the same token at both ends")
         self._theirs = greeting
@@ -246,12 +273,21 @@ class Talk:
                 case Joining(join):
                     self._has_joined = True
                     self._write(frames.told(Kind.JOIN, join))
-                    requests += self._met()
+                    if self._identity.is_graph:  # what was under way when the link left the tree is sent again
+                        self._under_way.clear()
+                        self._ack = self._said_ack = Ack()
+                    else:
+                        requests += self._met()
+                case GraphTold(said):
+                    self._write(frames.told(Kind.FLOOD, said))
                 case Controls(items):
                     self._written += frames.control_frames(items)
                 case Deliveries(_, items):
                     self.counts["events_out"] += len(items)
-                    passed = [Passed(item.position.event, 0, item.body) for item in items]
+                    passed = [
+                        Passed(item.position.event, item.flags | (LATE if item.is_again else 0), item.body)
+                        for item in items
+                    ]
                     self._written += frames.event_frames(passed)
                 case Published(position):
                     self._on_disk(position)
@@ -270,7 +306,7 @@ class Talk:
 
     def _met(self) -> list[Any]:
         """Return the other end's join, when ours has been said: what the node says because of it comes behind that."""
-        if self._join is None or not self._has_joined:
+        if self._join is None or not (self._has_joined or self._identity.is_graph):
             return []
         return [LinkJoined(self._join)]
 

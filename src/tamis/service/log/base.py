@@ -18,6 +18,35 @@ VOID = 128
 """A flag of a position that was given to no event. A log may write such blocks for itself; nobody reads them."""
 PLAIN = 1
 """A flag of an event that came as a plain JSON object, not as a CloudEvent."""
+REROUTED = 1
+"""The same flag, of an event that came over a link: it is here already, and lies here for neighbours alone."""
+LATE = 32
+"""A flag of an event that came over a link once more, or after later events of its publisher.
+
+A neighbour that goes on after a break looks again at events that are not acknowledged, with the filters of now: what it
+had not sent before, because nobody wanted it then, comes behind events that are here already.
+"""
+UNWANTED = 64
+"""A flag of an event that nobody in the network wanted, as far as the broker of its publisher knew."""
+PASSED_ON = LATE | UNWANTED
+"""The flags that neighbours are sent with an event."""
+
+MARK_SHIFT, MARK_MOST = 1, 15
+"""Where the number of the link stands in the flags of an event; the highest is for all links beyond."""
+
+
+def is_rerouted(flags: int) -> bool:
+    """Does an event lie in the log for neighbours alone? Others have it from elsewhere in the log.
+
+    >>> is_rerouted(PLAIN), is_rerouted(REROUTED | 2 << MARK_SHIFT)
+    (False, True)
+    """
+    return bool(flags & REROUTED and flags >> MARK_SHIFT & MARK_MOST)
+
+
+def rerouted_part(flags: int) -> int:
+    """Return the flag that a neighbour is sent with such an event; 0 for others."""
+    return REROUTED if is_rerouted(flags) else 0
 
 
 @dataclass(frozen=True, slots=True)

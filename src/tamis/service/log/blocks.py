@@ -64,8 +64,8 @@ def block_of(record: tuple[Any, ...]) -> Block | None:
     True
     """
     try:
-        first, time_us, count, found, ends, flags, events = record
-        if checksum(first, time_us, count, ends, flags, events) != found or not 0 < count == len(flags):
+        first, time_us, count, stored_sum, ends, flags, events = record
+        if checksum(first, time_us, count, ends, flags, events) != stored_sum or not 0 < count == len(flags):
             return None
         places = array("I", ends)
         if not _IS_LITTLE:
@@ -84,8 +84,8 @@ def checksum(first: int, time_us: int, count: int, ends: bytes, flags: bytes, ev
 
 def message_of(block: Block) -> bytes:
     """Return a block as one byte string, without its position: that is given by whoever keeps it."""
-    _, time_us, count, found, ends, flags, events = record_of(Block(0, block.time_us, block.events, block.flags))
-    return b"".join((_MESSAGE.pack(found, time_us, count, len(events)), ends, flags, events))
+    _, time_us, count, stored_sum, ends, flags, events = record_of(Block(0, block.time_us, block.events, block.flags))
+    return b"".join((_MESSAGE.pack(stored_sum, time_us, count, len(events)), ends, flags, events))
 
 
 def block_in(message: bytes, first: int) -> Block | None:
@@ -96,10 +96,10 @@ def block_in(message: bytes, first: int) -> Block | None:
     """
     if len(message) < _MESSAGE.size:
         return None
-    found, time_us, count, size = _MESSAGE.unpack_from(message)
+    stored_sum, time_us, count, size = _MESSAGE.unpack_from(message)
     ends = _MESSAGE.size + 4 * count
     if len(message) != ends + count + size:
         return None
     parts = message[_MESSAGE.size : ends], message[ends : ends + count], message[ends + count :]
-    block = block_of(Record(0, time_us, count, found, *parts))
+    block = block_of(Record(0, time_us, count, stored_sum, *parts))
     return None if block is None else Block(first, block.time_us, block.events, block.flags)

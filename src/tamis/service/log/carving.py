@@ -68,11 +68,13 @@ def carve(path: Path) -> Carved:
                     blocks[key] = block
                 elif row[3] == len(flags) > 0:
                     claims[key] = key + len(flags) - 1
-            case key, None, int() as last, int() as found if 0 < key <= last and gap_checksum(Gap(key, last)) == found:
+            case key, None, int() as last, int() as checksum if (
+                0 < key <= last and gap_checksum(Gap(key, last)) == checksum
+            ):
                 gaps.add(Gap(key, last))
-            case _, int() as version, bytes() as epoch, int() as first, int() as is_forced, int() as after_us, found:
+            case _, int() as version, bytes() as epoch, int() as first, int() as is_forced, int() as after_us, checksum:
                 head = Facts(epoch.decode("utf-8", "replace"), first, bool(is_forced), after_us)
-                if version == FORMAT and head.crc32 == found:
+                if version == FORMAT and head.crc32 == checksum:
                     facts = head
     ordered = tuple(blocks[first] for first in sorted(blocks))
     claims = {first: last for first, last in claims.items() if first not in blocks}

@@ -317,7 +317,7 @@ def _opened(connection: JetStreamClient, address: NatsAddress, replicas: int) ->
     """Return the subject and the epoch of a stream; make it if it is not there, or if it is empty, take it."""
     what = f"STREAM.INFO.{address.stream}"
     try:
-        found = connection.ask(what, {})
+        stream = connection.ask(what, {})
     except NatsError as error:
         if "stream not found" not in str(error):
             raise
@@ -327,17 +327,17 @@ def _opened(connection: JetStreamClient, address: NatsAddress, replicas: int) ->
             "max_age": 0,
         }  # fmt: skip
         connection.ask(f"STREAM.CREATE.{address.stream}", config)  # the same answer, if another broker was quicker
-        found = connection.ask(what, {})
-    config = found["config"]
+        stream = connection.ask(what, {})
+    config = stream["config"]
     subjects = config.get("subjects") or [""]
     metadata = config.get("metadata") or {}
     if len(subjects) != 1 or not subjects[0] or set("*>") & set(subjects[0]):
         raise LogError(f"{address} has the subjects {', '.join(subjects)}", "a stream with one subject, for this log")
     if _EPOCH not in metadata:
-        if found["state"]["last_seq"]:
+        if stream["state"]["last_seq"]:
             raise LogError(f"{address} holds messages of another program", "a new stream, or that of a log of Tamis")
         # Everybody who opens the new stream at once computes the same name.
-        epoch = sha256(f"{address.stream}\n{found['created']}".encode()).hexdigest()[:8]
+        epoch = sha256(f"{address.stream}\n{stream['created']}".encode()).hexdigest()[:8]
         metadata = {**metadata, _EPOCH: epoch}
         connection.ask(f"STREAM.UPDATE.{address.stream}", {**config, "metadata": metadata})
     return subjects[0], metadata[_EPOCH]

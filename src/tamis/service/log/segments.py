@@ -238,9 +238,9 @@ def facts_of(path: Path) -> Facts:
     with malformed(path, first), closing(reading(path)) as connection:
         rows = connection.execute("SELECT format, epoch, first, is_forced, after_us, crc32 FROM segment").fetchall()
     if len(rows) == 1 and rows[0][0] == FORMAT and isinstance(rows[0][1], bytes):
-        _, epoch, begin, is_forced, after_us, found = rows[0]
+        _, epoch, begin, is_forced, after_us, stored_sum = rows[0]
         facts = Facts(epoch.decode("utf-8", "replace"), begin, bool(is_forced), after_us)
-        if facts.crc32 == found and begin == first:
+        if facts.crc32 == stored_sum and begin == first:
             return facts
     raise DamagedLogError(str(path), first, first, "its head is not what was written")
 
@@ -277,9 +277,9 @@ def content_of(path: Path, next_first: int | None, is_thorough: bool) -> Content
 
 def _gaps(connection: sqlite3.Connection, path: Path, first: int) -> tuple[Gap, ...]:
     gaps = []
-    for begin, end, found in connection.execute("SELECT first, last, crc32 FROM gaps ORDER BY first"):
+    for begin, end, stored_sum in connection.execute("SELECT first, last, crc32 FROM gaps ORDER BY first"):
         if not (isinstance(begin, int) and isinstance(end, int) and 0 < begin <= end < 1 << 62) or (
-            gap_checksum(Gap(begin, end)) != found
+            gap_checksum(Gap(begin, end)) != stored_sum
         ):
             raise DamagedLogError(str(path), first, first, "its table of gaps is not what was written")
         gaps.append(Gap(begin, end))
@@ -330,7 +330,7 @@ def checked(
         expected = block.last + 1
 
 
-class Segment:
+class LogSegment:
     """A segment in use: what is known of it, and connections that read it."""
 
     def __init__(self, path: Path, content: Content, is_closed: bool) -> None:
@@ -431,11 +431,11 @@ class Segment:
             try:
                 connection = self._idle.pop()
             except IndexError:
-                found = self._connected()
-                if found is None:
+                opened = self._connected()
+                if opened is None:
                     yield None
                     return
-                connection = found
+                connection = opened
             try:
                 yield connection
             except BaseException:

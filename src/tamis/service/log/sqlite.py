@@ -35,7 +35,7 @@ from tamis.service.log.segments import (
     INSERT,
     Content,
     Facts,
-    Segment,
+    LogSegment,
     content_of,
     create,
     discard,
@@ -284,7 +284,7 @@ class SqliteLog:
 
     # -- Segments
 
-    def _opened(self, check: str) -> list[Segment]:
+    def _opened(self, check: str) -> list[LogSegment]:
         """Return the segments of the folder, all whole; make the first one if there is none."""
         for path in self._folder.glob("*.db.repaired"):
             raise LogError(f"a repair of {path.stem} was interrupted", "'tamis repair' to finish it")
@@ -307,7 +307,7 @@ class SqliteLog:
             self.epoch = facts.epoch
             content = content_of(path, following, check == "all" or following is None)
             self._last_time_us = max(facts.after_us, content.time_us)
-            segments.append(Segment(path, content, is_closed=True))
+            segments.append(LogSegment(path, content, is_closed=True))
         return segments
 
     def _begin_writing(self) -> None:
@@ -321,7 +321,7 @@ class SqliteLog:
                 create(segment.path, Facts(self.epoch, segment.first, self._is_forced, self._last_time_us))
         self._write_to(segment)
 
-    def _write_to(self, segment: Segment) -> None:
+    def _write_to(self, segment: LogSegment) -> None:
         segment.is_closed = False
         segment.close_readers()
         self._open_bytes = segment.size_bytes if segment.last >= segment.first else 0
@@ -333,11 +333,11 @@ class SqliteLog:
         begin = next(iter(segment.fetch(segment.first, segment.first)), None)
         self._open_since_us = begin.time_us if begin else self._last_time_us
 
-    def _created(self) -> Segment:
+    def _created(self) -> LogSegment:
         first = self.last + 1
         path = path_of(self._folder, first)
         create(path, Facts(self.epoch, first, self._is_forced, self._last_time_us))
-        return Segment(path, Content(first - 1, 0, ()), is_closed=True)
+        return LogSegment(path, Content(first - 1, 0, ()), is_closed=True)
 
     def _rotate(self) -> None:
         """Close the last segment, and begin another one behind it; not now, if another program reads the last one."""

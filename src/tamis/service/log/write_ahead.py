@@ -27,7 +27,7 @@ _MAGIC = 0x377F0682
 """The last bit says in which byte order checksums are computed."""
 
 
-class Frame(NamedTuple):
+class PageFrame(NamedTuple):
     """A page in the write-ahead log."""
 
     page: int
@@ -41,7 +41,7 @@ class WriteAhead(NamedTuple):
     """All frames that belong to the present use of the file; older ones, not overwritten yet, are not among them."""
 
     page_size: int
-    frames: tuple[Frame, ...]
+    frames: tuple[PageFrame, ...]
     is_damaged: bool
 
 
@@ -57,22 +57,22 @@ def read_write_ahead(path: Path, page_size: int) -> WriteAhead:
         and int.from_bytes(content[8:12], "big") == page_size
         and _sum(content[:24], (0, 0), order) == (sum_1, sum_2)
     )
-    frames: list[Frame] = []
+    frames: list[PageFrame] = []
     before = (sum_1, sum_2)
     size = _FRAME.size + page_size
     for start in range(_HEADER.size, len(content) - size + 1, size):
-        page, commit, *found, sum_1, sum_2 = _FRAME.unpack_from(content, start)
+        page, commit, *frame_salts, sum_1, sum_2 = _FRAME.unpack_from(content, start)
         body = content[start + _FRAME.size : start + size]
-        is_own = found == salts or not is_header_good
+        is_own = frame_salts == salts or not is_header_good
         is_good = is_own and page > 0 and _sum(content[start : start + 8] + body, before, order) == (sum_1, sum_2)
-        frames.append(Frame(page, commit > 0, is_good, body))
+        frames.append(PageFrame(page, commit > 0, is_good, body))
         before = (sum_1, sum_2)
     while frames and not frames[-1].is_good:  # older frames, or a torn end
         frames.pop()
     return WriteAhead(page_size, tuple(frames), _is_damaged(frames) if is_header_good else bool(frames))
 
 
-def _is_damaged(frames: list[Frame]) -> bool:
+def _is_damaged(frames: list[PageFrame]) -> bool:
     wrong = next((index for index, frame in enumerate(frames) if not frame.is_good), None)
     # The last frame is good. So one that ends a transaction, from the wrong one to the last but one, shows damage.
     return wrong is not None and any(frame.is_commit for frame in frames[wrong:-1])

@@ -6,14 +6,16 @@ checked against Structs (`shapes`, `quantities`, `reading`). `checking` says whe
 """
 
 from tamis.service.settings.checking import ADMIN, is_loopback
-from tamis.service.settings.quantities import Duration, Keep, Size, Sync
+from tamis.service.settings.quantities import Duration, KeepLimits, Size, Sync
 from tamis.service.settings.reading import read_settings
-from tamis.service.settings.reloading import Differences, differences
+from tamis.service.settings.reloading import Differences, differences, renewed
 from tamis.service.settings.shapes import (
     CatchUp,
     JetStream,
     LimitSettings,
+    LinkAdaptation,
     LinkListener,
+    LinkPruning,
     LinkSettings,
     LinkTls,
     Listener,
@@ -32,9 +34,11 @@ __all__ = [
     "Differences",
     "Duration",
     "JetStream",
-    "Keep",
+    "KeepLimits",
     "LimitSettings",
+    "LinkAdaptation",
     "LinkListener",
+    "LinkPruning",
     "LinkSettings",
     "LinkTls",
     "Listener",
@@ -50,6 +54,7 @@ __all__ = [
     "example_file",
     "is_loopback",
     "read_settings",
+    "renewed",
     "settings_file",
     "settings_page",
 ]

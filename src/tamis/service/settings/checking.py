@@ -11,14 +11,15 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
-from tamis.errors import LanguageError, SchemaError, did_you_mean
+from tamis.errors import FunctionError, LanguageError, SchemaError, did_you_mean
 from tamis.language.parser import parse
 from tamis.service.errors import SettingsError
 from tamis.service.links.dialling import address_of
 
 if TYPE_CHECKING:
+    from tamis.language.functions import Functions
     from tamis.language.schema import Schema
-    from tamis.service.settings.shapes import Listener, Settings
+    from tamis.service.settings.shapes import LinkSettings, Listener, Settings
 
 ADMIN = "admin"
 """The role that is always there and may do everything; the first token has it."""
@@ -36,9 +37,11 @@ def check(settings: Settings, source: str) -> None:
             f"{source}: listeners: there is no address to listen on", "[[listeners]] with host and port"
         )
     _check_limits(settings, source)
+    functions = _checked_functions(settings, source)
     schema = _checked_schema(settings, source)
-    _check_roles(settings, source, schema)
-    _check_links(settings, source, schema)
+    with functions.in_use():
+        _check_roles(settings, source, schema)
+        _check_links(settings, source, schema)
     if not settings.insecure:
         for number, listener in enumerate(settings.listeners):
             _check_address(settings, number, listener, source)
@@ -61,6 +64,15 @@ def _check_limits(settings: Settings, source: str) -> None:
     for name in ("event_bytes", "batch_bytes", "inbox_bytes", "group_bytes", "credit_bytes", "queue_bytes"):
         if getattr(limits, name) == 0:
             raise SettingsError(f"{source}: limits.{name} is 0, so nothing would pass", "at least 1 byte")
+
+
+def _checked_functions(settings: Settings, source: str) -> Functions:
+    try:
+        return settings.host_functions()
+    except FunctionError as error:
+        raise SettingsError(
+            f"{source}: functions: {error.message}", 'functions = "my_rules:functions", a module that can be imported'
+        ) from error
 
 
 def _checked_schema(settings: Settings, source: str) -> Schema | None:
@@ -111,6 +123,7 @@ def _check_links(settings: Settings, source: str, schema: Schema | None) -> None
                 parse(getattr(link, place), schema)
             except LanguageError as error:
                 raise SettingsError(f"{source}: links.{name}.{place}: {error}") from error
+        _check_terms(name, link, source)
     for number, listener in enumerate(settings.link_listeners):
         is_proved = settings.link_secret is not None or (
             listener.tls is not None and listener.tls.client_ca is not None and listener.tls.clients == "required"
@@ -121,6 +134,24 @@ def _check_links(settings: Settings, source: str, schema: Schema | None) -> None
                 f"{source}: link_listeners.{number}: others can reach {listener.host!r}, and it lacks proof or TLS",
                 'tls with client_ca and clients = "required", or tls and link_secret, or insecure = true',
             )
+
+
+def _check_terms(name: str, link: LinkSettings, source: str) -> None:
+    pruning, adaptation = link.pruning, link.adaptation
+    if pruning is not None and all(
+        each is None
+        for each in (pruning.reduction, pruning.share, pruning.count, pruning.threshold, pruning.memory_bytes)
+    ):
+        raise SettingsError(
+            f"{source}: links.{name}.pruning says nothing of how far",
+            "one of reduction, share, count, threshold, memory_bytes",
+        )
+    if adaptation is not None and adaptation.stop_above + adaptation.ask_above <= 1:
+        raise SettingsError(
+            f"{source}: links.{name}.adaptation: {adaptation.stop_above} of all may match, "
+            f"and {adaptation.ask_above} that do not are too many already",
+            "stop_above and ask_above that are together more than 1",
+        )
 
 
 def _check_address(settings: Settings, number: int, listener: Listener, source: str) -> None:

@@ -92,18 +92,18 @@ class Size(int):
         return f"{int(self // BYTES[unit])}{unit}" if unit else f"{int(self)}B"
 
 
-class Keep(msgspec.Struct, frozen=True):
+class KeepLimits(msgspec.Struct, frozen=True):
     """How much of the log is kept: events younger than an age, so many bytes of the newest, or what fulfils both.
 
-    >>> Keep.read("7d"), Keep.read(["7d", "20GB"])
-    (Keep(age_s=604800.0, size_bytes=None), Keep(age_s=604800.0, size_bytes=20000000000))
+    >>> KeepLimits.read("7d"), KeepLimits.read(["7d", "20GB"])
+    (KeepLimits(age_s=604800.0, size_bytes=None), KeepLimits(age_s=604800.0, size_bytes=20000000000))
     """
 
     age_s: float | None = None
     size_bytes: int | None = None
 
     @classmethod
-    def read(cls, written: object) -> Keep:
+    def read(cls, written: object) -> KeepLimits:
         """Return what somebody wrote, `"forever"` included; a ValueError says what would be right."""
         parts = [part.strip() for part in written.split(",")] if isinstance(written, str) else written
         if parts == ["forever"]:

@@ -18,7 +18,7 @@ from tamis.errors import did_you_mean
 from tamis.service.errors import SettingsError
 from tamis.service.settings.checking import check
 from tamis.service.settings.layers import Given, Table, Tree, laid_over, of_environment, of_file, of_overrides
-from tamis.service.settings.quantities import Duration, Keep, Size
+from tamis.service.settings.quantities import Duration, KeepLimits, Size
 from tamis.service.settings.shapes import Settings
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -72,7 +72,7 @@ def _table(kind: type[Any], tree: Tree, name: str) -> Any:
 
 def _value(annotation: Any, tree: Tree, name: str) -> Any:
     plain = _plain(annotation)
-    if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and plain is not Keep:
+    if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and plain is not KeepLimits:
         return _table(plain, tree, name)
     origin, arguments = get_origin(plain), get_args(plain)
     if origin is tuple and isinstance(arguments[0], type) and issubclass(arguments[0], msgspec.Struct):
@@ -111,7 +111,7 @@ def _tables(kind: type[Any], tree: Tree, name: str) -> tuple[Any, ...]:
 def _leaf(annotation: Any, given: Given, name: str) -> Any:
     value, plain = given.value, _plain(annotation)
     try:
-        if isinstance(plain, type) and issubclass(plain, Duration | Size | Keep):
+        if isinstance(plain, type) and issubclass(plain, Duration | Size | KeepLimits):
             is_bare = given.is_text and _NUMBER.fullmatch(value) is not None
             return plain.read(float(value) if is_bare else value)
         if given.is_text and get_origin(plain) is tuple:

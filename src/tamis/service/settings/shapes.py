@@ -12,12 +12,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from tamis.language.functions import NO_FUNCTIONS, Functions, imported_functions
 from tamis.language.limits import Limits
 from tamis.language.schema import Schema
-from tamis.service.settings.quantities import Duration, Keep, Size, Sync
+from tamis.service.settings.quantities import Duration, KeepLimits, Size, Sync
 
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Rate: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Number: TypeAlias = Annotated[int, Meta(ge=0)]
 Names: TypeAlias = tuple[str, ...]
 
 
@@ -28,7 +31,7 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True):
 class Tls(_Table, frozen=True, kw_only=True):
     """The certificate of a listener, and which certificates clients may show."""
 
-    certificate: Annotated[str, Meta(description="the file of the certificate and those that it rests on (PEM)")]
+    certificate: Annotated[str, Meta(description="the file of the certificate and its chain (PEM)")]
     key: Annotated[str, Meta(description="the file of its private key (PEM)")]
     client_ca: Annotated[
         str | None, Meta(description="the file of the authorities whose certificates clients may show (PEM)")
@@ -69,6 +72,36 @@ class LinkListener(_Table, frozen=True, kw_only=True):
     tls: Annotated[Tls | None, Meta(description="how it is encrypted; without this table it is not")] = None
 
 
+class LinkPruning(_Table, frozen=True, kw_only=True):
+    """How far filters are generalised before they are sent to the neighbour; whichever comes first ends it."""
+
+    reduction: Annotated[Share | None, Meta(description="until this share of all conditions of the link is gone")] = (
+        None
+    )
+    share: Annotated[Share | None, Meta(description="this share of all prunings that are possible")] = None
+    count: Annotated[Number | None, Meta(description="so many conditions of each filter")] = None
+    threshold: Annotated[float | None, Meta(description="what each pruning may cost, by the measure")] = None
+    memory_bytes: Annotated[Size | None, Meta(description="until all filters of the link take no more")] = None
+    measure: Annotated[
+        Literal["accuracy", "efficiency", "memory", "occurrence", "distance", "network", "throughput"],
+        Meta(description="what is pruned first; shares of predicates are learnt from the events that pass"),
+    ] = "accuracy"
+
+
+class LinkAdaptation(_Table, frozen=True, kw_only=True):
+    """When events are no longer filtered on the way to a neighbour, because nearly all of them go there."""
+
+    stop_above: Annotated[Share, Meta(description="the share of events that go there, above which all are sent")] = 0.9
+    ask_above: Annotated[
+        Share, Meta(description="the share of events from there that nobody wants, above which it filters")
+    ] = 0.3
+    events: Annotated[Count, Meta(description="how many events are looked at before that is decided")] = 100
+    wait: Annotated[Duration, Meta(description="for how long filtering goes on after it was asked for")] = Duration(60)
+
+
+StrategyName: TypeAlias = Literal["flooding", "simple", "identity", "covering", "merging", "imperfect merging"]
+
+
 class LinkSettings(_Table, frozen=True, kw_only=True):
     """A link to the broker of this name: where it is, and what may pass."""
 
@@ -80,8 +113,17 @@ class LinkSettings(_Table, frozen=True, kw_only=True):
     may_receive: Annotated[str, Meta(description="a filter of the events that may come from there")] = "TRUE"
     rate: Annotated[Rate, Meta(description="events a second that are taken from there; 0 is without a limit")] = 0.0
     patience: Annotated[
-        Duration, Meta(description="so long after its last connection it is gone for good, with what it wanted")
+        Duration, Meta(description="how long after its last connection a neighbour is removed, with its filters")
     ] = Duration(3600)
+    strategy: Annotated[
+        StrategyName | None, Meta(description="how filters are summarised for it; without: as for all others")
+    ] = None
+    pruning: Annotated[
+        LinkPruning | None, Meta(description="how far filters are generalised for it; without: not at all")
+    ] = None
+    adaptation: Annotated[
+        LinkAdaptation | None, Meta(description="when filtering stops and begins again; without: never")
+    ] = None
 
 
 class JetStream(_Table, frozen=True, kw_only=True):
@@ -100,10 +142,10 @@ class LogSettings(_Table, frozen=True, kw_only=True):
         Meta(description="when events are forced to disk: always (before they are acknowledged), never, or every 0.2s"),
     ] = Sync(0.0)
     keep: Annotated[
-        Keep, Meta(description="how old and large the log may become: an age, a size, both, or forever")
-    ] = Keep(604_800.0, 20_000_000_000)
+        KeepLimits, Meta(description="how old and large the log may become: an age, a size, both, or forever")
+    ] = KeepLimits(604_800.0, 20_000_000_000)
     hold: Annotated[
-        Duration, Meta(description="how long events stay beyond `keep` that a durable subscriber still needs")
+        Duration, Meta(description="how long events that a durable subscriber still needs stay beyond `keep`")
     ] = Duration(30 * 86_400)
     segment_bytes: Annotated[Size, Meta(description="how large a file of the log becomes before the next is begun")] = (
         Size(64_000_000)
@@ -166,10 +208,16 @@ class LimitSettings(_Table, frozen=True, kw_only=True):
     ring_bytes: Annotated[
         Size, Meta(description="memory for recent events, so that they need not be read from disk")
     ] = Size(64_000_000)
-    keys: Annotated[Count, Meta(description="events by which a repeated one is recognised, at least")] = 200_000
-    keys_age: Annotated[Duration, Meta(description="for how long a repeated event is recognised, at least")] = Duration(
-        600
-    )
+    keys: Annotated[
+        Count, Meta(description="the least number of events whose keys are kept, to recognise a repeated one")
+    ] = 200_000
+    keys_age: Annotated[
+        Duration,
+        Meta(
+            description="the least time for which a repeated event is recognised, "
+            "if no more than 2,000,000 events come in it"
+        ),
+    ] = Duration(600)
     wait: Annotated[Duration, Meta(description="how long a long poll may wait")] = Duration(60)
     idle: Annotated[Duration, Meta(description="how long a connection may be silent before it is asked or closed")] = (
         Duration(75)
@@ -234,19 +282,25 @@ class Settings(_Table, frozen=True, kw_only=True):
     data: Annotated[str, Meta(min_length=1, description="the folder for log, state and tokens")] = "tamis-data"
     insecure: Annotated[
         bool,
-        Meta(description="allows an address that others reach without TLS or without roles; said in red everywhere"),
+        Meta(
+            description="allows an address that others can reach without TLS or without roles; the broker warns of it"
+        ),
     ] = False
     origins: Annotated[
         Names,
         Meta(description="origins of pages in browsers that may use the broker (CORS), besides its own; * is all"),
     ] = ()
     strategy: Annotated[
-        Literal["flooding", "simple", "identity", "covering", "merging", "imperfect merging"],
-        Meta(description="how filters are told to neighbours"),
+        StrategyName,
+        Meta(description="how filters are forwarded to neighbours"),
     ] = "identity"
     schema: Annotated[
         Mapping[str, Any] | None,
         Meta(description="attributes of events and their types; events that do not fit are refused"),
+    ] = None
+    functions: Annotated[
+        str | None,
+        Meta(description="functions that filters may call, as module:name of a tamis.Functions that can be imported"),
     ] = None
     principals: Annotated[
         Mapping[str, Names], Meta(description="roles of those who show a certificate, by the name in it")
@@ -255,9 +309,19 @@ class Settings(_Table, frozen=True, kw_only=True):
         Listener(),
     )
     network: Annotated[str, Meta(min_length=1, description="the network of brokers that this one belongs to")] = "tamis"
+    topology: Annotated[
+        Literal["tree", "graph"],
+        Meta(
+            description="what links form: a tree, in which one that would close a cycle is refused, or a graph, in "
+            "which brokers agree on a tree of links that carry events; the same at all brokers of a network"
+        ),
+    ] = "tree"
+    reroute_after: Annotated[
+        Duration, Meta(description="in a graph: how long after a link broke events go another way")
+    ] = Duration(3)
     link_secret: Annotated[
         str | None,
-        Meta(description="what all brokers of the network know and nobody else; it is never sent (or certificates)"),
+        Meta(description="a secret that all brokers of the network share; it is never sent (certificates do instead)"),
     ] = None
     neighbours: Annotated[Names, Meta(description="addresses of brokers to call, whatever their names")] = ()
     link_tls: Annotated[LinkTls | None, Meta(description="certificates for calling other brokers")] = None
@@ -269,6 +333,9 @@ class Settings(_Table, frozen=True, kw_only=True):
     ] = msgspec.field(default_factory=dict)
     log: Annotated[LogSettings, Meta(description="the log")] = LogSettings()
     limits: Annotated[LimitSettings, Meta(description="limits")] = LimitSettings()
+    edges: Annotated[
+        int, Meta(ge=0, le=64, description="edge brokers: more processes behind the same addresses, for more cores")
+    ] = 0
     catch_up: Annotated[CatchUp, Meta(description="catching up")] = CatchUp()
     logging: Annotated[Logging, Meta(description="logging")] = Logging()
     roles: Annotated[Mapping[str, Role], Meta(description="who may do what; a table [roles.NAME] for each")] = (
@@ -281,11 +348,25 @@ class Settings(_Table, frozen=True, kw_only=True):
         >>> str(Settings(schema={"price": "double"}).event_schema().type_of(("data", "price")))
         'double'
         """
-        return None if self.schema is None else Schema({**self.schema, "data": dict(self.schema), **CONTEXT})
+        if self.schema is None:
+            return None
+        attributes = {**self.schema, "data": dict(self.schema), **CONTEXT}
+        return Schema(attributes, functions=self.host_functions())
+
+    def host_functions(self) -> Functions:
+        """Return the functions that filters may call: what the named module has, imported from where it is installed.
+
+        >>> Settings().host_functions().versions
+        {}
+        """
+        return NO_FUNCTIONS if self.functions is None else imported_functions(self.functions)
 
 
 CONTEXT = {
     "specversion": "string", "id": "string", "source": "string", "type": "string", "subject": "string",
-    "datacontenttype": "string", "dataschema": "string", "time": "timestamp",
+    "datacontenttype": "string", "dataschema": "string", "time": "timestamp", "unwanted": "boolean",
 }  # fmt: skip
-"""The attributes that every CloudEvent has, or may have; they win over attributes of the data with the same name."""
+"""The attributes that every CloudEvent has, or may have; they win over attributes of the data with the same name.
+
+`unwanted` is said by the broker: of an event that nobody wanted.
+"""

@@ -8,13 +8,15 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 import msgspec
 
-from tamis.service.settings.quantities import Duration, Keep, Size
+from tamis.service.settings.quantities import Duration, KeepLimits, Size
 from tamis.service.settings.reloading import changes_at_once
 from tamis.service.settings.shapes import (
     CatchUp,
     JetStream,
     LimitSettings,
+    LinkAdaptation,
     LinkListener,
+    LinkPruning,
     LinkSettings,
     LinkTls,
     Listener,
@@ -112,7 +114,7 @@ def _is_table(value: Any) -> bool:
         return bool(value) and isinstance(value[0], msgspec.Struct)
     if isinstance(value, Mapping):
         return bool(value)
-    return isinstance(value, msgspec.Struct) and not isinstance(value, Keep)
+    return isinstance(value, msgspec.Struct) and not isinstance(value, KeepLimits)
 
 
 def _descriptions(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
@@ -136,7 +138,7 @@ def _text(value: str) -> str:
 
 
 def _literal(value: Any) -> str:
-    if isinstance(value, Duration | Size | Keep):
+    if isinstance(value, Duration | Size | KeepLimits):
         return _text(str(value))
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -168,6 +170,8 @@ _SECTIONS: tuple[tuple[str, type[msgspec.Struct], tuple[str, ...], str], ...] = 
     ("`[[link_listeners]]`", LinkListener, ("link_listeners", "0"), "One table for each address."),
     ("`[link_tls]`", LinkTls, ("link_tls",), ""),
     ("`[links.NAME]`", LinkSettings, ("links", "NAME"), "NAME is the `name` of the other broker."),
+    ("`[links.NAME.pruning]`", LinkPruning, ("links", "NAME", "pruning"), "At least one of them but the measure."),
+    ("`[links.NAME.adaptation]`", LinkAdaptation, ("links", "NAME", "adaptation"), ""),
     ("`[log]`", LogSettings, ("log",), ""),
     ("`[log.jetstream]`", JetStream, ("log", "jetstream"), ""),
     ("`[limits]`", LimitSettings, ("limits",), "What goes beyond a limit is refused, with an error that names it."),

@@ -66,6 +66,6 @@ def _moved(text: str) -> errors.OptionError:
     before = before.partition("\n")[0].partition(" SQLSTATE")[0]
     return errors.OptionError(
         f"this checkpoint belongs to a stream whose events came from another folder: it knows {before}, and now "
-        f"they come from {now}. Let new files arrive in the folder of the old ones, or begin anew, with another "
+        f"they come from {now}. Let new files arrive in the folder of the old ones, or start again, with another "
         f"checkpoint and another folder for the matches"
     )

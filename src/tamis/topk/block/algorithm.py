@@ -18,9 +18,9 @@ import numpy as np
 
 from tamis.language.expressions import TRUE
 from tamis.ragged import Ragged
+from tamis.relations.families import Family, recognised
 from tamis.topk.base import RankingAlgorithm
 from tamis.topk.block.rankings import Entrants, Log, Rankings
-from tamis.topk.families import Family, recognised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.topk.ranked import Ranked
 
 LOG_LENGTH = 4096
-_FEW_ARRIVALS = 4
+_TAKEN_SINGLY = 4
 """So few arrivals are taken one by one."""
 
 
@@ -53,7 +53,7 @@ class BlockRankings(RankingAlgorithm):
     # -- Subscriptions
 
     def add(self, handle: int, ranked: Ranked, number: int) -> None:
-        family, numbers = recognised(ranked)
+        family, numbers = recognised(ranked.score, ranked.is_ascending)
         is_open = ranked.where == TRUE
         group = self._groups.get((family, is_open))
         if group is None:
@@ -78,7 +78,7 @@ class BlockRankings(RankingAlgorithm):
 
     def arrive(self, arrivals: Sequence[Arrival]) -> list[Report]:
         entrants: list[Entrants] = []
-        if len(arrivals) <= _FEW_ARRIVALS:
+        if len(arrivals) <= _TAKEN_SINGLY:
             for step, arrival in enumerate(arrivals):
                 entrants += self._take(arrival, step)
             return _reports(entrants)
@@ -219,6 +219,17 @@ class BlockRankings(RankingAlgorithm):
                 run = group.run_open if group.is_open else group.run_waiting
                 entrants.append(run(slots, log, now, inclusive=inclusive))
         return _reports([each._replace(steps=np.zeros(len(each.steps), np.int64)) for each in entrants])
+
+    # -- Files
+
+    def saved(self, handle: int) -> list[Any]:
+        self._catch_up()
+        group, slot = self._places[handle]
+        return group.saved(slot)
+
+    def restore(self, handle: int, state: list[Any]) -> list[int]:
+        group, slot = self._places[handle]
+        return group.restore(slot, state)
 
     # -- Looking inside
 

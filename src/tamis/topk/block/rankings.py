@@ -13,7 +13,7 @@ together only the ones enter that fewer than k younger ones beat. That is exact 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from tamis.topk.windows import TimeWindow
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
-    from tamis.topk.families import Family, Number
+    from tamis.relations.families import Family, Number
     from tamis.topk.index.base import Index
     from tamis.topk.ranked import Ranked
 
@@ -328,6 +328,34 @@ class Rankings:
         if len(self._work.ranking.keys) < room or len(self._work.best) < self._most_k:
             self._work = tables.workspace(self._log_length, self._most_room, self._most_k)
         return self._work
+
+    # -- Files
+
+    def saved(self, slot: int) -> list[Any]:
+        """Return a ranking for which nothing waits: its clock, limit and edges, and its candidates by rank."""
+        table = self._slots
+        places = slice(int(table.offsets[slot]), int(table.offsets[slot] + table.sizes[slot]))
+        numbers = [int(table.positions[slot]), int(table.limits[slot])]
+        edges = [float(table.edges.bounds[slot]), float(table.edges.dues[slot])]
+        return [*numbers, *edges, *(column[places].tolist() for column in self._pool)]
+
+    def restore(self, slot: int, state: list[Any]) -> list[int]:
+        """Let a ranking that has just begun hold what was saved of another; return the numbers of its events."""
+        position, limit, bound, due, keys, numbers, leaves, entered = state
+        ranks = [(float(key), -int(number)) for key, number in zip(keys, numbers, strict=True)]
+        if ranks != sorted(ranks) or not len(ranks) == len(leaves) == len(entered):
+            raise ValueError("the candidates of a window are not in order of rank")
+        table = self._slots
+        if table.rooms[slot] < len(keys):
+            self._make_room(slot, 2 * len(keys))
+        places = slice(int(table.offsets[slot]), int(table.offsets[slot]) + len(keys))
+        for column, values in zip(self._pool, (keys, numbers, leaves, entered), strict=True):
+            column[places] = values
+        table.sizes[slot], table.positions[slot], table.limits[slot] = len(keys), int(position), int(limit)
+        table.edges.bounds[slot], table.edges.dues[slot] = float(bound), float(due)
+        if table.edges.is_timed[slot]:
+            self.next_due = min(self.next_due, float(due))
+        return [-age for _, age in ranks]
 
     # -- Looking inside
 

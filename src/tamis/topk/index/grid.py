@@ -29,7 +29,8 @@ _CELLS = 4096
 _LINEAR_CELLS = 256
 """A half-space reaches into a good part of all cells, so there are fewer of them."""
 _MOST_ROWS = 6
-_ROOM = 1.25
+_OUTER_SHARE = 1.25
+"""Regions are listed in the cells of a larger one, so that they are not listed anew whenever they grow a little."""
 _TINY = 1e-300
 """Squares so small may have become nothing."""
 _STALE_SHARE = 16
@@ -73,9 +74,9 @@ class Grid(Index):
 
     def _roomy(self, numbers: Floats, bounds: Floats) -> Floats:
         if not self._cells.is_linear:
-            return bounds * _ROOM + _TINY
+            return bounds * _OUTER_SHARE + _TINY
         reach = np.abs(numbers[: self._rows]).T @ (self._cells.step * self._cells.resolution)
-        roomy: Floats = bounds + (_ROOM - 1) / 4 * reach
+        roomy: Floats = bounds + (_OUTER_SHARE - 1) / 4 * reach
         return roomy
 
     @staticmethod

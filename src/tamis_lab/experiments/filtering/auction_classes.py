@@ -1,7 +1,9 @@
 """Which class of subscriptions gains most from Boolean filtering?
 
 Class 1 has two conjunctions for each subscription, class 2 has four, class 3 six. Class 2 is the hard one: its
-predicates are hit so easily that nearly every subscription becomes a candidate.
+predicates are hit so easily that nearly every subscription becomes a candidate. Class 3 asks for signed books, of which
+there are few or many, depending on which of two statements of the source is believed (`books`): it is measured both
+ways, and judged where they are few.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tamis.workloads import Auction
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.auction_memory import MIXES
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.statements import Judge
@@ -18,6 +20,8 @@ from tamis_lab.experiments.statements import Judge
 judged = Judge("filtering", "auction classes")
 
 CLASSES = ("class 1", "class 2", "class 3")
+CAPTIONED = "class 3, signed books as captioned"
+"""Class 3 with 15.5 % of the books signed, which is compared with nothing."""
 CONVERSION = {"class 1": 2, "class 2": 4, "class 3": 6}
 TURNING_COUNT = 80_000
 """Where counting is said to lose its lead in class 2."""
@@ -26,24 +30,32 @@ _COUNTED = 16
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure both, class by class, over the number of subscriptions."""
-    rows = [row for name in CLASSES for row in _sweep(name, scale, seed, tell)]
+    rows = [row for name in (*CLASSES, CAPTIONED) for row in _sweep(name, scale, seed, tell)]
     plots = []
-    for name in CLASSES:
+    for name in (*CLASSES, CAPTIONED):
         mine = [row for row in rows if row["class"] == name]
         counts = tuple(row["subscriptions"] for row in mine)
         lines = tuple(Curve(each, counts, tuple(row[each] for row in mine)) for each in (BOOLEAN, COUNTING))
         plots.append(Plot(f"Time to match an event, {name}", "subscriptions", "ms", lines))
-    setup = "Book auctions, one class at a time; milliseconds of processor time an event, the predicate phase included."
+    setup = (
+        "Book auctions, one class at a time; milliseconds of processor time an event, the predicate phase included. "
+        "1.8 % of the books are signed, as the text of the source suggests; class 3 also with 15.5 %, as captioned."
+    )
     return Result(setup, tuple(_claims(rows)), tuple(plots), tuple(rows))
 
 
 def _claims(rows: list[Row]) -> list[Claim]:
     lasts = {row["class"]: row for row in rows}
+    captioned = lasts.pop(CAPTIONED)
+    beside = f" ({captioned[BOOLEAN] / captioned[COUNTING]:.2f} with signed books as captioned)"
     claims = [
         judged(
-            "time", lasts[name][BOOLEAN] / lasts[name][COUNTING], name=name, at=f"at {lasts[name]['subscriptions']:,}"
+            "time",
+            row[BOOLEAN] / row[COUNTING],
+            name=name,
+            at=f"at {row['subscriptions']:,}{beside if name == 'class 3' else ''}",
         )
-        for name in CLASSES
+        for name, row in lasts.items()
     ]
     return [
         *claims,
@@ -55,7 +67,8 @@ def _claims(rows: list[Row]) -> list[Claim]:
 
 
 def _sweep(name: str, scale: Scale, seed: int, tell: Tell) -> list[Row]:
-    workload = Auction(subscription_mix=MIXES[name])
+    mix = MIXES["class 3" if name == CAPTIONED else name]
+    workload = books(is_as_captioned=name == CAPTIONED, subscription_mix=mix)
     field = field_of(BOOLEAN, COUNTING, schema=workload.schema)
     texts = workload.subscriptions(scale.auction_counts[-1], seed)["condition"].to_pylist()
     events = workload.events(scale.most_events, seed + 1)
@@ -91,6 +104,6 @@ def _crossing(rows: list[Row]) -> Claim:
 EXPERIMENT = Experiment(
     "auction classes",
     "Which class of subscriptions gains most from Boolean filtering?",
-    "Bittner 2008, section 5.7.3",
+    "Bittner 2008, section 5.7, figures 5.5 to 5.8",
     run,
 )

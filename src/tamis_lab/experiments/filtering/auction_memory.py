@@ -1,13 +1,16 @@
 """How much memory do the classes of the auction scenario take?
 
 Class 1 sits on its turning point, classes 2 and 3 far beyond theirs. The thesis prints the verdicts; the ratios follow
-from its formulas and its table of characteristics.
+from its formulas and its table of characteristics. They are compared with the memory that was allocated
+(`own_memory`); the bytes of the structures that the formulas count stand beside it.
 """
 
 from __future__ import annotations
 
-from tamis.workloads import Auction
+from tamis.language import parse
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
+from tamis_lab.experiments.filtering.own_memory import ALLOCATED, own_memory
 from tamis_lab.experiments.filtering.subjects import A_TREES, BOOLEAN, CLUSTER, COUNTING, GRYPHON, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -26,22 +29,33 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     rows: list[Row] = []
     claims = []
     for name, mix in MIXES.items():
-        workload = Auction(subscription_mix=mix)
+        workload = books(subscription_mix=mix)
         field = field_of(BOOLEAN, COUNTING, CLUSTER, GRYPHON, *A_TREES, schema=workload.schema)
-        field.register(workload.subscriptions(2 * scale.memory_count, seed)["condition"].to_pylist(), tell)
+        texts = workload.subscriptions(2 * scale.memory_count, seed)["condition"].to_pylist()
+        field.register(texts, tell)
         row: Row = {"subscriptions": name}
         for subject in field.subjects.values():
             row[f"{subject.name} in all"] = subject.engine.memory() / subject.count
             if subject.name != GRYPHON:
                 row[subject.name] = subject.payload() / subject.count
+        for subject_name, taken in own_memory(field, (BOOLEAN, COUNTING), map(parse, texts)).items():
+            row[subject_name + ALLOCATED] = taken
         rows.append(row)
-        claims.append(judged("bytes", row[BOOLEAN] / row[COUNTING], name=name))
+        beside = f"{row[BOOLEAN] / row[COUNTING]:.2f} by the structures that the formulas count"
+        claims.append(
+            judged("bytes", row[BOOLEAN + ALLOCATED] / row[COUNTING + ALLOCATED], name=name, at=f"allocated; {beside}")
+        )
     places = tuple(range(1, len(rows) + 1))
     names = (BOOLEAN, COUNTING, CLUSTER, PATHS)
     lines = tuple(Curve(name, places, tuple(row[name] for row in rows)) for name in names)
+    lines += tuple(
+        Curve(name + ALLOCATED, places, tuple(row[name + ALLOCATED] for row in rows), is_dashed=True, kin=name)
+        for name in (BOOLEAN, COUNTING)
+    )
     setup = (
         f"{2 * scale.memory_count:,} subscriptions. Bytes of the structures that the formulas count; of the A-Tree "
-        "those of nodes, edges, subscriptions and working memory."
+        "those of nodes, edges, subscriptions and working memory; dashed, all that was allocated but the index of "
+        "predicates."
     )
     plot = Plot("Memory by class", "", "bytes a subscription", lines, x_names=tuple(MIXES))
     return Result(setup, tuple(claims), (plot,), tuple(rows))

@@ -7,9 +7,9 @@ the thesis lay in memory as they grew; ours ascend unless they are shuffled, so 
 
 from __future__ import annotations
 
-from tamis.workloads import Auction
 from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.subjects import (
     BOOLEAN,
     BOOLEAN_ORDERED,
@@ -59,7 +59,7 @@ def _claims(rows: list[Row], by_distribution: list[Row]) -> tuple[Claim, ...]:
 
 
 def _sweep(scale: Scale, seed: int, tell: Tell) -> list[Row]:
-    workload = Auction()
+    workload = books()
     field = field_of(*ALL, schema=workload.schema)
     texts = workload.subscriptions(scale.auction_counts[-1], seed)["condition"].to_pylist()
     events = workload.events(scale.most_events, seed + 1)
@@ -72,7 +72,7 @@ def _sweep(scale: Scale, seed: int, tell: Tell) -> list[Row]:
 
 
 def _distribution(name: str, scale: Scale, seed: int, tell: Tell) -> Row:
-    workload = Auction(operand_distribution=name)
+    workload = books(operand_distribution=name)
     count = scale.auction_counts[len(scale.auction_counts) // 2]
     field = field_of(BOOLEAN, COUNTING, schema=workload.schema)
     field.register(workload.subscriptions(count, seed)["condition"].to_pylist(), tell)

@@ -11,12 +11,11 @@ import numpy as np
 from tamis.language import parse
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.filtering.own_memory import own_memory
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.filtering.turning_points import alternatives
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.matching.formulas import characteristics
-from tamis_lab.matching.predicates import PredicateRegistry
-from tamis_lab.matching.shapes import shaped
 
 judged = Judge("filtering", "commonality")
 
@@ -64,13 +63,9 @@ def _row(count: int, commonality: float, scale: Scale, seed: int, tell: Tell) ->
     field = field_of(*_NAMES)
     field.register(texts, tell)
     expressions = [parse(text) for text in texts]
-    predicates = PredicateRegistry()
-    for expression in expressions:
-        predicates.add_all(shaped(expression, "lab").predicates)
-    predicates.view()
     row: Row = {"alternatives": count, "asked": commonality, "commonality": characteristics(expressions).commonality}
+    row |= own_memory(field, _NAMES, expressions)
     for name in _NAMES:
-        row[name] = (field[name].engine.memory() - predicates.memory()) / len(texts)
         row[f"{name} by structure"] = field[name].payload() / len(texts)
     return row
 
@@ -95,6 +90,6 @@ def _last(rows: list[Row], name: str, count: int) -> float:
 EXPERIMENT = Experiment(
     "commonality",
     "Does it matter how many predicates subscriptions have in common?",
-    "Bittner 2008, section 5.6.3",
+    "Bittner 2008, section 5.6, figure 5.4",
     run,
 )

@@ -52,4 +52,4 @@ def _plot(title: str, lengths: tuple[int, ...], rows: list[Row], names: tuple[st
     return Plot(title, "predicates in an expression (L)", "events a second", lines, is_log_y=True)
 
 
-EXPERIMENT = Experiment("length", "What do longer expressions cost?", "Jewel 2004, section 5.7.1", run)
+EXPERIMENT = Experiment("length", "What do longer expressions cost?", "Jewel 2004, figures 5.23 to 5.25", run)

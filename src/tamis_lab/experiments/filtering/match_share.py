@@ -36,4 +36,6 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     )
 
 
-EXPERIMENT = Experiment("matches", "What does it cost if more subscriptions match?", "Jewel 2004, section 5.7.3", run)
+EXPERIMENT = Experiment(
+    "matches", "What does it cost if more subscriptions match?", "Jewel 2004, figures 5.30 and 5.31", run
+)

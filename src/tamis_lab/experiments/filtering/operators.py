@@ -74,6 +74,6 @@ def _row(load: str, length: int, scale: Scale, seed: int, tell: Tell) -> Row:
 EXPERIMENT = Experiment(
     "operators",
     "How do the filters of the A-Tree compare on AND, OR and XOR?",
-    "Jewel 2004, sections 5.5 and 5.6",
+    "Jewel 2004, figures 5.13 to 5.22",
     run,
 )

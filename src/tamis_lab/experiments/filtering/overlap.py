@@ -61,5 +61,5 @@ def _row(shared: float, scale: Scale, seed: int, tell: Tell) -> Row:
 
 
 EXPERIMENT = Experiment(
-    "overlap", "What is it worth that subscriptions have parts in common?", "Jewel 2004, section 5.7.2", run
+    "overlap", "What is it worth that subscriptions have parts in common?", "Jewel 2004, figures 5.26 to 5.29", run
 )

@@ -9,8 +9,9 @@ from __future__ import annotations
 from time import thread_time
 from typing import TYPE_CHECKING
 
-from tamis.workloads import Auction, Expressions, Workload
+from tamis.workloads import Expressions, Workload
 from tamis_lab.experiments.base import Bars, Experiment, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.subjects import A_TREES, BOOLEAN, CLUSTER, COUNTING, GRYPHON, field_of
 from tamis_lab.experiments.profiling import PARTS, busiest, sampled, shares
 
@@ -28,7 +29,7 @@ _LEAST_S, _MOST_ROUNDS = 0.05, 2_000
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Watch everybody match auctions, and conjunctions."""
     workloads: dict[str, Workload] = {
-        "auctions": Auction(),
+        "auctions": books(),
         "conjunctions": Expressions(predicate_count=10, comparison="=", match_share=0.005),
     }
     rows: list[Row] = []

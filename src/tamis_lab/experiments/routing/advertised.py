@@ -15,8 +15,8 @@ import numpy as np
 from tamis.language import parse
 from tamis.language.rewrites.disjunctive import disjuncts
 from tamis.pruning.characteristics import Characteristics
-from tamis.workloads import Auction
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.routing.overlap import Advertised, agreed, asked_s
 from tamis_lab.experiments.routing.prunings import Pruning
 from tamis_lab.experiments.routing.sizes import RoutingSizes, sizes_of
@@ -70,7 +70,7 @@ def asked(known: Advertised, queries: Sequence[Expression], passes: int) -> Aski
 
 def advertisements(traffic: Traffic, subscriptions: Sequence[Expression], sizes: RoutingSizes, seed: int) -> Pruning:
     """Return advertisements that meet these subscriptions, to be pruned by what they keep out."""
-    texts = Auction().advertisements(sizes.advertisements[0], seed + 3)["condition"].to_pylist()
+    texts = books().advertisements(sizes.advertisements[0], seed + 3)["condition"].to_pylist()
     worth = Characteristics(subscriptions, lambda each: traffic.share(each) * sizes.sample, traffic.schema)
     return Pruning(replace(traffic, filters=[parse(text) for text in texts], share=worth), "overlap")
 

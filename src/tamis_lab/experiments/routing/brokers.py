@@ -10,7 +10,7 @@ from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN
 from tamis_lab.experiments.routing.filter_times import network_s, spent_remark
-from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.overlays import LabOverlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import sizes_of
 from tamis_lab.experiments.routing.traffic import auctions
@@ -34,7 +34,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     for topology in TOPOLOGIES:
         for count in sizes.brokers:
             tell(f"{topology} of {count}")
-            overlay = Overlay(topology, count)
+            overlay = LabOverlay(topology, count)
             loads[topology, count] = pruning.loads(overlay)
             rows += [
                 {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.filter_times import network_s, spent_remark
-from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.overlays import LabOverlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions
@@ -39,7 +39,7 @@ COUNTERS = (
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Prune both by occurrence, and look at load, bytes and time on the way."""
-    sizes, line = sizes_of(scale), Overlay("line", BROKERS)
+    sizes, line = sizes_of(scale), LabOverlay("line", BROKERS)
     traffic = auctions(sizes, seed)
     prunings = {BOOLEAN: Pruning(traffic, MEASURE), COUNTING: Pruning(in_conjunctions(traffic), MEASURE)}
     rows: list[Row] = []
@@ -70,7 +70,7 @@ def entry_bytes(name: str, filters: Sequence[Expression], subscription_count: in
     return {BOOLEAN: boolean_bytes, COUNTING: counting_bytes}[name](traits) * len(filters) / subscription_count
 
 
-def _claims(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tuple[Claim, ...]:
+def _claims(rows: list[Row], prunings: dict[str, Pruning], line: LabOverlay) -> tuple[Claim, ...]:
     boolean, counting = ([row for row in rows if row["filtering"] == name] for name in (BOOLEAN, COUNTING))
     best = {name: min(row["ms"] for row in rows if row["filtering"] == name) for name in prunings}
     bend = prunings[COUNTING].reduction(prunings[COUNTING].rise(line))
@@ -130,7 +130,7 @@ def _widest_remark(boolean: list[Row], counting: list[Row]) -> str:
     )
 
 
-def _plots(rows: list[Row], prunings: dict[str, Pruning], line: Overlay) -> tuple[Plot, ...]:
+def _plots(rows: list[Row], prunings: dict[str, Pruning], line: LabOverlay) -> tuple[Plot, ...]:
     def lines(x: str, what: str) -> tuple[Curve, ...]:
         mine = {name: [row for row in rows if row["filtering"] == name] for name in prunings}
         return tuple(

@@ -26,7 +26,7 @@ from tamis_lab.experiments.routing.prunings import Pruning
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis_lab.experiments.base import Scale
-    from tamis_lab.experiments.routing.overlays import Overlay, Ranks
+    from tamis_lab.experiments.routing.overlays import LabOverlay, Ranks
     from tamis_lab.experiments.routing.traffic import Traffic
 
 Link = tuple[int, int]
@@ -36,15 +36,15 @@ Link = tuple[int, int]
 class Covered:
     """The brokers of a network under covering, and with the filters that are left pruned by a measure.
 
-    >>> from tamis_lab.experiments.routing.overlays import Overlay
+    >>> from tamis_lab.experiments.routing.overlays import LabOverlay
     >>> from tamis_lab.experiments.routing.sizes import SIZES
     >>> from tamis_lab.experiments.routing.traffic import auctions, conjunctive
-    >>> covered = Covered(conjunctive(auctions(SIZES["tiny"], seed=1)), Overlay("line", 3), "occurrence")
+    >>> covered = Covered(conjunctive(auctions(SIZES["tiny"], seed=1)), LabOverlay("line", 3), "occurrence")
     >>> 0 < covered.share < 1, covered.reduction(0), covered.reduction(1) > 0.5
     (True, 0.0, True)
     """
 
-    def __init__(self, traffic: Traffic, overlay: Overlay, measure: str) -> None:
+    def __init__(self, traffic: Traffic, overlay: LabOverlay, measure: str) -> None:
         self.traffic = traffic
         self.overlay = overlay
         self._homes = traffic.homes(overlay.count)
@@ -109,7 +109,7 @@ class Covered:
         return 1 - after / before
 
     def reached(self) -> Ranks:
-        """Return after how many prunings events get where (see `Overlay.reached`)."""
+        """Return after how many prunings events get where (see `LabOverlay.reached`)."""
         if self._reached is None:
             by_group = self._pruning.first_sent(self._groups)
             crossed = {link: np.full(len(self.traffic.events), NEVER) for link in self.kept}

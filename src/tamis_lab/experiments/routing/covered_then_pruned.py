@@ -6,14 +6,14 @@ left are pruned.
 
 from __future__ import annotations
 
-from tamis.workloads import Auction
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.subjects import COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE
 from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.covering import table_bytes
 from tamis_lab.experiments.routing.filter_times import spent_remark
-from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.overlays import LabOverlay
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions, conjunctive
 from tamis_lab.experiments.statements import Judge
@@ -25,11 +25,11 @@ ALONE, BOTH = "covered", "covered and pruned"
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Prune what covering leaves, from many filters that cover each other to few."""
-    sizes, line = sizes_of(scale), Overlay("line", BROKERS)
+    sizes, line = sizes_of(scale), LabOverlay("line", BROKERS)
     rows: list[Row] = []
     for auctions_per_book in sizes.auctions_per_book:
         tell(f"{auctions_per_book:,} auctions a book")
-        workload = Auction(auctions_per_book=auctions_per_book, swap_signed_and_first_edition=True)
+        workload = books(auctions_per_book=auctions_per_book)
         covered = Covered(conjunctive(auctions(sizes, seed, workload, sizes.covered)), line, MEASURE)
         times = {share: covered.network_s(COUNTING, share, scale) for share in sizes.few_shares[1:]}
         cut_off = min(times, key=times.__getitem__)
@@ -109,4 +109,6 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
     )
 
 
-EXPERIMENT = Experiment("both", "Is there anything left to prune after covering?", "Bittner 2008, section 8.4.3", run)
+EXPERIMENT = Experiment(
+    "both", "Is there anything left to prune after covering?", "Bittner 2008, section 8.4, figure 8.17", run
+)

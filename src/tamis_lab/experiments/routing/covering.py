@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.language.rewrites.monotone import leaves_of, monotone
-from tamis.workloads import Auction
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import MEASURE, entry_bytes
 from tamis_lab.experiments.routing.covered_tables import Covered
 from tamis_lab.experiments.routing.filter_times import network_s, spent_remark
-from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.overlays import LabOverlay
 from tamis_lab.experiments.routing.prunings import Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions, conjunctive
@@ -37,11 +37,11 @@ EARLIER = 0.75
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Compare four systems, from many filters that cover each other to few."""
-    sizes, line = sizes_of(scale), Overlay("line", BROKERS)
+    sizes, line = sizes_of(scale), LabOverlay("line", BROKERS)
     rows: list[Row] = []
     for auctions_per_book in sizes.auctions_per_book:
         tell(f"{auctions_per_book:,} auctions a book")
-        workload = Auction(auctions_per_book=auctions_per_book, swap_signed_and_first_edition=True)
+        workload = books(auctions_per_book=auctions_per_book)
         traffic = auctions(sizes, seed, workload, sizes.covered)
         parts = conjunctive(traffic)
         pruning, all_parts, covered = Pruning(traffic, MEASURE), Pruning(parts, MEASURE), Covered(parts, line, MEASURE)
@@ -176,5 +176,8 @@ def _plots(rows: list[Row]) -> tuple[Plot, ...]:
 
 
 EXPERIMENT = Experiment(
-    "covering", "Is it better to drop covered filters, or to prune?", "Bittner 2008, sections 8.4.1 and 8.4.2", run
+    "covering",
+    "Is it better to drop covered filters, or to prune?",
+    "Bittner 2008, section 8.4, figures 8.15 and 8.16",
+    run,
 )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis_lab.experiments.base import Scale
     from tamis_lab.experiments.measuring import Subject
-    from tamis_lab.experiments.routing.overlays import Overlay
+    from tamis_lab.experiments.routing.overlays import LabOverlay
     from tamis_lab.experiments.routing.prunings import Pruning
     from tamis_lab.experiments.routing.traffic import Traffic
 
@@ -88,7 +88,7 @@ def network_s(
     name: str,
     pruning: Pruning,
     share: float,
-    overlay: Overlay,
+    overlay: LabOverlay,
     scale: Scale,
     *,
     has_shortcut: bool = True,

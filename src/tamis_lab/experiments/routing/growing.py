@@ -13,7 +13,7 @@ from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, R
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import COUNTERS
 from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_remark
-from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.overlays import LabOverlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions, conjunctive
@@ -31,7 +31,7 @@ SHORTCUT = (
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure load, table and time for some numbers of subscriptions."""
-    sizes, line = sizes_of(scale), Overlay("line", BROKERS)
+    sizes, line = sizes_of(scale), LabOverlay("line", BROKERS)
     rows: list[Row] = []
     curves: dict[int, Pruning] = {}
     for count in sizes.growing:
@@ -86,7 +86,7 @@ def _at(row: Row) -> str:
     return f"at {row['subscriptions']:,}"
 
 
-def _claims(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple[Claim, ...]:
+def _claims(rows: list[Row], curves: dict[int, Pruning], line: LabOverlay) -> tuple[Claim, ...]:
     few, some, many = (near(rows, count) for count in (100_000, 200_000, 500_000))
     fewer, more = (few, some) if few is not some else (rows[0], rows[-1])
     counts = [row["subscriptions"] for row in rows]
@@ -149,7 +149,7 @@ def _spent(row: Row, then: str) -> str:
     return spent_remark(BROKERS, (row[BOOLEAN], row["load"]), (row[then], row[f"load, {then}"]))
 
 
-def _plots(rows: list[Row], curves: dict[int, Pruning], line: Overlay) -> tuple[Plot, ...]:
+def _plots(rows: list[Row], curves: dict[int, Pruning], line: LabOverlay) -> tuple[Plot, ...]:
     counts = tuple(row["subscriptions"] for row in rows)
     x = "subscriptions"
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tamis.pruning.measures import Measure
-from tamis.workloads import Auction
 from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.subjects import BOOLEAN
 from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_remark
-from tamis_lab.experiments.routing.overlays import Overlay
+from tamis_lab.experiments.routing.overlays import LabOverlay
 from tamis_lab.experiments.routing.prunings import FINE, Pruning, bend
 from tamis_lab.experiments.routing.sizes import BROKERS, sizes_of
 from tamis_lab.experiments.routing.traffic import auctions
@@ -61,7 +61,7 @@ class PruningCourse:
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Prune by each measure, and look at load, table and time on the way."""
     sizes = sizes_of(scale)
-    traffic, line = auctions(sizes, seed), Overlay("line", BROKERS)
+    traffic, line = auctions(sizes, seed), LabOverlay("line", BROKERS)
     prunings: dict[str, Pruning] = {name: Pruning(traffic, name) for name in NAMES}
     prunings[HITS_ALONE] = Pruning(traffic, EFFICIENCY, is_lexicographic=False)
     lowest = Measure(MEMORY, ("memory", "accuracy", "efficiency"), "lowest")
@@ -93,7 +93,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     return Result(setup, claims, _plots(courses, rows, sizes.shares), tuple(rows + _loads(courses)))
 
 
-def _course(pruning: Pruning, overlay: Overlay) -> PruningCourse:
+def _course(pruning: Pruning, overlay: LabOverlay) -> PruningCourse:
     loads = pruning.loads(overlay)
     return PruningCourse(loads, [pruning.reduction(share) for share in FINE], bend(FINE, loads))
 
@@ -106,13 +106,13 @@ def _halved(name: str, scale: Scale, seed: int) -> Pruning:
     return Pruning(some, name)
 
 
-def _bend_of(distribution: str, scale: Scale, seed: int, line: Overlay) -> float:
-    workload = Auction(operand_distribution=distribution, swap_signed_and_first_edition=True)
+def _bend_of(distribution: str, scale: Scale, seed: int, line: LabOverlay) -> float:
+    workload = books(operand_distribution=distribution)
     some = auctions(sizes_of(scale), seed, workload, max(60, sizes_of(scale).subscriptions // 2))
     return _course(Pruning(some, ACCURACY), line).bend
 
 
-def _row(name: str, pruning: Pruning, share: float, line: Overlay, scale: Scale) -> Row:
+def _row(name: str, pruning: Pruning, share: float, line: LabOverlay, scale: Scale) -> Row:
     alone_s, matched = central_s(BOOLEAN, pruning, share, scale)
     return {
         "measure": name,

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 Ranks = npt.NDArray[np.int64]
 
 
-class Overlay:
+class LabOverlay:
     """Brokers by number, and the links between them.
 
-    >>> line = Overlay("line", 3)
+    >>> line = LabOverlay("line", 3)
     >>> line.neighbours
     [[1], [0, 2], [1]]
     """
@@ -46,7 +46,7 @@ class Overlay:
     def alike(self) -> list[list[int]]:
         """Return the brokers in groups of those with as many neighbours.
 
-        >>> Overlay("star", 4).alike()
+        >>> LabOverlay("star", 4).alike()
         [[0], [1, 2, 3]]
         """
         groups: dict[int, list[int]] = {}
@@ -57,7 +57,7 @@ class Overlay:
     def towards(self, broker: int) -> list[int]:
         """Return, for each broker, the neighbour through which it is reached; of the broker itself, -1.
 
-        >>> Overlay("line", 4).towards(1)
+        >>> LabOverlay("line", 4).towards(1)
         [0, -1, 2, 2]
         """
         next_hops = [-1] * self.count
@@ -74,7 +74,7 @@ class Overlay:
         firsts   brokers x events               after how many prunings a filter of a broker's client matches
         result   publishers x brokers x events  0 at the publisher's own
 
-        >>> Overlay("line", 3).reached(np.array([[7], [5], [2]]))[0, :, 0].tolist()
+        >>> LabOverlay("line", 3).reached(np.array([[7], [5], [2]]))[0, :, 0].tolist()
         [0, 2, 2]
         """
         ranks = np.zeros((self.count, *firsts.shape), np.int64)
@@ -92,7 +92,7 @@ class Overlay:
         """Return the same, given for each link, from one broker to the next, after how many prunings events cross it.
 
         >>> crossed = {(0, 1): np.array([3]), (1, 2): np.array([2]), (2, 1): np.array([9]), (1, 0): np.array([9])}
-        >>> Overlay("line", 3).reached_over(crossed)[0, :, 0].tolist()
+        >>> LabOverlay("line", 3).reached_over(crossed)[0, :, 0].tolist()
         [0, 3, 3]
         """
         event_count = len(next(iter(crossed.values())))

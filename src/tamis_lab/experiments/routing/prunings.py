@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.pruning.measures import Measure
-    from tamis_lab.experiments.routing.overlays import Overlay, Ranks
+    from tamis_lab.experiments.routing.overlays import LabOverlay, Ranks
     from tamis_lab.experiments.routing.traffic import Traffic
 
 Group = TypeVar("Group", bound="Hashable")
@@ -40,13 +40,13 @@ FINE = tuple(number / 200 for number in range(201))
 class Pruning:
     """Filters of some traffic, pruned by a measure.
 
-    >>> from tamis_lab.experiments.routing.overlays import Overlay
+    >>> from tamis_lab.experiments.routing.overlays import LabOverlay
     >>> from tamis_lab.experiments.routing.sizes import SIZES
     >>> from tamis_lab.experiments.routing.traffic import auctions
     >>> pruning = Pruning(auctions(SIZES["tiny"], seed=1), "accuracy")
     >>> pruning.reduction(0), round(pruning.reduction(1), 1)
     (0.0, 0.8)
-    >>> loads = pruning.loads(Overlay("line", 5))
+    >>> loads = pruning.loads(LabOverlay("line", 5))
     >>> loads == sorted(loads)
     True
     """
@@ -87,8 +87,8 @@ class Pruning:
         """Return, by groups of filters, after how many prunings each event matches one of the group."""
         return first_sent(self._found, self._ordered, groups, self.traffic.events, self.traffic.schema)
 
-    def reached(self, overlay: Overlay) -> Ranks:
-        """Return after how many prunings events get where (see `Overlay.reached`)."""
+    def reached(self, overlay: LabOverlay) -> Ranks:
+        """Return after how many prunings events get where (see `LabOverlay.reached`)."""
         if self._firsts is None:
             self._firsts = np.full((SEATS, self.traffic.table.num_rows), NEVER)
             for seat, firsts in self.first_sent(self.traffic.seats.tolist()).items():
@@ -97,17 +97,17 @@ class Pruning:
         np.minimum.at(firsts, np.arange(SEATS) * overlay.count // SEATS, self._firsts)
         return overlay.reached(firsts)
 
-    def rise(self, overlay: Overlay) -> float:
+    def rise(self, overlay: LabOverlay) -> float:
         """Return the share of prunings after which the load rises, on its way to what all of them make of it."""
         loads = self.loads(overlay)
         return bend(FINE, loads, loads[-1])
 
-    def risen(self, overlay: Overlay, gone: float) -> float:
+    def risen(self, overlay: LabOverlay, gone: float) -> float:
         """Return how much of what all prunings add to the load is there when a share of the table is gone."""
         first, there, last = self.loads_over(overlay, (0.0, gone, 1.0))
         return (there - first) / max(last - first, 1e-9)
 
-    def rise_remark(self, overlay: Overlay, published: float) -> str:
+    def rise_remark(self, overlay: LabOverlay, published: float) -> str:
         """Say how the load rises, where no place stands out from which on it does."""
         first, *_, last = self.loads(overlay)
         parts = ", ".join(f"{self.risen(overlay, gone):.0%} at {gone}" for gone in (0.1, 0.3, published))
@@ -116,12 +116,12 @@ class Pruning:
             f"table, {parts}. On such a curve no place stands out."
         )
 
-    def loads_over(self, overlay: Overlay, gone: Sequence[float]) -> list[float]:
+    def loads_over(self, overlay: LabOverlay, gone: Sequence[float]) -> list[float]:
         """Return the load of a network when such shares of the table are gone."""
         loads = np.interp(gone, [self.reduction(share) for share in FINE], self.loads(overlay))
         return [float(each) for each in loads]
 
-    def loads(self, overlay: Overlay, shares: Sequence[float] = FINE) -> list[float]:
+    def loads(self, overlay: LabOverlay, shares: Sequence[float] = FINE) -> list[float]:
         """Return the load of a network after each share of all prunings (N)."""
         return overlay.loads(self.reached(overlay), [self.steps(share) for share in shares])
 

@@ -26,7 +26,7 @@ FLOODING, SIMPLE, IDENTITY, COVERING, MERGING, IMPERFECT = STRATEGIES
 PERFECT = (SIMPLE, IDENTITY, COVERING, MERGING)
 TOLD = ("subscribe", "cancel")
 _RETOLD = (
-    "A merger is a new filter: it is told to each neighbour and takes the old ones back in the same message, so fewer "
+    "A merger is a new filter: it is sent to each neighbour and takes the old ones back in the same message, so fewer "
     "entries do not make fewer messages."
 )
 

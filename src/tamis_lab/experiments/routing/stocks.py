@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 HIGHEST, STEP = 200, 20
 
 
-def quotes(count: int, event_count: int, share_count: int, seed: int) -> tuple[list[Expression], list[dict[str, Any]]]:
+def quotes(
+    count: int, event_count: int, share_count: int, seed: int, traded_count: int = 0
+) -> tuple[list[Expression], list[dict[str, Any]]]:
     """Return subscriptions and events about so many shares.
+
+    If more shares are traded than somebody subscribes to, most events are wanted by nobody.
 
     >>> filters, events = quotes(1, 1, share_count=3, seed=1)
     >>> print(filters[0], events[0])
@@ -28,8 +32,8 @@ def quotes(count: int, event_count: int, share_count: int, seed: int) -> tuple[l
     """
     chance = Random(seed)
 
-    def share() -> str:
-        return f"share {chance.randrange(share_count)}"
+    def share(of: int = share_count) -> str:
+        return f"share {chance.randrange(of)}"
 
     def price(least: int, most: int) -> int:
         return chance.randrange(least, most + STEP, STEP)
@@ -43,5 +47,6 @@ def quotes(count: int, event_count: int, share_count: int, seed: int) -> tuple[l
         )
         for _ in range(count)
     ]
-    events = [{"name": share(), "price": chance.uniform(0, HIGHEST)} for _ in range(event_count)]
+    traded = traded_count or share_count
+    events = [{"name": share(traded), "price": chance.uniform(0, HIGHEST)} for _ in range(event_count)]
     return [parse(text) for text in texts], events

@@ -4,8 +4,7 @@ Book auctions: subscribers and publishers sit anywhere in the network with the s
 that become brokers, whatever the number of brokers is, so that one load serves networks of many sizes. A conjunctive
 system knows each conjunction of the normal form as a subscription of its own.
 
-Departs: signed copies are rare here, as the source's text says; its tables have them and first editions the other way
-  round, and with these the published loads do not come out.
+Departs: signed copies are rare here (`books`); with those of the source's captions the published loads do not come out.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tamis.language import parse
 from tamis.language.rewrites.disjunctive import disjuncts
 from tamis.language.rewrites.junctions import conjunction
 from tamis.selectivity import Sample
-from tamis.workloads import Auction
+from tamis_lab.experiments.books import books
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from tamis.language import Schema
     from tamis.language.expressions import Expression
     from tamis.selectivity.estimates import Share
+    from tamis.workloads import Auction
     from tamis_lab.experiments.routing.sizes import RoutingSizes
 
 SEATS = 100
@@ -63,7 +63,7 @@ def auctions(sizes: RoutingSizes, seed: int, workload: Auction | None = None, co
     >>> len(traffic.filters), traffic.table.num_rows, bool(traffic.homes(5).max() < 5)
     (150, 60, True)
     """
-    workload = workload or Auction(swap_signed_and_first_edition=True)
+    workload = workload or books()
     count = sizes.subscriptions if count is None else count
     filters = [parse(text) for text in workload.subscriptions(count, seed)["condition"].to_pylist()]
     seats = np.random.default_rng(seed).integers(0, SEATS, count)

@@ -49,7 +49,7 @@ _STYLE = """
 _SCRIPT = """
 for (const way of document.querySelectorAll('.way')) {
   const steps = [...way.querySelectorAll('li')], event = way.querySelector('.event');
-  const [back, forth, play] = way.querySelectorAll('button'), told = way.querySelector('output');
+  const [back, forth, play] = way.querySelectorAll('button'), place = way.querySelector('output');
   let at = 0, timer = null;
   const show = (to) => {
     at = Math.max(0, Math.min(steps.length - 1, to));
@@ -58,7 +58,7 @@ for (const way of document.querySelectorAll('.way')) {
     way.querySelectorAll('[data-step]').forEach(
       (each) => each.classList.toggle('later', Number(each.dataset.step) > at));
     event.style.transform = `translate(${steps[at].dataset.x}px, ${steps[at].dataset.y}px)`;
-    told.textContent = `step ${at + 1} of ${steps.length}`;
+    place.textContent = `step ${at + 1} of ${steps.length}`;
     back.disabled = at === 0; forth.disabled = at === steps.length - 1;
   };
   const stop = () => { clearInterval(timer); timer = null; play.textContent = 'Play'; };

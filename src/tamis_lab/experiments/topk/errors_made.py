@@ -68,7 +68,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     plot = Plot(
         "Errors of PA with fewer candidates than the limit",
         "share of the limit",
-        "errors for each event told",
+        "errors for each event delivered",
         (Curve("mean of all k", SHARES[::-1], tuple(max(rates[share], 1e-6) for share in SHARES[::-1])),),
         is_log_y=True,
     )
@@ -83,5 +83,8 @@ def _error(ranking: Probabilistic, keys: Points, k: int, sizes: TopkSizes) -> fl
 
 
 EXPERIMENT = Experiment(
-    "errors", "How often is probabilistic pruning wrong, and when?", "Pripužić 2010, sections 3.4.2 and 3.8.5", run
+    "errors",
+    "How often is probabilistic pruning wrong, and when?",
+    "Pripužić 2010, sections 3.4.2 and 3.8, figure 3.15",
+    run,
 )

@@ -66,5 +66,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
 
 EXPERIMENT = Experiment(
-    "indexes", "What is an index over the subscriptions worth?", "Pripužić 2010, sections 3.6.1 and 3.8.3", run
+    "indexes",
+    "What is an index over the subscriptions worth?",
+    "Pripužić 2010, sections 3.6.1 and 3.8, figure 3.13",
+    run,
 )

@@ -55,5 +55,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
 
 EXPERIMENT = Experiment(
-    "kept", "How many events does each algorithm keep for a subscription?", "Pripužić 2010, section 3.8.2", run
+    "kept",
+    "How many events does each algorithm keep for a subscription?",
+    "Pripužić 2010, section 3.8, figure 3.12",
+    run,
 )

@@ -57,5 +57,5 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
 
 EXPERIMENT = Experiment(
-    "times", "How long does an event take, by algorithm and k?", "Pripužić 2010, section 3.8.3", run
+    "times", "How long does an event take, by algorithm and k?", "Pripužić 2010, section 3.8, figure 3.13", run
 )

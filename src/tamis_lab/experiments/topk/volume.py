@@ -1,4 +1,4 @@
-"""How much is a subscriber told, and what does that depend on?"""
+"""How many events does a subscriber receive, and what does that depend on?"""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         Curve("ranked", RATES, tuple(ranked for ranked, _ in by_rate)),
         Curve("Boolean", RATES, tuple(received for _, received in by_rate)),
     )
-    plot = Plot("What a subscriber is told", "events a second, relative", "events told", lines)
+    plot = Plot("What a subscriber receives", "events a second, relative", "events delivered", lines)
     setup = (
         f"{sizes.queries} subscriptions, k = {k}, windows of {sizes.n:,}, {sizes.count:,} events, radius {radius:.3f}."
     )
@@ -79,5 +79,8 @@ def _by_rate(rate: int, k: int, radius: float, count: int, n: int, seed: int, te
 
 
 EXPERIMENT = Experiment(
-    "volume", "How much is a subscriber told, and what does that depend on?", "Pripužić 2010, sections 2.4 and 4.4", run
+    "volume",
+    "How many events does a subscriber receive, and what does that depend on?",
+    "Pripužić 2010, sections 2.4 and 4.4",
+    run,
 )

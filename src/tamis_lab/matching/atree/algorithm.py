@@ -20,6 +20,7 @@ import numpy as np
 
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot
 from tamis.ragged import Ragged
+from tamis_lab.matching.atree.bands import Bands
 from tamis_lab.matching.atree.filters import General, Paths, TruthFilter, Zero
 from tamis_lab.matching.atree.gate import ReadersWriterLock
 from tamis_lab.matching.atree.graph import Programs, SharedGraph, kernels
@@ -44,8 +45,8 @@ _EVENTS = 64
 _BLOCK = 4096
 """How many events of a batch are taken at once, by one thread."""
 
-BAND_BOUNDS = (1, 2, 3, 4, 8, 16, 64)
-"""Where bands of priority begin: what is below 1 is one band, and 1, 2 and 3 have one each."""
+BAND_COUNT = 8
+"""How many bands of priority there are; which priorities share one follows what is in use."""
 
 _NONE = np.zeros(0, np.int64)
 
@@ -59,7 +60,8 @@ class ATree(Algorithm):
     def __init__(self, schema: Schema | None = None) -> None:
         super().__init__(schema)
         self._predicates = PredicateRegistry(schema)
-        self._graph = SharedGraph(len(BAND_BOUNDS) + 1)
+        self._graph = SharedGraph(BAND_COUNT)
+        self._bands = Bands(BAND_COUNT)
         self._gate = ReadersWriterLock()
         self._idle: list[TruthFilter] = []
         self._limit = 0
@@ -92,6 +94,8 @@ class ATree(Algorithm):
             part = Programs(programs.code, programs.starts[begin : end + 1], programs.roots[begin:end])
             with self._gate.writing():
                 self._graph.insert(handles[begin:end], part, numbers)
+                if self._bands.of_zero:  # a new one is in the lowest band, and there are priorities below 0
+                    self._move(np.array(handles[begin:end], np.int64), self._bands.of_zero)
         # The graph is one user of a predicate, however many expressions speak of it, and none of one that fell out.
         is_new = ~was_used & (self._graph.uses_of_leaves(numbers) > 0)
         _, first = np.unique(numbers, return_index=True)
@@ -103,10 +107,27 @@ class ATree(Algorithm):
         self._trusting |= {handles[index] for index in prepared.trusting}
 
     def prioritise(self, handles: Sequence[int], priorities: Handles) -> None:
-        """Sort subscriptions into bands."""
-        bands = np.searchsorted(BAND_BOUNDS, priorities, "right").astype(np.uint8)
+        """Sort subscriptions into bands, all of them if others suit the range in use by now."""
+        bands = self._bands
+        bands.note(handles, priorities)
         with self._gate.writing():
-            self._graph.move_to_bands(np.array(handles, np.int64), bands)
+            if bands.is_outgrown:
+                before = bands.of_zero
+                bands.choose(self._graph.subscription_count)
+                if bands.of_zero != before:
+                    others = np.setdiff1d(np.arange(self.highest), np.array(list(bands.priorities), np.int64))
+                    self._move(others, bands.of_zero)
+                handles, priorities = list(bands.priorities), np.array(list(bands.priorities.values()), np.int64)
+            self._move(np.array(handles, np.int64), bands.of(priorities))
+
+    def _move(self, handles: Handles, bands: Any) -> None:
+        """Move subscriptions to bands, those that are in another."""
+        known = self._graph.tables.subscriptions
+        wanted = np.broadcast_to(np.asarray(bands, np.uint8), handles.shape)
+        are_new = handles >= len(known)  # what is never true may have no place yet
+        moves = are_new.copy()
+        moves[~are_new] = known[handles[~are_new], 2] != wanted[~are_new]
+        self._graph.move_to_bands(handles[moves], wanted[moves])
 
     def remove(self, handle: int) -> None:
         self.remove_many([handle])
@@ -132,6 +153,7 @@ class ATree(Algorithm):
                 dropped = self._graph.remove(unseen)
             self._predicates.release_all(dropped)
             self._trusting.difference_update(unseen)
+            self._bands.forget(unseen)
 
     # -- Matching
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.relations.regions import Ball, Everywhere, region_of
 from tamis.topk.errors import SettingError
-from tamis.topk.regions import Ball, Everywhere, region_of
 from tamis.topk.scores import reader
 
 if TYPE_CHECKING:
@@ -89,17 +89,16 @@ class ExactCells(Policy):
 
     def __init__(self, ranked: Ranked, resolution: int = 10, low: float = 0.0, high: float = 1.0) -> None:
         super().__init__(ranked)
-        if not isinstance(region_of(ranked, 1.0), Ball):
+        ball = region_of(ranked.score, 1.0, is_ascending=ranked.is_ascending)
+        if not isinstance(ball, Ball):
             raise SettingError("cells are for Euclidean distances, the nearest first")
         self._resolution, self._low, self._step = resolution, low, (high - low) / resolution
-        ball = region_of(ranked, 1.0)
-        assert isinstance(ball, Ball)
         self._readers = [reader(term) for term in ball.inputs]
         self._reached: tuple[tuple[int, ...], npt.NDArray[np.bool_]] | None = None
         """The first cell in each dimension, and which cells from there on are reached. None: all of the grid."""
 
     def moved(self, key: float) -> bool:
-        region = region_of(self._ranked, self._sign * key)
+        region = region_of(self._ranked.score, self._sign * key, is_ascending=self._ranked.is_ascending)
         reached = None
         if isinstance(region, Ball):
             reached = self._cells_of(region)

@@ -90,6 +90,7 @@ class TruthFilter(ABC):
             if len(bands):
                 self._reserve(graph, 1)
                 standing, heads = graph.standing.copy(), self._no_heads(graph)
+                own_bands = graph.tables.subscriptions[:, 2].copy()  # others may move them all meanwhile
             else:
                 matched = self.matched(graph, Ragged(np.array([0, len(numbers)]), numbers), 0, 1)[1].copy()
         if not len(bands):
@@ -105,8 +106,9 @@ class TruthFilter(ABC):
             with gate.reading():
                 matched = np.empty(graph.subscription_count, np.int64)
                 count = self._run_band(rising(graph, standing), band, mine, waiting, stamp, matched)
-                kept = np.concatenate([kept, matched[:count]])
-                is_due = graph.tables.subscriptions[kept, 2] >= band
+            fresh = matched[:count]
+            kept = np.concatenate([kept, fresh[fresh < len(own_bands)]])  # those that came since are not asked for
+            is_due = own_bands[kept] >= band
             if is_due.any():
                 yield kept[is_due]
             kept = kept[~is_due]

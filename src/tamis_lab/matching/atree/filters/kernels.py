@@ -409,6 +409,7 @@ def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general
     count = np.int64(0)
     leaf = 0
     level = 1
+    # Level by level, because a node above can only be judged when all its operands have said what they have to say.
     while level < heads.shape[1]:
         change = np.uint64(1)
         is_reported = True
@@ -418,6 +419,7 @@ def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general
                 continue
             table, row = leaves, np.int64(numbers[leaf])
             leaf += 1
+            # A predicate that is younger than this snapshot of the graph has no leaf in it.
             if row >= leaves.shape[0]:
                 continue
         else:
@@ -436,20 +438,25 @@ def match_band_by_levels(band, numbers, graph, waiting, mark, states, is_general
             is_reported = is_true > default
             if is_true == default and not is_general:
                 continue
+            # A node that is true without any event (a NOT) stands among `standing`; the bit says that it is not now.
             if is_true < default:
                 states[row] |= turned
+            # One more or one less for the parents, whose count began with the defaults of their operands; unsigned, so
+            # that one less is what wraps around.
             change = np.uint64(is_true - default)
         if is_reported:
             first = table[row, HOLDER_START]
             for holder in range(first, first + table[row, HOLDER_COUNT]):
                 matched[count] = holders[holder, 0]
                 count += 1
+        # A negative count says that there is one parent, in place of where a list of them would start.
         first, parent_count = table[row, PARENT_START], table[row, PARENT_COUNT]
         for index in range(max(parent_count, 1 if parent_count < 0 else 0)):
             parent = first if parent_count < 0 else parents[first + index, 0]
             if parent >= bands.size or inner[parent, LEVEL] >= heads.shape[1]:
                 continue
             state = states[parent]
+            # The stamp of an earlier event: the state is as good as empty, so nothing is cleaned between two events.
             if state >> bits != mark:
                 state = (np.uint64(mark) << bits) + np.uint64(inner[parent, BASE])
                 following[parent] = heads[bands[parent], inner[parent, LEVEL]]

@@ -528,13 +528,15 @@ def gather(kind, least, refs, begin, end, numbers, g, w):
             count += 1
     has_never = ever + count < end - begin
     if kind == AT_LEAST:
-        least -= ever
+        least -= ever  # what is always true is among those that are
         if least <= 0 or least > count:
             return kind, np.int64(EVER if least <= 0 else NEVER), least, False
         kind = np.int64(OR) if least == 1 else np.int64(AND) if least == count else kind
     elif (kind == OR and ever > 0) or (kind == AND and has_never) or (kind == NOT and count == 0):
         is_true = kind == OR or (kind == NOT and has_never)
         return kind, np.int64(EVER if is_true else NEVER), least, False
+    # AND, OR and XOR are associative, so the operands of an operand of the same kind are as good as its own; of NOT and
+    # AT_LEAST they are not.
     written = np.int64(0)
     for index in range(count):
         node = w.pieces[index]
@@ -543,6 +545,8 @@ def gather(kind, least, refs, begin, end, numbers, g, w):
         else:
             w.operands[written] = node
             written += 1
+    # In one order, so that equal expressions are found to be one node; of AT_LEAST an operand that stands twice counts
+    # twice, and stays.
     if kind == AT_LEAST:
         sort_first(w.operands, written)
     elif kind != NOT:
@@ -603,12 +607,14 @@ def built(code, begin, end, root, numbers, g, w):
         kind, size, least, is_turned = gather(
             np.int64(code[first - 3]), np.int64(code[first - 2]), code, first, place, numbers, g, w
         )
+        # A second turn only if the result is to be turned around (XOR with TRUE): then NOT is put on top of it.
         while True:
-            if size < 0:
+            if size < 0:  # a constant
                 result = size
             elif size == 1 and kind <= XOR:
                 result = w.operands[0]
             elif kind == NOT and w.operands[0] >= 0 and g.inner[w.operands[0], KIND] == NOT:
+                # NOT of NOT is what is below both.
                 result = np.int64(g.children[g.inner[w.operands[0], CHILD_START], 0])
             else:
                 result = node_over(kind, least, w.operands, size, g, w)
@@ -638,6 +644,7 @@ def link(node, edge, g):
     books = g.books if child >= 0 else g.leaf_books
     row = child if child >= 0 else -1 - child
     count, room, start = table[row, PARENT_COUNT], books[row, PARENT_ROOM], table[row, PARENT_START]
+    # Most nodes have one parent. It stands where a block would start, as a negative count says, and needs no block.
     if count == 0 and room < 0:
         table[row, PARENT_START] = node
         table[row, PARENT_COUNT] = -max(1, g.inner[node, NEED])
@@ -765,6 +772,7 @@ def count_uses(root, change, band, g, visited):
         books[row, MARK] = walk
         books[row, USES] += change
         if is_banded:
+            # A node is looked at in the highest band of priority that any expression uses it in.
             uses = g.band_uses if node >= 0 else g.leaf_band_uses
             bands = g.bands if node >= 0 else g.leaf_bands
             uses[row, band] += change
@@ -784,6 +792,7 @@ def count_uses(root, change, band, g, visited):
             child = np.int64(g.children[edge, 0])
             below = g.books if child >= 0 else g.leaf_books
             place = child if child >= 0 else -1 - child
+            # The mark of this walk: expressions share nodes, and one that is reached twice is used once.
             if below[place, MARK] != walk:
                 below[place, MARK] = walk
                 visited[count] = child
@@ -839,6 +848,8 @@ def insert_many(code, starts, roots, handles, numbers, g, w):
     meta = g.meta
     while meta[NEXT] < roots.size:
         each = meta[NEXT]
+        # Room is looked for before a phase begins, or before each edge, and where it was is noted in `meta`: who comes
+        # back with larger tables goes on there, and nothing is done twice.
         if meta[PHASE] == BUILDING:
             size = starts[each + 1] - starts[each] + 4
             if (
@@ -873,6 +884,7 @@ def insert_many(code, starts, roots, handles, numbers, g, w):
             if meta[STANDING_COUNT] == g.standing.size or not hold(meta[ROOT], handles[each], g):
                 return NO_HOLDERS
             count_uses(meta[ROOT], np.int64(1), np.int64(0), g, w.visited)
+        # What was built on the way and turned out to be part of no expression: operands that were taken apart.
         drop_unused(w.created, meta[CREATED], g, w.spare, np.int64(0))
         meta[PHASE] = BUILDING
         meta[NEXT] += 1

@@ -1,4 +1,4 @@
-"""Which events interest a ranked subscription right now? Those in a region of the attribute space.
+"""Where in the space of attributes is a score no greater than a bound? Regions.
 
 A score and a threshold cut a region out of the space of the events: a distance cuts out a ball, a weighted sum a
 half-space, the greatest of weighted differences a box, a cosine a cone. Whether one region lies within another, and
@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from tamis.language.expressions import Attribute, Call, Expression, Literal
 from tamis.language.values import EARTH_RADIUS_KM, is_number
 from tamis.language.vectors import vector
-from tamis.topk.families import ONE, recognised
+from tamis.relations.families import ONE, recognised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from tamis.topk.ranked import Ranked
 
 HALFWAY_KM = math.pi * EARTH_RADIUS_KM
 
@@ -98,26 +96,26 @@ class Cone:
 Region: TypeAlias = Everywhere | Nowhere | SublevelSet | Ball | Cap | HalfSpace | Box | Cone
 
 
-def region_of(ranked: Ranked, threshold: float) -> Region:
-    """Return the region that a subscription's score cuts out at a threshold, which is a score.
+def region_of(score: Expression, threshold: float, *, is_ascending: bool = True) -> Region:
+    """Return the region in which a score is at most as great as a threshold, or at least if it is not ascending.
 
-    >>> from tamis.topk.ranked import Ranked
-    >>> region_of(Ranked("euclidean(array(x, y), array(3, 4))", 1, "1 HOUR"), 0.5).radius
+    >>> from tamis import parse
+    >>> region_of(parse("euclidean(array(x, y), array(3, 4)) < 1").left, 0.5).radius
     0.5
     """
-    sign = 1 if ranked.is_ascending else -1
+    sign = 1 if is_ascending else -1
     key = sign * threshold
     if key == math.inf:
         return Everywhere()
     if math.isnan(key) or key == -math.inf:
         return Nowhere()
-    family, numbers = recognised(ranked)
+    family, numbers = recognised(score, is_ascending)
     doubles = tuple(float(number) for number in numbers)
-    if ranked.is_ascending and family.kind in ("euclidean", "geographic") and threshold < 0:
+    if is_ascending and family.kind in ("euclidean", "geographic") and threshold < 0:
         return Nowhere()
-    if ranked.is_ascending and family.kind == "euclidean":
+    if is_ascending and family.kind == "euclidean":
         return Ball(family.inputs, doubles[: family.width], doubles[family.width :], threshold)
-    if ranked.is_ascending and family.kind == "geographic":
+    if is_ascending and family.kind == "geographic":
         latitude, longitude = doubles
         return Everywhere() if threshold >= HALFWAY_KM else Cap(family.inputs, latitude, longitude, threshold)
     if family.kind == "linear":
@@ -125,19 +123,19 @@ def region_of(ranked: Ranked, threshold: float) -> Region:
         terms = [(term, weight) for term, weight in zip(family.inputs, doubles, strict=True) if term is not ONE]
         inputs, weights = zip(*terms, strict=True) if terms else ((), ())
         return HalfSpace(inputs, weights, key - constant)
-    return _box_or_cone(ranked, threshold) or SublevelSet(ranked.score, ranked.order, key)
+    return _box_or_cone(score, threshold, is_ascending) or SublevelSet(score, "ASC" if is_ascending else "DESC", key)
 
 
-def _box_or_cone(ranked: Ranked, threshold: float) -> Region | None:
-    match ranked.score:
-        case Call("greatest", parts) if ranked.is_ascending:
+def _box_or_cone(score: Expression, threshold: float, is_ascending: bool) -> Region | None:
+    match score:
+        case Call("greatest", parts) if is_ascending:
             sides = [_side(part) for part in parts]
             known = [side for side in sides if side is not None]
             inputs = tuple(side[0] for side in known)
             if len(known) == len(sides) == len(set(inputs)):
                 reach = tuple(threshold / weight for _, _, weight in known)
                 return Nowhere() if threshold < 0 else Box(inputs, tuple(side[1] for side in known), reach)
-        case Call("cosine", (point, Call("array", elements))) if not ranked.is_ascending:
+        case Call("cosine", (point, Call("array", elements))) if not is_ascending:
             axis = vector([each.value for each in elements if isinstance(each, Literal)])
             if axis is not None and len(axis) == len(elements) and any(axis):
                 inputs = point.children if isinstance(point, Call) and point.function == "array" else (point,)

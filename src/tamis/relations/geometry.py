@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tamis.language.values import distance_km
-from tamis.topk.regions import (
+from tamis.relations.regions import (
     HALFWAY_KM,
     Ball,
     Box,
@@ -31,7 +31,7 @@ from tamis.topk.regions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ROOM = 1e-12
+_ROUNDING_SHARE = 1e-12
 """Regions around others are larger by this share, so that rounding leaves nothing outside."""
 
 
@@ -48,12 +48,11 @@ def covers(one: Region, two: Region) -> bool:
         case SublevelSet(), SublevelSet():
             return (one.score, one.order) == (two.score, two.order) and one.key >= two.key
         case Ball(), Ball() if one.inputs == two.inputs:
-            needed = _distance(one.centre, two.centre, one.weights) + two.radius * _stretch(one, two)
             is_exact = (one.centre, one.weights) == (two.centre, two.weights)
-            return _fits(needed, one.radius, is_exact)
+            return _fits(sum(spread_of(two, one, two.radius)), one.radius, is_exact)
         case Cap(), Cap() if one.inputs == two.inputs:
             is_exact = (one.latitude, one.longitude) == (two.latitude, two.longitude)
-            return _fits(_apart_km(one, two) + two.radius, one.radius, is_exact)
+            return _fits(sum(spread_of(two, one, two.radius)), one.radius, is_exact)
         case HalfSpace(), HalfSpace() if one.inputs == two.inputs:
             ratio = _parallel(one.weights, two.weights)
             return ratio is not None and _fits(ratio * two.bound, one.bound, ratio == 1)
@@ -67,9 +66,22 @@ def covers(one: Region, two: Region) -> bool:
     return False
 
 
+def spread_of(one: Ball | Cap, two: Ball | Cap, radius: float) -> tuple[float, float]:
+    """Return how far the centre of one is from that of another, and how much that differs for what is around it.
+
+    By the measure of the other: the greatest distance is the sum of both, the least the difference.
+    """
+    match one, two:
+        case Ball(), Ball():
+            return _distance(one.centre, two.centre, two.weights), radius * _stretch(two, one)
+        case Cap(), Cap():
+            return _apart_km(one, two), radius
+    raise TypeError(f"a {type(one).__name__} and a {type(two).__name__} have no measure in common")
+
+
 def _fits(needed: float, there_is: float, is_exact: bool) -> bool:
     """Is there as much as needed, even if what is needed was rounded down?"""
-    return needed <= there_is if is_exact else needed + _ROOM / 10 * (abs(needed) + abs(there_is)) <= there_is
+    return needed <= there_is if is_exact else needed + _ROUNDING_SHARE / 10 * (abs(needed) + abs(there_is)) <= there_is
 
 
 def _stretch(one: Ball, two: Ball) -> float:
@@ -133,7 +145,7 @@ def _joined(one: Region, two: Region) -> tuple[Region, bool]:
             ratio = _parallel(one.weights, two.weights)
             assert ratio is not None
             bound = ratio * two.bound
-            return HalfSpace(one.inputs, one.weights, max(one.bound, bound + _ROOM * abs(bound))), True
+            return HalfSpace(one.inputs, one.weights, max(one.bound, bound + _ROUNDING_SHARE * abs(bound))), True
         case Ball(), Ball() if (one.inputs, one.weights) == (two.inputs, two.weights):
             apart = _distance(one.centre, two.centre, one.weights)
             radius = (apart + one.radius + two.radius) / 2
@@ -143,7 +155,7 @@ def _joined(one: Region, two: Region) -> tuple[Region, bool]:
                 _distance(centre, one.centre, one.weights) + one.radius,
                 _distance(centre, two.centre, one.weights) + two.radius,
             )
-            return Ball(one.inputs, centre, one.weights, reach * (1 + _ROOM)), False
+            return Ball(one.inputs, centre, one.weights, reach * (1 + _ROUNDING_SHARE)), False
         case Box(), Box() if one.inputs == two.inputs:
             return _joined_boxes(one, two)
         case Cone(), Cone() if one.inputs == two.inputs:
@@ -151,7 +163,7 @@ def _joined(one: Region, two: Region) -> tuple[Region, bool]:
         case Cap(), Cap() if one.inputs == two.inputs:
             # The cap around the larger one's centre: not the smallest, but there is no pole to trip over.
             large, small = (one, two) if one.radius >= two.radius else (two, one)
-            radius = (_apart_km(large, small) + small.radius) * (1 + _ROOM)
+            radius = (_apart_km(large, small) + small.radius) * (1 + _ROUNDING_SHARE)
             if radius >= HALFWAY_KM:
                 return Everywhere(), False
             return Cap(one.inputs, large.latitude, large.longitude, max(radius, large.radius)), False
@@ -173,7 +185,7 @@ def _joined_boxes(one: Box, two: Box) -> tuple[Region, bool]:
         is_gapless = is_gapless and abs(mine - theirs) <= my_reach + their_reach
         middle = (low + high) / 2
         centre.append(middle)
-        reach.append(max(high - middle, middle - low) * (1 + _ROOM))
+        reach.append(max(high - middle, middle - low) * (1 + _ROUNDING_SHARE))
     # Two boxes that differ in one dimension only, and meet there, are a box together.
     return Box(one.inputs, tuple(centre), tuple(reach)), differing == 1 and is_gapless
 
@@ -186,5 +198,8 @@ def _joined_cones(one: Cone, two: Cone) -> Region:
     share = (angle - one.angle) / apart
     weights = math.sin((1 - share) * apart) / math.sin(apart), math.sin(share * apart) / math.sin(apart)
     axis = unit([weights[0] * a + weights[1] * b for a, b in zip(one.axis, two.axis, strict=True)])
-    reach = max(_angle(axis, one.axis) + one.angle, _angle(axis, two.axis) + two.angle) * (1 + _ROOM) + _ROOM
+    reach = (
+        max(_angle(axis, one.axis) + one.angle, _angle(axis, two.axis) + two.angle) * (1 + _ROUNDING_SHARE)
+        + _ROUNDING_SHARE
+    )
     return Everywhere() if reach >= math.pi else Cone(one.inputs, axis, reach)

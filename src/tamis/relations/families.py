@@ -16,14 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tamis.language.expressions import Attribute, Call, Expression, Literal
 from tamis.language.values import is_number
 from tamis.language.vectors import vector
-
-if TYPE_CHECKING:
-    from tamis.topk.ranked import Ranked
 
 Number: TypeAlias = int | float | Decimal
 ONE = Literal(1)
@@ -42,15 +39,15 @@ class Family:
     """1 where the lowest score is best, -1 where the highest is; a linear score has it in its weights."""
 
 
-def recognised(ranked: Ranked) -> tuple[Family, tuple[Number, ...]]:
-    """Return the family of a subscription's score, and the numbers that are its own.
+def recognised(score: Expression, is_ascending: bool = True) -> tuple[Family, tuple[Number, ...]]:
+    """Return the family of a score, and the numbers that are its own.
 
-    >>> from tamis.topk.ranked import Ranked
-    >>> recognised(Ranked("2 * price - bids", 1, "1 HOUR"))[1]
+    >>> from tamis import parse
+    >>> recognised(parse("2 * price - bids < 0").left)[1]
     (2, -1)
     """
-    sign = 1 if ranked.is_ascending else -1
-    match ranked.score:
+    sign = 1 if is_ascending else -1
+    match score:
         case Call("euclidean", (point, *literals)):
             numbers = [_literal_vector(each) for each in literals]
             if all(numbers) and len({len(each or ()) for each in numbers}) == 1:
@@ -61,12 +58,12 @@ def recognised(ranked: Ranked) -> tuple[Family, tuple[Number, ...]]:
                 return Family("euclidean", inputs, len(centre), sign), (*centre, *(weights or ()))
         case Call("distance", (latitude, longitude, Literal(lat), Literal(lon))) if is_number(lat) and is_number(lon):
             return Family("geographic", (latitude, longitude), 2, sign), (_number(lat), _number(lon))
-        case score:
-            terms = _terms(score)
+        case _:
+            terms = terms_of(score)
             if terms is not None and any(weight not in (1, -1) for _, weight in terms):
                 inputs = tuple(term for term, _ in terms)
                 return Family("linear", inputs, len(inputs), 1), tuple(_signed(weight, sign) for _, weight in terms)
-    return Family("shared", (ranked.score,), 1, 1), (sign,)
+    return Family("shared", (score,), 1, 1), (sign,)
 
 
 def _literal_vector(node: Expression) -> tuple[Number, ...] | None:
@@ -78,7 +75,7 @@ def _literal_vector(node: Expression) -> tuple[Number, ...] | None:
     return tuple(_number(each) for each in coordinates)
 
 
-def _terms(score: Expression) -> list[tuple[Expression, Number]] | None:
+def terms_of(score: Expression) -> list[tuple[Expression, Number]] | None:
     """Return the terms of a sum, from the left, each an attribute (or 1) with its weight; None where it is no such sum.
 
     Only what is computed in this order counts: `a + (b + c)` may round differently.

@@ -1,6 +1,7 @@
 """What ends by itself, and when? Leases, in a queue by time.
 
 A client may lease what it says, and say it again to renew it. What it says without a lease stays until taken back.
+Subscriptions that have an end (`until`) are leased in matchers and processors: at that time they are no longer there.
 """
 
 from __future__ import annotations
@@ -51,6 +52,18 @@ class Leases(Generic[Item]):
             _, _, item = heappop(self._queue)
             del self._ends[item]
             yield item
+
+    def has_ended(self, now: float) -> bool:
+        """Has anything ended by now?"""
+        return (end := self.next_end) is not None and end <= now
+
+    def end_of(self, item: Item) -> float | None:
+        """Return when a thing ends; None if it does not."""
+        return self._ends.get(item)
+
+    def ends(self) -> Iterator[tuple[Item, float]]:
+        """Yield everything that ends, and when."""
+        return iter(self._ends.items())
 
     @property
     def next_end(self) -> float | None:

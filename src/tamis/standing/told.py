@@ -1,0 +1,78 @@
+"""What is to be told at the end of a call, and in which order? By time, and at one time by registration.
+
+Very much may be told at once, so it is kept by columns and becomes notifications at the end, all together.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.standing.notification import Notification
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_notification = partial(tuple.__new__, Notification)
+"""`Notification._make`, without a call of Python's."""
+_SORTED_BY_HAND = 64
+"""So few are sorted sooner without arrays."""
+
+
+class Told:
+    """What was found so far, as columns.
+
+    >>> told = Told({5: "a", 7: "b", 8: "c"}.__getitem__)
+    >>> told.one(2.0, 7, ("e2",), None)
+    >>> told.many([1.0, 2.0], [8, 5], [("e1",), ("e2",)], True)
+    >>> [(each.subscription, each.at) for each in told.notifications()]
+    [('c', 1.0), ('a', 2.0), ('b', 2.0)]
+    """
+
+    __slots__ = ("_changes", "_events", "_id_of", "_ids", "_numbers", "_times")
+
+    def __init__(self, id_of: Callable[[int], Any]) -> None:
+        """Begin with nothing; `id_of` returns the id of the subscription of a number."""
+        self._id_of = id_of
+        self._times: list[float] = []
+        self._numbers: list[int] = []
+        self._ids: list[Any] = []
+        self._events: list[tuple[Any, ...]] = []
+        self._changes: list[bool | None] = []
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def one(self, at: float, number: int, events: tuple[Any, ...], change: bool | None = None) -> None:
+        """Add what one subscription is told, by its number."""
+        self._ids.append(self._id_of(number))
+        self._times.append(at)
+        self._numbers.append(number)
+        self._events.append(events)
+        self._changes.append(change)
+
+    def many(
+        self, times: list[float], numbers: list[int], events: Iterable[tuple[Any, ...]], change: bool | None
+    ) -> None:
+        """Add what many are told, all of one kind."""
+        self._ids += map(self._id_of, numbers)  # now: who ends before the call does has an id now
+        self._times += times
+        self._numbers += numbers
+        self._events += events
+        self._changes += repeat(change, len(times))
+
+    def notifications(self) -> list[Notification]:
+        """Return all of it, in order."""
+        rows: Iterable[tuple[Any, ...]] = zip(self._ids, self._events, self._times, self._changes, strict=True)
+        count = len(self._times)
+        if count > 1:
+            if count <= _SORTED_BY_HAND:
+                keys = list(zip(self._times, self._numbers, strict=True))
+                order = sorted(range(count), key=keys.__getitem__)
+            else:
+                order = np.lexsort((np.array(self._numbers), np.array(self._times))).tolist()
+            rows = map(list(rows).__getitem__, order)
+        return list(map(_notification, rows))
