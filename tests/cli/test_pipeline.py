@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from pyarrow import parquet
 from rich.cells import cell_len
 
-from tamis.cli.pipeline_page import Busy, Story, written
+from tamis.cli.pipeline import _kind
+from tamis.cli.pipeline_page import Busy, Story, bars, written
 from tests.cli.conftest import tamis
 
 
@@ -28,6 +30,22 @@ def test_the_report_counts_what_the_files_hold_and_the_page_shows_it(tmp_path):
     assert f"{report['pairs']:,}" in page
     assert page.count("<svg") == 4
     assert "events a second" in result.stdout
+    assert report["seconds"]["match again"] > 0, "a second pass, with workers and kernels ready"
+    assert 0 < report["latencies_us"]["p50"] <= report["latencies_us"]["p99"]
+    assert set(report["surroundings"]) == {"date", "machine", "versions"}
+    assert all(text in page for text in report["surroundings"].values())
+    kinds = [busy["condition"] for busy in report["busiest"]]
+    assert len(kinds) == len({_kind(condition) for condition in kinds}), "one of each kind"
+    assert sum(busy["matches_alike"] for busy in report["busiest"]) <= report["pairs"]
+
+
+def test_bars_on_a_logarithmic_scale_show_what_is_rare():
+    widths = [
+        float(width)
+        for width in re.findall(r'width="([\d.]+)" height', bars({"a": 100_000, "b": 10, "c": 0}, is_logarithmic=True))
+    ]
+    assert len(widths) == 2, "nothing is drawn for nothing"
+    assert 0.15 < widths[1] / widths[0] < 0.25
 
 
 def test_what_stands_on_the_page_is_escaped():

@@ -1,17 +1,24 @@
 """What does the whole pipeline look like at work?
 
 The main job of tamis on this machine: auction events and subscriptions go to Parquet files, a local Spark matches
-them, and a report says what came of it, here and as a page with plots.
+them, and a report says what came of it, here and as a page with plots. The first pass starts Python workers and loads
+kernels; a second one over the same events shows what a job that runs on gets, and a matcher in this process how long a
+single event takes.
 """
 
 import json
+import os
+import platform
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 from threading import Thread
-from time import perf_counter, sleep
+from time import perf_counter, perf_counter_ns, sleep
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -20,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tamis import __version__
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, show_explanation, to_complain, to_people, to_programs
 from tamis.cli.pipeline_page import Busy, Story, written
@@ -46,6 +54,9 @@ _RUN_FAST = 5_000_000
 _JUDGED, _MOST_JUDGED = 3, 2_000
 """So many events are asked about so many subscriptions, one by one."""
 _SHOWN = 12
+_SINGLE_EVENTS = 2_000
+"""So many events are matched one by one, for the time that a single one takes."""
+_WARM_UP = 200
 
 
 def pipeline(
@@ -96,17 +107,23 @@ def _run(event_count: int, subscription_count: int, out: Path, seed: int, master
         with _step(f"Compiling {subscription_count:,} subscriptions", clock, "compile"):
             compiled = on_spark.compiled(asked)
         pairs = on_spark.match(events, compiled, keep=["event", "category"])
-        _with_progress(
-            session,
-            f"Matching {event_count:,} events",
-            clock,
-            lambda: pairs.write.mode("overwrite").parquet(str(out / "pairs.parquet")),
-        )
+        for name in ("match", "match again"):  # the second pass has its workers and kernels ready
+            _with_progress(
+                session,
+                f"Matching {event_count:,} events" + (" once more" if name == "match again" else ""),
+                clock,
+                name,
+                lambda: pairs.write.mode("overwrite").parquet(str(out / "pairs.parquet")),
+            )
+        with _step("Matching events one by one", clock, "single events"):
+            latencies_us = _latencies_us(subscriptions, out)
         with _step("Counting", clock, "report"):
             story = _story(session.read.parquet(str(out / "pairs.parquet")), events, subscriptions, out)
     story.seconds.update(clock)
     story.events, story.subscriptions, story.seed = event_count, subscription_count, seed
     story.master = master or "local[*]"
+    story.latencies_us = latencies_us
+    story.surroundings = _surroundings()
     return story
 
 
@@ -140,12 +157,11 @@ def _story(pairs: Any, events: Any, subscriptions: "pa.Table", out: Path) -> Sto
     per_event = dict(map(tuple, pairs.groupBy("event").count().groupBy("count").count().collect()))
     categories = {row[0]: row[1] for row in pairs.groupBy("category").count().collect()}
     conditions = subscriptions["condition"].to_pylist()
-    busiest = sorted(by_subscription, key=lambda each: (-by_subscription[each], each))[:_SHOWN]
     story = Story(
         pairs=sum(by_subscription.values()),
         matched_events=sum(per_event.values()),
         matched_subscriptions=len(by_subscription),
-        busiest=[Busy(each, conditions[each], by_subscription[each]) for each in busiest],
+        busiest=_busiest(by_subscription, conditions),
         matches_per_event=per_event,
         matches_per_subscription=dict(Counter(by_subscription.values())),
         categories=categories,
@@ -153,6 +169,64 @@ def _story(pairs: Any, events: Any, subscriptions: "pa.Table", out: Path) -> Sto
     )
     _judge(story, pairs, events, conditions)
     return story
+
+
+def _busiest(matches: dict[int, int], conditions: list[str]) -> list[Busy]:
+    """Return the busiest subscription of each kind: those that differ in their constants only are of one kind."""
+    kinds: dict[str, list[int]] = {}
+    for subscription in sorted(matches, key=lambda id: (-matches[id], id)):
+        kinds.setdefault(_kind(conditions[subscription]), []).append(subscription)
+    return [
+        Busy(alike[0], conditions[alike[0]], matches[alike[0]], len(alike), sum(map(matches.__getitem__, alike)))
+        for alike in list(kinds.values())[:_SHOWN]
+    ]
+
+
+def _kind(condition: str) -> str:
+    """Return a condition without its constants.
+
+    >>> _kind("title = 'It''s 5' AND price < 17.23")
+    "title = '…' AND price < 0"
+    """
+    return re.sub(r"\b\d+(\.\d+)?\b", "0", re.sub(r"'(?:[^']|'')*'", "'…'", condition))
+
+
+def _latencies_us(subscriptions: "pa.Table", out: Path) -> dict[str, float]:
+    """Return how long single events take in a matcher of this process: half of them at most p50, 99 % at most p99."""
+    from itertools import islice
+
+    import numpy as np
+    from pyarrow import parquet
+
+    from tamis.matching import Matcher
+
+    matcher = Matcher()
+    matcher.add_many(dict(enumerate(subscriptions["condition"].to_pylist())))
+    files = sorted((out / "events.parquet").iterdir())
+    rows = (row for file in files for row in parquet.read_table(file).to_pylist())
+    events = list(islice(rows, _SINGLE_EVENTS))
+    matcher.compile()
+    for event in events[:_WARM_UP]:
+        matcher.match(event)
+    times_ns = []
+    for event in events:
+        start = perf_counter_ns()
+        matcher.match(event)
+        times_ns.append(perf_counter_ns() - start)
+    p50, p99 = np.percentile(times_ns, (50, 99)) / 1e3
+    return {"p50": float(p50), "p99": float(p99)}
+
+
+def _surroundings() -> dict[str, str]:
+    """Return when and where this ran, for whoever finds the page later."""
+    from tamis.spark.java import java_version
+
+    return {
+        "date": datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "versions": f"tamis {__version__}, Python {platform.python_version()}, PySpark {metadata.version('pyspark')}, "
+        f"Java {java_version()}, numba {metadata.version('numba')}",
+    }
 
 
 def _judge(story: Story, pairs: Any, events: Any, conditions: list[str]) -> None:
@@ -189,7 +263,7 @@ def _step(activity: str, clock: dict[str, float], name: str) -> Iterator[None]:
     clock[name] = perf_counter() - start
 
 
-def _with_progress(session: Any, activity: str, clock: dict[str, float], action: Callable[[], T]) -> None:
+def _with_progress(session: Any, activity: str, clock: dict[str, float], name: str, action: Callable[[], T]) -> None:
     """Run an action of Spark, and show how many of its tasks are done."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -217,7 +291,7 @@ def _with_progress(session: Any, activity: str, clock: dict[str, float], action:
             sleep(0.1)
     if failed:
         raise failed[0]
-    clock["match"] = perf_counter() - start
+    clock[name] = perf_counter() - start
 
 
 # -- The report
@@ -227,11 +301,14 @@ def _report(console: Console, story: Story, page: Path) -> None:
     rate = story.events / story.seconds["match"]
     show(console, Text(f"{story.events:,} events met {story.subscriptions:,} subscriptions", "bold"))
     show(console, Text(f"{story.pairs:,} pairs, read, matched and written in {story.seconds['match']:.1f} s on Spark"))
-    show(console, Text(f"{rate:,.0f} events a second ({story.master})", "bold green"))
+    warm = story.events / story.seconds["match again"]
+    show(console, Text(f"{rate:,.0f} events a second ({story.master}); {warm:,.0f} in a second pass", "bold green"))
+    single = story.latencies_us
+    show(console, Text(f"a single event in this process: p50 {single['p50']:.0f} µs, p99 {single['p99']:.0f} µs"))
     times = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in story.seconds.items())
     show(console, Text(times, "dim"))
     console.print()
-    show(console, Text("The busiest subscriptions", "bold"))
+    show(console, Text("The busiest subscriptions, one of each kind", "bold"))
     console.print()
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column(justify="right", no_wrap=True)

@@ -1,13 +1,15 @@
 """How is the result of the pipeline read?
 
 As one HTML page without anything beside it: the figures first, then what people asked for, where the time went, and one
-match explained. The plots are drawn here as SVG, which is little work and needs no library.
+match explained. The plots are drawn here as SVG, which is little work and needs no library. Counts that differ by
+orders of magnitude are drawn on a logarithmic scale, and say so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
+from math import log10
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.explanation import MARKS
@@ -20,11 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """A subscription that matches much."""
+    """The busiest of the subscriptions that differ in their constants only."""
 
     id: int
     condition: str
     matches: int
+    alike: int = 1
+    """How many subscriptions are of this kind."""
+    matches_alike: int = 0
+    """How many matches they have together."""
 
 
 @dataclass(slots=True)
@@ -51,19 +57,26 @@ class Story:
     explained_event: dict[str, Any] | None = None
     explained_subscription: int | None = None
     explanation: Explanation | None = None
+    latencies_us: dict[str, float] = field(default_factory=dict)
+    """p50 and p99 of single events in a matcher of this process."""
+    surroundings: dict[str, str] = field(default_factory=dict)
+    """When and where: date, machine, versions."""
 
 
 _STYLE = """
-:root { color-scheme: light; --ink: #1b1f24; --dim: #5b6672; --line: #dfe3e8; --bar: #00796b; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: #fff; margin: 0 auto; max-width: 64rem;
-  padding: 1.5rem 1.25rem 4rem; }
+:root { color-scheme: light dark; --ink: #1b1f24; --dim: #5b6672; --line: #dfe3e8; --bar: #00796b; --paper: #fff;
+  --shade: #f6f8fa; --true: #00704f; --false: #b3261e; --unknown: #8a6d00; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --dim: #9aa5b1; --line: #333b44; --bar: #2aa595;
+  --paper: #14181d; --shade: #1d232a; --true: #4fc79a; --false: #ff8a80; --unknown: #e3c14f; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
+  max-width: 64rem; padding: 1.5rem 1.25rem 4rem; }
 h1 { font-size: 1.8rem; margin: 0 0 .25rem; }
 h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; }
 p { max-width: 46rem; margin: .25rem 0 .75rem; }
 .dim { color: var(--dim); }
 .tally { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.5rem 0; padding: 0; list-style: none; }
 .tally b { display: block; font-size: 1.7rem; line-height: 1.2; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 0 3rem; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 0 3rem; }
 .plots section { min-width: 0; }
 svg { max-width: 100%; height: auto; display: block; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
@@ -73,18 +86,18 @@ table { border-collapse: collapse; width: 100%; font-size: .85rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 code { font: .82rem/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
-pre { font: .82rem/1.5 ui-monospace, monospace; overflow-x: auto; padding: .75rem 1rem; background: #f6f8fa; }
-.true { color: #00704f; } .false { color: #b3261e; } .unknown { color: #8a6d00; }
-@media (max-width: 32rem) { .plots { grid-template-columns: 1fr; } }
+pre { font: .82rem/1.5 ui-monospace, monospace; overflow-x: auto; padding: .75rem 1rem; background: var(--shade); }
+.true { color: var(--true); } .false { color: var(--false); } .unknown { color: var(--unknown); }
 """
 
 
 def written(story: Story) -> str:
     """Return the page."""
-    rate = story.events / story.seconds["match"] if story.seconds.get("match") else 0.0
     title = f"{story.events:,} events met {story.subscriptions:,} subscriptions"
     tally = {
-        "events a second": f"{rate:,.0f}",
+        "events a second, first pass": _rate(story, "match"),
+        "events a second, second pass": _rate(story, "match again"),
+        "a single event, p50 and p99": _single(story.latencies_us),
         "pairs": f"{story.pairs:,}",
         "of the events match something": f"{_share(story.matched_events, story.events)}",
         "of the subscriptions match something": f"{_share(story.matched_subscriptions, story.subscriptions)}",
@@ -98,27 +111,42 @@ def written(story: Story) -> str:
             f"<style>{_STYLE}</style></head><body>",
             f"<h1>{escape(title)}</h1>",
             f'<p class="dim">Book auctions and their bidders, seed {story.seed}, on Spark ({escape(story.master)}). '
-            f"An event is read, matched and written with its matches; {story.judged_pairs:,} pairs of event and "
-            f"subscription were asked one by one afterwards: {verdict}.</p>",
+            "An event is read, matched and written with its matches. The first pass starts Spark's Python workers, "
+            "which the second finds ready; single events are matched in one process without Spark. "
+            f"{story.judged_pairs:,} pairs of event and subscription were asked one by one afterwards: {verdict}.</p>",
+            f'<p class="dim">{escape(" · ".join(story.surroundings.values()))}</p>',
             '<ul class="tally">' + "".join(f"<li><b>{value}</b>{name}</li>" for name, value in tally.items()) + "</ul>",
             '<div class="plots">',
             _section(
                 "Events, by how many subscriptions they match",
-                bars(spread(story.matches_per_event, story.events - story.matched_events)),
+                bars(spread(story.matches_per_event, story.events - story.matched_events), is_logarithmic=True),
             ),
             _section(
                 "Subscriptions, by how many events they match",
-                bars(spread(story.matches_per_subscription, story.subscriptions - story.matched_subscriptions)),
+                bars(
+                    spread(story.matches_per_subscription, story.subscriptions - story.matched_subscriptions),
+                    is_logarithmic=True,
+                ),
             ),
             _section("Matches, by category", bars(dict(_most(story.categories, 10)))),
             _section("Where the time went", bars(story.seconds, unit=" s", places=1)),
             "</div>",
-            "<h2>The busiest subscriptions</h2>",
+            "<h2>The busiest subscription of each kind</h2>",
+            '<p class="dim">Subscriptions that differ in their constants only are of one kind.</p>',
             _table(story.busiest),
             *_explained(story),
             "</body></html>",
         )
     )
+
+
+def _rate(story: Story, step: str) -> str:
+    seconds = story.seconds.get(step)
+    return f"{story.events / seconds:,.0f}" if seconds else "–"
+
+
+def _single(latencies_us: Mapping[str, float]) -> str:
+    return " / ".join(f"{latencies_us[name]:,.0f}" for name in ("p50", "p99")) + " µs" if latencies_us else "–"
 
 
 def _share(part: int, whole: int) -> str:
@@ -145,27 +173,36 @@ def _most(counts: Mapping[str, int], count: int) -> list[tuple[str, int]]:
 _WIDTH, _ROW, _LABEL, _VALUE = 460, 24, 150, 70
 
 
-def bars(values: Mapping[str, float], unit: str = "", places: int = 0) -> str:
-    """Draw lying bars, the value behind each.
+def bars(values: Mapping[str, float], unit: str = "", places: int = 0, is_logarithmic: bool = False) -> str:
+    """Draw lying bars, the value behind each; none where the value is 0.
 
-    >>> bars({"a": 2, "b": 1}).count("<rect")
+    On a logarithmic scale the bar of 1 has a tenth of a decade's length, so that it can be seen.
+
+    >>> bars({"a": 2, "b": 1, "c": 0}).count("<rect")
     2
     """
     if not values:
         return '<p class="dim">Nothing.</p>'
-    most = max(values.values()) or 1
+    lengths = {name: _decades(value) if is_logarithmic else value for name, value in values.items()}
+    most = max(lengths.values()) or 1
     room = _WIDTH - _LABEL - _VALUE
     parts = []
     for number, (name, value) in enumerate(values.items()):
         y = number * _ROW
-        width = max(1.0, room * value / most)
+        width = max(1.0, room * lengths[name] / most) if value else 0.0
         shown = name if len(name) <= 22 else f"{name[:21]}…"
         parts.append(
             f'<text x="{_LABEL - 8}" y="{y + 16}" text-anchor="end">{escape(shown)}</text>'
-            f'<rect x="{_LABEL}" y="{y + 4}" width="{width:.1f}" height="{_ROW - 8}" rx="2"/>'
-            f'<text class="dim" x="{_LABEL + width + 6:.1f}" y="{y + 16}">{value:,.{places}f}{unit}</text>'
+            + (f'<rect x="{_LABEL}" y="{y + 4}" width="{width:.1f}" height="{_ROW - 8}" rx="2"/>' if value else "")
+            + f'<text class="dim" x="{_LABEL + width + 6:.1f}" y="{y + 16}">{value:,.{places}f}{unit}</text>'
         )
-    return _svg(_ROW * len(values) + 4, parts)
+    if is_logarithmic:
+        parts.append(f'<text class="dim" x="{_LABEL}" y="{_ROW * len(values) + 16}">logarithmic scale</text>')
+    return _svg(_ROW * (len(values) + is_logarithmic) + 4, parts)
+
+
+def _decades(value: float) -> float:
+    return log10(value) + 0.1 if value >= 1 else 0.0
 
 
 def spread(counts: Mapping[int, int], none: int) -> dict[str, float]:
@@ -191,12 +228,14 @@ def _svg(height: float, parts: Sequence[str]) -> str:
 
 
 def _table(busiest: Sequence[Busy]) -> str:
+    heads = ("subscription", "matches", "of its kind", "their matches", "condition")
     rows = (
-        f'<tr><td>#{each.id}</td><td class="number">{each.matches:,}</td>'
-        f"<td><code>{escape(each.condition)}</code></td></tr>"
-        for each in busiest
+        f"<tr><td>#{busy.id}</td>"
+        + "".join(f'<td class="number">{number:,}</td>' for number in (busy.matches, busy.alike, busy.matches_alike))
+        + f"<td><code>{escape(busy.condition)}</code></td></tr>"
+        for busy in busiest
     )
-    return f"<table><tr><th>subscription</th><th>matches</th><th>condition</th></tr>{''.join(rows)}</table>"
+    return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{''.join(rows)}</table>"
 
 
 def _explained(story: Story) -> list[str]:
