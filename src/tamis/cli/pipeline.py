@@ -17,6 +17,7 @@ from dataclasses import asdict
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
+from textwrap import wrap
 from threading import Thread
 from time import perf_counter, perf_counter_ns, sleep
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -306,7 +307,8 @@ def _report(console: Console, story: Story, page: Path) -> None:
     single = story.latencies_us
     show(console, Text(f"a single event in this process: p50 {single['p50']:.0f} µs, p99 {single['p99']:.0f} µs"))
     times = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in story.seconds.items())
-    show(console, Text(times, "dim"))
+    for line in wrap(times, 80):
+        show(console, Text(line, "dim"))
     console.print()
     show(console, Text("The busiest subscriptions, one of each kind", "bold"))
     console.print()
