@@ -39,6 +39,7 @@ from benchmarks.logging_events import logging_events
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.network import ROWS as NETWORK_ROWS
 from benchmarks.network import network
+from benchmarks.otherwise import otherwise
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
@@ -67,6 +68,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "throughput": throughput,
     "single_events": single_events,
     "growth": growth,
+    "otherwise": otherwise,
     "shares_of_time": shares_of_time,
     "registration": registration,
     "churn": churn,
@@ -170,11 +172,12 @@ def main(words: Sequence[str]) -> int:
             if rows:
                 console.print(_table(name, rows))
         wrong += any(row.get("wrong") for row in rows)
-    if {"growth", "shares_of_time"} & set(names) and find_spec("matplotlib"):
-        from benchmarks.plots import draw
+    if find_spec("matplotlib"):
+        from benchmarks.plots import draw, draw_otherwise
 
-        if drawn := draw(RESULTS):
-            console.print(f"drawn: {drawn}")
+        for drawing, sources in ((draw, {"growth", "shares_of_time"}), (draw_otherwise, {"otherwise"})):
+            if sources & set(names) and (drawn := drawing(RESULTS)):
+                console.print(f"drawn: {drawn}")
     return wrong
 
 

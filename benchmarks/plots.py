@@ -1,7 +1,9 @@
-"""Draw how matching grows, and where its time goes: `python -m benchmarks.plots`.
+"""Draw how matching grows, where its time goes, and what people would do otherwise: `python -m benchmarks.plots`.
 
-On the left the time for an event against the number of subscriptions, both by powers of ten: a line that rises as
-steeply as the dashed one takes ten times as long for ten times as many. On the right what that time is spent on.
+`growth.png`: on the left the time for an event against the number of subscriptions, both by powers of ten: a line that
+rises as steeply as the dashed one takes ten times as long for ten times as many. On the right what that time is spent
+on.
+`otherwise.svg`: events a second of one core with Tamis, with a loop in Python and with polars; the README shows it.
 """
 
 from __future__ import annotations
@@ -43,6 +45,58 @@ def draw(folder: Path) -> Path | None:
     path = folder / "growth.png"
     picture(growth_rows, share_rows).savefig(path, dpi=150)
     return path
+
+
+def draw_otherwise(folder: Path) -> Path | None:
+    """Draw `otherwise.svg` from the results in a folder; nothing if there are none."""
+    source = folder / "otherwise.json"
+    if not source.exists():
+        return None
+    path = folder / "otherwise.svg"
+    figure = comparison(json.loads(source.read_text())["rows"])
+    with mpl.rc_context({"svg.hashsalt": "tamis"}):  # the same rows give the same file
+        figure.savefig(path, transparent=True, metadata={"Date": None})
+    return path
+
+
+_WAYS = {
+    "batch_per_s": ("Tamis, by the batch", _COLOURS[0]),
+    "single_per_s": ("Tamis, one by one", _COLOURS[5]),
+    "polars_per_s": ("polars, rule by rule", _COLOURS[1]),
+    "loop_per_s": ("a loop in Python", _COLOURS[3]),
+}
+_INK = "#7d8590"
+"""A grey that can be read on white and on black: the chart has no background of its own."""
+
+
+def comparison(rows: Rows) -> Figure:
+    """Return events a second against the number of rules, a line for each way to do it."""
+    ink = {
+        "text.color": _INK,
+        "axes.labelcolor": _INK,
+        "xtick.color": _INK,
+        "ytick.color": _INK,
+        "axes.edgecolor": _INK,
+    }
+    with mpl.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, **ink}):
+        figure = Figure(figsize=(8.5, 4.2), layout="constrained")
+        axes = figure.subplots()
+        counts = [row["subscriptions"] for row in rows]
+        places = sorted(_WAYS, key=lambda way: rows[-1][way])
+        ends = [rows[-1][way] for way in places]
+        for way, place in zip(places, _apart(ends, min(ends), max(ends)), strict=True):
+            name, colour = _WAYS[way]
+            axes.plot(counts, [row[way] for row in rows], marker="o", markersize=4, color=colour, linewidth=2)
+            label = f"{name}: {rows[-1][way]:,.3g}" if rows[-1][way] < 1_000 else f"{name}: {rows[-1][way]:,.0f}"
+            axes.annotate(label, (counts[-1], place), (10, 0), textcoords="offset points", color=colour, va="center")
+        axes.set(xscale="log", yscale="log", xlabel="rules", ylabel="events a second, one core")
+        axes.set_xticks(counts, [f"{count:,}" for count in counts])
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+        axes.set_xlim(counts[0] * 0.8, counts[-1] * (counts[-1] / counts[0]) ** 0.62)
+        axes.grid(color=_INK, alpha=0.25)
+        axes.spines["bottom"].set_bounds(counts[0], counts[-1])
+        return figure
 
 
 def picture(growth_rows: Rows, share_rows: Rows) -> Figure:
@@ -139,4 +193,6 @@ def _short(count: int) -> str:
 
 
 if __name__ == "__main__":
-    print(draw(Path("artifacts/benchmarks")) or "run growth and shares_of_time first")
+    results = Path("artifacts/benchmarks")
+    print(draw(results) or "run growth and shares_of_time first")
+    print(draw_otherwise(results) or "run otherwise first")
