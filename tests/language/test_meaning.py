@@ -116,3 +116,13 @@ def test_an_explanation_tells_the_truth_of_every_condition(expression, event):
 )
 def test_the_reason_of(text, event, reason):
     assert tamis.explain(tamis.parse(text), event).reason == reason
+
+
+def test_a_text_means_what_its_expression_means():
+    text = "price < 20 OR NOT bids > 3"
+    for event in ({"price": 12}, {"price": 25}, {"price": 25, "bids": 9}):
+        assert holds(text, event) == holds(parse(text), event)
+        assert truth(text, event) == truth(parse(text), event)
+        assert explain(text, event) == explain(parse(text), event)
+    with pytest.raises(ParseError, match="price <"):
+        holds("price <", {})

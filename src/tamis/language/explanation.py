@@ -26,7 +26,7 @@ from tamis.language.expressions import (
 )
 from tamis.language.functions import function_of
 from tamis.language.literals import to_text
-from tamis.language.meaning import Event, as_truth, meaning
+from tamis.language.meaning import Event, as_expression, as_truth, meaning
 from tamis.language.printer import name_text
 from tamis.language.values import kind_of
 
@@ -83,16 +83,16 @@ class Explanation:
         return made[id(self)]
 
 
-def explain(expression: Expression, event: Event, schema: Schema | None = None) -> Explanation:
-    """Return the truth of every condition for this event, with the reasons.
+def explain(expression: Expression | str, event: Event, schema: Schema | None = None) -> Explanation:
+    """Return the truth of every condition of an expression, or of its text, for this event, with the reasons.
 
-    >>> import tamis
-    >>> print(explain(tamis.parse("price < 20 OR NOT bids > 3"), {"price": 25}))
+    >>> print(explain("price < 20 OR NOT bids > 3", {"price": 25}))
     ? OR   (unknown: no part is true, 1 of 2 is unknown)
     ├─ ✗ price < 20   (price is 25)
     └─ ? NOT   (not of unknown is unknown)
        └─ ? bids > 3   (bids is absent)
     """
+    expression = as_expression(expression, schema)
     values: list[_Evaluated] = []
     for node in postorder(expression):
         count = len(node.children)

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 Event = Mapping[str, Any]
 
 
-def holds(expression: Expression, event: Event, schema: Schema | None = None) -> bool:
-    """Does the event match? True only where the expression is true, not where it is unknown.
+def holds(expression: Expression | str, event: Event, schema: Schema | None = None) -> bool:
+    """Does the event match? True only where the expression, or its text, is true, not where it is unknown.
 
     >>> import tamis
     >>> wanted = tamis.parse("category = 'Thriller' AND (price < 20 OR bids <= 3)")
@@ -49,23 +49,34 @@ def holds(expression: Expression, event: Event, schema: Schema | None = None) ->
     True
     >>> holds(wanted, {"category": "Thriller"})
     False
+    >>> holds("price < 20", {"price": 12})
+    True
     """
     return truth(expression, event, schema) is True
 
 
-def truth(expression: Expression, event: Event, schema: Schema | None = None) -> bool | None:
-    """Return True, False, or None for unknown.
+def truth(expression: Expression | str, event: Event, schema: Schema | None = None) -> bool | None:
+    """Return True, False, or None for unknown, of an expression or of its text.
 
     >>> import tamis
     >>> [truth(tamis.parse("NOT price < 20"), event) for event in ({"price": 10}, {"price": 30}, {})]
     [False, True, None]
     """
-    return as_truth(value(expression, event, schema))
+    return as_truth(value(as_expression(expression, schema), event, schema))
 
 
 def value(expression: Expression, event: Event, schema: Schema | None = None) -> Any:
     """Return the value of any expression, a condition's being its truth."""
     return fold(expression, lambda node, below: meaning(node, below, event, schema))
+
+
+def as_expression(given: Expression | str, schema: Schema | None = None) -> Expression:
+    """Return the expression that a caller gave, or that the text says which was given instead."""
+    if isinstance(given, str):
+        from tamis.language.parser import parse  # which needs the meaning of constants
+
+        return parse(given, schema)
+    return given
 
 
 def as_truth(value: Any) -> bool | None:
