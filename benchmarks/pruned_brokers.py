@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from tamis.language import Expression
 
-_SEEN = 2_000
-"""So many events a broker sees before it is told to prune."""
 _SOME, _MOST_S = 100, 20.0
 """So many events are matched at least, and for so long at most, until a broker has come to rest."""
 _JUDGED = 100
@@ -40,9 +38,12 @@ def pruned_brokers(
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
     event_count: int = 1_000,
     passes: int = 3,
+    seen_count: int = 2_000,
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
     """How much memory and time does a broker take, the more it prunes?
+
+    A broker sees `seen_count` events before it is told to prune. Below some 2,000 filters, what any broker takes hides what is saved.
 
     `prunings` is the share of all prunings that are carried out, `reduction` the share of all predicates that are gone
     then (M): published figures are over both. A broker that has not come to rest (`is_at_rest`) takes more of both.
@@ -50,7 +51,7 @@ def pruned_brokers(
     that, and is what published times of filtering are compared with.
     """
     workload = CASES["auction"]()
-    seen = events_of(workload.events(_SEEN, seed + 1))
+    seen = events_of(workload.events(seen_count, seed + 1))
     events = events_of(workload.events(event_count, seed + 2))
     keys = count()
     _broker(workload.subscriptions(50, seed)["condition"].to_pylist(), seen[:50], 1.0, measures[0], keys)  # compiles

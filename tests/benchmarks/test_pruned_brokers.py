@@ -10,8 +10,8 @@ from tamis.routing.table import RoutingTable
 
 
 def test_a_broker_that_prunes_loses_nothing_and_keeps_less():
-    scene = {"subscription_counts": (600,), "measures": ("accuracy",), "shares": (0.0, 0.5, 1.0)}
-    rows = list(pruned_brokers(**scene, event_count=40, passes=1))
+    scene = {"subscription_counts": (1_500,), "measures": ("accuracy",), "shares": (0.0, 0.5, 1.0)}
+    rows = list(pruned_brokers(**scene, event_count=40, passes=1, seen_count=300))
     assert [row["prunings"] for row in rows] == [0.0, 0.5, 1.0] and [row["wrong"] for row in rows] == [0, 0, 0]
     assert rows[0]["reduction"] == 0 < rows[1]["reduction"] < rows[2]["reduction"] < 1
     assert all(row["is_at_rest"] for row in rows)
