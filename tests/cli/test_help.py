@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tamis.cli import (
     app,
+    asking,
     check,
     demo,
     doctor,
@@ -55,6 +56,9 @@ EXAMPLES = {
     ("publish",): publish.EXAMPLES,
     ("subscribe",): subscribe.EXAMPLES,
     ("token",): token.EXAMPLES,
+    ("try",): asking.TRY_EXAMPLES,
+    ("why",): asking.WHY_EXAMPLES,
+    ("dead",): asking.DEAD_EXAMPLES,
     ("repair",): repair.EXAMPLES,
     ("links",): links.EXAMPLES,
     ("top",): links.TOP_EXAMPLES,

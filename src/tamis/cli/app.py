@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tamis import __version__
 from tamis.cli import (
+    asking,
     check,
     demo,
     doctor,
@@ -102,6 +103,9 @@ app.command("token", cls=Command, epilog=epilog(token.EXAMPLES, *token.NOTES))(t
 app.command("links", cls=Command, epilog=epilog(links.EXAMPLES, *links.NOTES))(links.links)
 app.command("top", cls=Command, epilog=epilog(links.TOP_EXAMPLES, *links.NOTES))(links.top)
 app.command("network", cls=Command, epilog=epilog(network.EXAMPLES, *network.NOTES))(network.network)
+app.command("try", cls=Command, epilog=epilog(asking.TRY_EXAMPLES, *asking.TRY_NOTES))(asking.try_)
+app.command("why", cls=Command, epilog=epilog(asking.WHY_EXAMPLES, *asking.WHY_NOTES))(asking.why)
+app.command("dead", cls=Command, epilog=epilog(asking.DEAD_EXAMPLES, *asking.DEAD_NOTES))(asking.dead)
 app.command("repair", cls=Command, epilog=epilog(repair.EXAMPLES, *repair.NOTES))(repair.repair)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from tamis.service.messages import DeliveryFacts
 from tamis.service.positions import START, Position
 
 if TYPE_CHECKING:
@@ -268,6 +269,17 @@ class InFlight:
         """Return how often a delivery was sent that is on its way; 0 if it is not."""
         sent = self._sent.get(position) or self._again.get(position)
         return 0 if sent is None else sent.attempts
+
+    def facts(self, position: Position) -> DeliveryFacts:
+        """Return what became of a delivery, if there is one at a position."""
+        for state, group in (("sent", self._sent), ("again", self._again)):
+            if position in group:
+                return DeliveryFacts(state, group[position].attempts)
+        if any(each.position == position for each in self._queue):
+            return DeliveryFacts("waiting", self._attempts.get(position, 0))
+        if position <= self._floor or position in self._islands:
+            return DeliveryFacts("done")
+        return DeliveryFacts("ahead", self._attempts.get(position, 0))
 
     def is_revived(self, position: Position) -> bool:
         """Is this a dead letter that is delivered once more?"""

@@ -223,13 +223,25 @@ class Match(Message, frozen=True):
     records: tuple[Mapping[str, Any], ...]
 
 
+class Why(Message, frozen=True):
+    """Why did a subscriber get an event, or why not? Answer: `Reasons`.
+
+    The event is named by its position, or by its key: then `position` is 0.
+    """
+
+    request: int
+    subscriber: str
+    position: int = 0
+    key: str = ""
+
+
 class Close(Message, frozen=True):
     """The session is over: what it consumed goes to others, and passing subscribers end. No answer."""
 
 
 Request: TypeAlias = (
     Publish | Subscribe | Unsubscribe | Configure | Forget | Describe | Attach | Take | Acknowledge | Wrote | Revive
-    | Match | Close | LinkAsked
+    | Match | Why | Close | LinkAsked
 )  # fmt: skip
 
 
@@ -386,9 +398,40 @@ class Matched(Message, frozen=True):
     matches: tuple[tuple[tuple[str, str], ...], ...]
 
 
+class VersionFacts(Message, frozen=True):
+    """What is known of a version of a subscription, and whether it counts for an event."""
+
+    key: str
+    text: str
+    asked: Expression
+    effective: Expression
+    since: int
+    until: int
+    """0 while it is in force."""
+    counts: bool
+    """Whether it was in force when the event came, or the event is of the past that it asked for."""
+
+
+class DeliveryFacts(Message, frozen=True):
+    """What became of the delivery of an event."""
+
+    state: str
+    """`done`, `sent`, `again` (it waits to come again), `waiting` (to be sent) or `ahead` (not looked at yet)."""
+    attempts: int = 0
+
+
+class Reasons(Message, frozen=True):
+    """What the node knows of an event and a subscriber."""
+
+    request: int
+    position: int
+    versions: tuple[VersionFacts, ...]
+    delivery: DeliveryFacts
+
+
 Answer: TypeAlias = (
     Published | Subscribed | Accepted | Refused | Described | Attached | Deliveries | Taken | Lost | CaughtUp | Ended
-    | Matched | LinkSaid
+    | Matched | Reasons | LinkSaid
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import (
     ForbiddenError,
     MisfitError,
+    NotFoundError,
     OverloadedError,
     ServiceError,
     StorageFullError,
@@ -71,6 +72,7 @@ from tamis.service.messages import (
     Publish,
     Published,
     Read,
+    Reasons,
     Refused,
     Request,
     Revive,
@@ -80,6 +82,7 @@ from tamis.service.messages import (
     Subscribed,
     Take,
     Unsubscribe,
+    Why,
     Wrote,
 )
 from tamis.service.positions import Position
@@ -337,6 +340,11 @@ class Node:
                 return [Say(session.number, Accepted(number)), *self.sent(subscriber, now)]
             case Match(number, records):
                 return [Say(session.number, Matched(number, self._matches(records, session)))]
+            case Why(number, name):
+                subscriber = self.roster.named(name, session.principal)
+                self.roster.check_sight(subscriber, session.principal)
+                event = self._event_of(request)
+                return [Say(session.number, Reasons(number, event, *self.roster.versions_for(subscriber, event)))]
             case Close():
                 return self._close(session.number, now)
             case LinkOpen() | LinkJoined() | LinkControl() | LinkAcked() | LinkBehind() | LinkFlood():
@@ -799,6 +807,19 @@ class Node:
         if len(matches) > 1 and sum(map(len, matches)) > MOST_MATCHES:
             raise TooLargeError(f"the events have more than {MOST_MATCHES:,} matches", "fewer events at once")
         return matches
+
+    def _event_of(self, request: Why) -> int:
+        """Return the position of the event that a question is about."""
+        position = request.position or self.keys.get(request.key)
+        if position is None:
+            source, _, id_ = request.key.partition("\n")
+            raise NotFoundError(
+                f"no event of source {source!r:.80} with id {id_!r:.80} is remembered",
+                "one of the latest events, or its position",
+            )
+        if position > self.head:
+            raise NotFoundError("there is no event at this position yet", f"at most the position {self.head}")
+        return position
 
     # -- What the disks say
 

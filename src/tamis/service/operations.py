@@ -14,12 +14,19 @@ from tamis.service.http.bodies import (
     AgainBody,
     CheckedBody,
     DoneBody,
+    ExplainBody,
+    ExplainedBody,
     LinkBody,
     MatchedBody,
     PublishedBody,
+    RelatedBody,
+    RelationsBody,
     SubscribedBody,
     SubscriberBody,
     TakeBody,
+    TriedBody,
+    TryBody,
+    WhyBody,
 )
 
 OFFER = {
@@ -130,6 +137,22 @@ OPERATIONS = (
         "POST", "/match", "Which subscriptions want these events?", "MatchedBody",
         (Body(_JSON, "", [OFFER, {"price": 12}]), Body(_JSON, "", {"price": 12})),
     ),
+    Operation(
+        "POST", "/try", "What would this filter have matched?", "TriedBody",
+        (Body(_JSON, "TryBody", {"where": "price < 20", "from": "-1h"}),),
+    ),
+    Operation(
+        "POST", "/explain", "Does this filter match an event, and why?", "ExplainedBody",
+        (Body(_JSON, "ExplainBody", {"where": "price < 20 OR bids > 3", "event": {"price": 25}}),),
+    ),
+    Operation(
+        "POST", "/relations", "How do these two filters relate?", "RelatedBody",
+        (Body(_JSON, "RelationsBody", {"first": "price < 20", "second": "price < 10 AND signed"}),),
+    ),
+    Operation(
+        "GET", f"{_NAMED}/why", "Why did a subscriber get an event, or why not?", "WhyBody", (),
+        (("id", "the id of the event", "7"), ("source", "its source", "/shop")),
+    ),
     Operation("POST", "/tickets", "A ticket for addresses: ?ticket=…, once, within a minute", status="201"),
     Operation("POST", "/reload", "Read the settings again (admin)"),
     Operation("GET", "/links", "What is known of the links to other brokers (admin)"),
@@ -148,5 +171,5 @@ OPERATIONS = (
 
 STRUCTS = (
     CloudEvent, Problem, SubscriberBody, TakeBody, DoneBody, AgainBody, PublishedBody, SubscribedBody, CheckedBody,
-    MatchedBody, LinkBody,
+    MatchedBody, LinkBody, TryBody, TriedBody, ExplainBody, ExplainedBody, RelationsBody, RelatedBody, WhyBody,
 )  # fmt: skip

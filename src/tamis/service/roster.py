@@ -35,7 +35,15 @@ from tamis.service.errors import (
     TooLargeError,
 )
 from tamis.service.interest import PastVersions
-from tamis.service.messages import Principal, SubscriberFacts, SubscriberSettings, SubscriptionFacts, Wanted
+from tamis.service.messages import (
+    DeliveryFacts,
+    Principal,
+    SubscriberFacts,
+    SubscriberSettings,
+    SubscriptionFacts,
+    VersionFacts,
+    Wanted,
+)
 from tamis.service.permissions import EFFECTIVE_LIMITS
 from tamis.service.positions import START, Position
 from tamis.service.subscribers import Replay, Subscriber, Version
@@ -453,6 +461,28 @@ class Roster:
             subscriber.floor(logged), subscriber.deliveries.unacknowledged_count,
             len(subscriber.consumers) + len(subscriber.polls), subscriber.dead_count,
         )  # fmt: skip
+
+    def versions_for(self, subscriber: Subscriber, event: int) -> tuple[tuple[VersionFacts, ...], DeliveryFacts]:
+        """Return all versions of its subscriptions, and what became of the delivery of an event.
+
+        A version counts for an event that came while it was in force, and for those of the past that it asked for, as
+        long as their replay is not over.
+        """
+        replays = [each for each in (*subscriber.replays, *subscriber.ending) if each.first <= event <= each.since]
+        replayed = {version for replay in replays for version in replay.versions.items()}
+        versions = sorted(
+            (*subscriber.past.values(), *subscriber.subscriptions.values()), key=lambda each: (each.key, each.number)
+        )
+        facts = tuple(
+            VersionFacts(
+                each.key, each.text, each.asked, each.effective, each.since, each.until,
+                each.counts_for(event) or (each.key, each.number) in replayed,
+            )
+            for each in versions
+        )  # fmt: skip
+        is_own = any(each.counts_for(event) for each in versions)
+        position = replays[0].position(event) if replays and not is_own else Position.of(event)
+        return facts, subscriber.deliveries.facts(position)
 
 
 def _kept(subscriber: Subscriber) -> SubscriberKept:

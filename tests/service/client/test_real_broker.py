@@ -255,3 +255,37 @@ def test_a_log_that_is_whole_needs_no_repair(forge, tmp_path):
         run("publish", '{"n": 1}', "--to", running.url)
     result = run("repair", "--data", str(tmp_path / "data"), "--json")
     assert json.loads(result.stdout) == {"repaired": True, "segments": []}
+
+
+def test_a_filter_is_tried_explained_and_compared_by_the_client_and_the_commands(broker):
+    with library.Client(broker.url) as client:
+        positions = client.publish_many([{"depth": depth, "asked": True} for depth in range(40)], type="dive")
+        with client.subscribe({"deep": "depth >= 30"}, name="diver", since="now"):
+            pass
+        trial = client.try_filter("asked AND depth >= 35", since="first")
+        assert (trial["matched"], trial["near_misses"][0]["event"]["data"]["depth"]) == (5, 34)
+        assert [each["key"] for each in trial["covered_by"]] == ["deep"]
+        explained = client.explain("depth >= 35", at=positions[0])
+        assert explained["matches"] is False and "depth is 0" in explained["text"]
+        assert client.explain("depth >= 35", {"depth": 36})["matches"] is True
+        assert client.relations("depth >= 30", "depth >= 35")["covers"]["holds"] is True
+        later = client.publish({"depth": 33}, type="dive", id="d1", source="/sea")
+        assert client.why("diver", later)["at"] == client.why("diver", "d1", source="/sea")["at"] == later
+        [delivery] = client.take("diver", wait_s=30)
+        delivery.never("too deep")
+        assert [letter["reason"] for letter in client.dead_letters("diver")] == ["too deep"]
+    shown = run("try", "asked AND depth >= 35", "--from", "first", "--at", broker.url)
+    assert shown.returncode == 0 and "5 of" in shown.stdout and "diver/deep matches all of it" in shown.stdout
+    nothing = run("try", "depth < 0", "--from", "first", "--at", broker.url)
+    assert nothing.returncode == 1
+    reason = run("why", "diver", later, "--at", broker.url)
+    assert reason.returncode == 0 and "dead letter" in reason.stdout and "too deep" in reason.stdout
+    assert run("why", "diver", positions[0], "--at", broker.url).returncode == 1
+    assert "too deep" in run("dead", "diver", "--at", broker.url).stdout
+    with library.Client(broker.url) as client, client.subscribe({"deep": "depth >= 30"}, name="diver") as deliveries:
+        assert "1 dead letter comes again" in run("dead", "diver", "--again", "--at", broker.url).stdout
+        delivery = next(iter(deliveries))
+        assert delivery.data == {"depth": 33}
+        delivery.done()
+        assert client.why("diver", later)["delivery"] == "done"
+    assert "no dead letters" in run("dead", "diver", "--at", broker.url).stdout

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tamis.service.client.backoff import Backoff
+from tamis.service.client.endpoints import subscriber_path
 from tamis.service.client.events import Event, encoded
 from tamis.service.errors import ServiceError, TooManyError, UnreachableError
 
@@ -135,6 +136,57 @@ async def match(dialler: Dialler, events: Any, source: str) -> Any:
 async def check(dialler: Dialler, text: str) -> dict[str, Any]:
     """Ask what a text comes to."""
     async with dialler.request("POST", "/check", body=text, text=text) as response:
+        return await _document(response)
+
+
+async def try_filter(
+    dialler: Dialler, where: Any, since: str, until: str, name: str | None, most: int
+) -> dict[str, Any]:
+    """Ask what a filter would have matched."""
+    asked: dict[str, Any] = {"where": where, "most": most}
+    asked |= {key: value for key, value in (("from", since), ("until", until), ("as", name)) if value}
+    text = where if isinstance(where, str) else ""
+    async with dialler.request("POST", "/try", body=asked, text=text) as response:
+        return await _document(response)
+
+
+async def explain(dialler: Dialler, where: Any, event: Any, at: str | None, source: str) -> dict[str, Any]:
+    """Ask whether a filter matches an event, and why."""
+    asked: dict[str, Any] = {"where": where}
+    asked |= {"at": at} if at else {"event": msgspec.Raw(encoded(event, source))}
+    async with dialler.request(
+        "POST", "/explain", body=asked, text=where if isinstance(where, str) else ""
+    ) as response:
+        return await _document(response)
+
+
+async def relations(dialler: Dialler, first: Any, second: Any) -> dict[str, Any]:
+    """Ask how two filters relate."""
+    async with dialler.request("POST", "/relations", body={"first": first, "second": second}) as response:
+        return await _document(response)
+
+
+async def why(dialler: Dialler, subscriber: str, at: str, source: str) -> dict[str, Any]:
+    """Ask why a subscriber got an event, or why not; `at` is its position, or with a source its id."""
+    query = {"id": at, "source": source} if source else {"at": at}
+    async with dialler.request("GET", f"{subscriber_path(subscriber)}/why", query) as response:
+        return await _document(response)
+
+
+async def dead_letters(dialler: Dialler, subscriber: str) -> list[dict[str, Any]]:
+    """Ask for the events that a subscriber has given up."""
+    async with dialler.request("GET", f"{subscriber_path(subscriber)}/dead") as response:
+        letters = (await _document(response)).get("dead")
+    if not isinstance(letters, list):
+        raise ServiceError("the broker answered a question about dead letters with something else")
+    return letters
+
+
+async def revive(dialler: Dialler, subscriber: str, at: list[str] | None) -> dict[str, Any]:
+    """Ask for dead letters to be delivered once more."""
+    asked = {} if at is None else {"at": at}
+    path = f"{subscriber_path(subscriber)}/dead/again"
+    async with dialler.request("POST", path, body=asked) as response:
         return await _document(response)
 
 

@@ -193,6 +193,41 @@ class AsyncClient:
         self._require_open()
         return await asking.check(self._dialler, text)
 
+    async def try_filter(
+        self, where: Any, since: Since = "-1h", until: Since = None, name: str | None = None, most: int = 5
+    ) -> dict[str, Any]:
+        """Return what a filter would have matched of the past, as `POST /try` says it; nothing is subscribed.
+
+        It is compared with the subscriptions of one subscriber, if there is a `name`, or of all that are ours.
+        """
+        self._require_open()
+        return await asking.try_filter(self._dialler, where, asking.place(since), asking.place(until), name, most)
+
+    async def explain(self, where: Any, event: Any = None, *, at: str | None = None) -> dict[str, Any]:
+        """Return whether a filter matches an event, or the event at a position, and why (`POST /explain`)."""
+        self._require_open()
+        return await asking.explain(self._dialler, where, event, at, self._source)
+
+    async def relations(self, first: Any, second: Any) -> dict[str, Any]:
+        """Return whether one filter covers the other, and how they differ (`POST /relations`)."""
+        self._require_open()
+        return await asking.relations(self._dialler, first, second)
+
+    async def why(self, name: str, at: str, *, source: str = "") -> dict[str, Any]:
+        """Return why a subscriber got an event, or why not: by its position, or by its id and source."""
+        self._require_open()
+        return await asking.why(self._dialler, name, at, source)
+
+    async def dead_letters(self, name: str) -> list[dict[str, Any]]:
+        """Return the events that a durable subscriber has given up, with the reasons."""
+        self._require_open()
+        return await asking.dead_letters(self._dialler, name)
+
+    async def revive(self, name: str, at: list[str] | None = None) -> int:
+        """Let dead letters be delivered once more: those at some positions, or all; return how many."""
+        self._require_open()
+        return int((await asking.revive(self._dialler, name, at)).get("again", 0))
+
     async def links(self) -> dict[str, Any]:
         """Return how the broker is joined to others, as `GET /links` says it; for an admin."""
         self._require_open()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from tamis.service import wire
 from tamis.service.errors import SettingsError
@@ -63,6 +63,15 @@ class Endpoint:
     def web_socket(self) -> str:
         """The address for conversations."""
         return f"ws{'s' * self.is_secure}://{self.host}:{self.port}{self.path}{wire.PATH}"
+
+
+def subscriber_path(name: str) -> str:
+    """Return the path of a subscriber, whatever its name has in it.
+
+    >>> subscriber_path("ann/phone")
+    '/subscribers/ann%2Fphone'
+    """
+    return f"/subscribers/{quote(name, safe='')}"
 
 
 def tls_context(ca: str | Path | None, certificate: Certificate | None) -> ssl.SSLContext:

@@ -7,11 +7,11 @@ said in a request of its own, perhaps by another process; what nobody says anyth
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import msgspec
 
 from tamis.service import wire
+from tamis.service.client.endpoints import subscriber_path
 from tamis.service.client.events import Event
 from tamis.service.client.subscribing import Gap
 from tamis.service.errors import ServiceError
@@ -42,7 +42,7 @@ class TakenDelivery(Event):
         self.is_again = delivered.again
         """Whether it may have been delivered before."""
         self._dialler = dialler
-        self._path = f"{_path(subscriber)}/done"
+        self._path = f"{subscriber_path(subscriber)}/done"
 
     async def done(self) -> None:
         """Acknowledge it: it does not come again."""
@@ -66,7 +66,7 @@ async def take(
 ) -> list[TakenDelivery]:
     """Take deliveries of a subscriber; tell first of what it will not get."""
     body = {"most": most, "wait_s": wait_s}
-    async with dialler.request("POST", f"{_path(subscriber)}/take", body=body) as response:
+    async with dialler.request("POST", f"{subscriber_path(subscriber)}/take", body=body) as response:
         try:
             taken = _decode(await response.read())
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -74,7 +74,3 @@ async def take(
     for facts in taken.gaps:
         on_gap(Gap(facts))
     return [TakenDelivery(dialler, subscriber, delivered) for delivered in taken.events]
-
-
-def _path(subscriber: str) -> str:
-    return f"/subscribers/{quote(subscriber, safe='')}"

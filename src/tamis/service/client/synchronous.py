@@ -250,6 +250,32 @@ class Client:
         """Return what a text comes to, also behind what we may receive (`effective`); raise what is wrong with it."""
         return self._loop.wait_for(self._client.check(text))
 
+    def try_filter(
+        self, where: Any, since: Since = "-1h", until: Since = None, name: str | None = None, most: int = 5
+    ) -> dict[str, Any]:
+        """Return what a filter would have matched of the past. See `AsyncClient.try_filter`."""
+        return self._loop.wait_for(self._client.try_filter(where, since, until, name, most))
+
+    def explain(self, where: Any, event: Any = None, *, at: str | None = None) -> dict[str, Any]:
+        """Return whether a filter matches an event, and why. See `AsyncClient.explain`."""
+        return self._loop.wait_for(self._client.explain(where, event, at=at))
+
+    def relations(self, first: Any, second: Any) -> dict[str, Any]:
+        """Return whether one filter covers the other, and how they differ. See `AsyncClient.relations`."""
+        return self._loop.wait_for(self._client.relations(first, second))
+
+    def why(self, name: str, at: str, *, source: str = "") -> dict[str, Any]:
+        """Return why a subscriber got an event, or why not. See `AsyncClient.why`."""
+        return self._loop.wait_for(self._client.why(name, at, source=source))
+
+    def dead_letters(self, name: str) -> list[dict[str, Any]]:
+        """Return the events that a durable subscriber has given up, with the reasons."""
+        return self._loop.wait_for(self._client.dead_letters(name))
+
+    def revive(self, name: str, at: list[str] | None = None) -> int:
+        """Let dead letters be delivered once more. See `AsyncClient.revive`."""
+        return self._loop.wait_for(self._client.revive(name, at))
+
     def links(self) -> dict[str, Any]:
         """Return how the broker is joined to others. See `AsyncClient.links`."""
         return self._loop.wait_for(self._client.links())

@@ -76,6 +76,35 @@ class SubscribedBody(msgspec.Struct):
     effective: Annotated[dict[str, str], Meta(description="what is matched, by key")]
 
 
+class TryBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A filter that is to be tried on events of the past."""
+
+    where: Annotated[Any, Meta(description="the filter, in any of its forms")]
+    from_: Annotated[str, Meta(description="from where on; the last hour, if this is left out")] = msgspec.field(
+        default="-1h", name="from"
+    )
+    until: Annotated[str, Meta(description="up to where, not included; everything, if this is left out")] = ""
+    as_: Annotated[
+        str, Meta(description="compare it with the subscriptions of this subscriber; of all of yours, if left out")
+    ] = msgspec.field(default="", name="as")
+    most: Annotated[int, Meta(ge=0, le=100, description="at most so many examples of either kind")] = 5
+
+
+class ExplainBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A filter and an event: does it match, and why? The event is given, or named by its position."""
+
+    where: Annotated[Any, Meta(description="the filter, in any of its forms")]
+    event: Annotated[Any, Meta(description="the event: a CloudEvent, or a JSON object")] = msgspec.UNSET
+    at: Annotated[str, Meta(description="the position of an event")] = ""
+
+
+class RelationsBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Two filters: does one cover the other, do they overlap?"""
+
+    first: Annotated[Any, Meta(description="a filter, in any of its forms")]
+    second: Annotated[Any, Meta(description="another one")]
+
+
 class LinkBody(msgspec.Struct, forbid_unknown_fields=True):
     """A link to another broker, and what may pass over it."""
 
@@ -104,3 +133,117 @@ class MatchedBody(msgspec.Struct):
     matches: Annotated[
         list[Any], Meta(description="pairs of subscriber and key; for a list of events, a list of such lists")
     ]
+
+
+class ExplanationBody(msgspec.Struct):
+    """A condition, its truth for an event, why, and the same for the conditions that it is made of."""
+
+    text: str
+    truth: Literal["true", "false", "unknown"]
+    reason: str
+    parts: list[ExplanationBody]
+
+
+class SampleBody(msgspec.Struct, omit_defaults=True):
+    """An event of the past."""
+
+    at: Annotated[str, Meta(description="its position")]
+    event: Annotated[Any, Meta(description="the CloudEvent")]
+    changes: Annotated[
+        int, Meta(description="how many predicates would have to come out otherwise for the filter to match it")
+    ] = 0
+    why: Annotated[str, Meta(description="the explanation, as a text")] = ""
+
+
+class SpanBody(msgspec.Struct):
+    """What came in a part of the time."""
+
+    at: Annotated[str, Meta(description="when it began (RFC 3339)")]
+    seen: int
+    matched: int
+
+
+class OwnBody(msgspec.Struct):
+    """A subscription of yours."""
+
+    subscriber: str
+    key: str
+    text: str
+
+
+class TriedBody(msgspec.Struct):
+    """What a filter would have matched, of the events that you may receive."""
+
+    effective: Annotated[str, Meta(description="what would be matched: restricted to what you may receive")]
+    seen: Annotated[int, Meta(description="events that you may receive")]
+    matched: int
+    share: Annotated[float | None, Meta(description="of what was seen; null if that is nothing")]
+    first: Annotated[str, Meta(description="the first position that was looked at")]
+    through: Annotated[str, Meta(description="the last one")]
+    complete: Annotated[
+        bool, Meta(description="whether that is all that was asked for; if not, go on behind `through`")
+    ]
+    span_s: Annotated[int, Meta(description="the length of a span in seconds")]
+    spans: list[SpanBody]
+    examples: Annotated[list[SampleBody], Meta(description="the latest events that match")]
+    near_misses: Annotated[list[SampleBody], Meta(description="events that only just do not match")]
+    same: Annotated[list[OwnBody], Meta(description="subscriptions of yours that match the same")]
+    covered_by: Annotated[list[OwnBody], Meta(description="subscriptions of yours that match all of it, and more")]
+    covers: Annotated[list[OwnBody], Meta(description="subscriptions of yours of which it matches all, and more")]
+    compared: Annotated[int, Meta(description="with how many of your subscriptions it was compared")]
+    compared_all: bool
+
+
+class ExplainedBody(msgspec.Struct):
+    """Whether a filter matches an event, and why."""
+
+    matches: bool
+    text: Annotated[str, Meta(description="the explanation, as a text")]
+    explanation: ExplanationBody
+
+
+class VerdictBody(msgspec.Struct):
+    """The answer to a question about filters."""
+
+    holds: bool
+    proven: Annotated[bool, Meta(description="if not, it is the answer with which nothing is lost")]
+
+
+class RelatedBody(msgspec.Struct):
+    """How two filters relate."""
+
+    covers: Annotated[VerdictBody, Meta(description="the first matches whatever the second matches")]
+    covered: Annotated[VerdictBody, Meta(description="the second matches whatever the first matches")]
+    identical: VerdictBody
+    overlaps: Annotated[VerdictBody, Meta(description="there are events that both match")]
+    only_first: Annotated[Any, Meta(description="attributes of an event that only the first matches, if one is found")]
+    only_second: Annotated[Any, Meta(description="the same of the second")]
+    both: Annotated[Any, Meta(description="attributes of an event that both match, if one is found")]
+
+
+class ReasonBody(msgspec.Struct):
+    """What a version of a subscription says of an event."""
+
+    key: str
+    text: str
+    effective: str
+    since: Annotated[str, Meta(description="it counts for the events behind this position")]
+    until: Annotated[str | None, Meta(description="and up to this one; null while it is in force")]
+    in_force: Annotated[bool, Meta(description="whether it counts for this event")]
+    matches: Annotated[bool, Meta(description="whether the event counts for it")]
+    withheld: Annotated[bool, Meta(description="whether it matches only what its owner may not receive")]
+    explanation: Annotated[str, Meta(description="the truth of each condition, as a text")]
+
+
+class WhyBody(msgspec.Struct, omit_defaults=True):
+    """Why a subscriber got an event, or why not."""
+
+    at: Annotated[str, Meta(description="the position of the event")]
+    verdict: Annotated[str, Meta(description="the reason, in one sentence")]
+    delivery: Annotated[
+        str, Meta(description="none, done, sent, again, waiting, ahead or dead: what became of the delivery")
+    ]
+    attempts: Annotated[int, Meta(description="how often it was delivered, as far as that is known")]
+    subscriptions: list[ReasonBody]
+    event: Annotated[Any, Meta(description="the CloudEvent")]
+    reason: Annotated[str, Meta(description="why it is a dead letter")] = ""

@@ -6,7 +6,14 @@ from aiohttp import web
 
 from tamis.service import wire
 from tamis.service.errors import BadRequestError, UnauthenticatedError
-from tamis.service.http import event_routes, link_routes, operation_routes, question_routes, subscriber_routes
+from tamis.service.http import (
+    event_routes,
+    link_routes,
+    operation_routes,
+    question_routes,
+    reason_routes,
+    subscriber_routes,
+)
 from tamis.service.http.front import FRONT
 from tamis.service.http.web_socket import WebSocket
 
@@ -50,6 +57,10 @@ ROUTES = (
     web.post(f"{SUBSCRIBER}/dead/again", subscriber_routes.revive),
     web.post("/check", question_routes.check),
     web.post("/match", question_routes.match),
+    web.post("/try", reason_routes.try_filter),
+    web.post("/explain", reason_routes.explain_filter),
+    web.post("/relations", reason_routes.relate),
+    web.get(f"{SUBSCRIBER}/why", reason_routes.why),
     web.post("/tickets", operation_routes.ticket),
     web.post("/reload", operation_routes.reload),
     web.get("/links", link_routes.list_links),
