@@ -84,13 +84,13 @@ def chosen(expression: Expression | None, schema: Schema | None = None) -> Calla
 
     def choose(records: Sequence[Mapping[str, Any]]) -> list[bool]:
         if schema is not None:
-            fitting = [_fitting(record, schema) for record in records]
-            if any(record is None for record in fitting):
+            fitted_records = [fitting(record, schema) for record in records]
+            if any(record is None for record in fitted_records):
                 return [
                     holds(expression, record) if fitted is None else holds(expression, fitted, schema)
-                    for record, fitted in zip(records, fitting, strict=True)
+                    for record, fitted in zip(records, fitted_records, strict=True)
                 ]
-            records = [record for record in fitting if record is not None]
+            records = [record for record in fitted_records if record is not None]
         if len(records) < MATCHED_TOGETHER:
             return [holds(expression, record, schema) for record in records]
         choice: list[bool] = matcher.any_batch(list(records)).to_pylist()
@@ -99,9 +99,9 @@ def chosen(expression: Expression | None, schema: Schema | None = None) -> Calla
     return choose
 
 
-def _fitting(record: Mapping[str, Any], schema: Schema) -> Mapping[str, Any] | None:
+def fitting(record: Mapping[str, Any], schema: Schema | None) -> Mapping[str, Any] | None:
     """Return a record with the types of the schema; None for one of the time before the schema, which does not fit."""
-    if schema.objection(record) is None:
+    if schema is None or schema.objection(record) is None:
         return record
     try:
         return schema.conform(record)

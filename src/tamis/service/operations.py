@@ -21,6 +21,7 @@ from tamis.service.http.bodies import (
     PublishedBody,
     RelatedBody,
     RelationsBody,
+    SharesBody,
     SubscribedBody,
     SubscriberBody,
     TakeBody,
@@ -78,7 +79,17 @@ _STREAM = "application/x-ndjson"
 _NAMED = "/subscribers/{subscriber}"
 
 OPERATIONS = (
-    Operation("GET", "/", "What this is, and how to try it", media_type="text/plain"),
+    Operation(
+        "GET", "/", "What this is, and how to try it; for a browser the page of the broker", media_type="text/plain"
+    ),
+    Operation("GET", "/page.css", "The style of the page", media_type="text/css"),
+    Operation("GET", "/page.js", "The script of the page", media_type="text/javascript"),
+    Operation("GET", "/icon.svg", "The icon of the page", media_type="image/svg+xml"),
+    Operation("GET", "/tamis.js", "The client for JavaScript, as a module", media_type="text/javascript"),
+    Operation(
+        "GET", "/overview", "How the broker fares, a line a second, as long as the connection lasts (admin)", "", (),
+        (("most", "end after so many", "1"),), media_type=_STREAM,
+    ),
     Operation(
         "POST", "/events", "Publish events, all of them or none", "PublishedBody", _EVENTS,
         (("wanted", "whether to say how many subscribers want each event", "true"),),
@@ -97,7 +108,10 @@ OPERATIONS = (
         media_type=_STREAM,
     ),
     Operation("GET", "/ws", "A WebSocket of the protocol tamis.v1; see /asyncapi.json", status="101"),
-    Operation("GET", "/subscribers", "All subscribers that you may use"),
+    Operation(
+        "GET", "/subscribers", "All subscribers that you may use", "", (),
+        (("lag", "whether to say since when each has events that are not done", "true"),),
+    ),
     Operation(
         "PUT", _NAMED, "Make a durable subscriber, or change how it is served", "",
         (Body(_JSON, "SubscriberBody", {"wait_s": 30, "attempts": 5}),),
@@ -153,6 +167,10 @@ OPERATIONS = (
         "GET", f"{_NAMED}/why", "Why did a subscriber get an event, or why not?", "WhyBody", (),
         (("id", "the id of the event", "7"), ("source", "its source", "/shop")),
     ),
+    Operation(
+        "GET", f"{_NAMED}/shares", "How much do its subscriptions match, and which of them cover others?", "SharesBody",
+        (), (_FROM,),
+    ),
     Operation("POST", "/tickets", "A ticket for addresses: ?ticket=…, once, within a minute", status="201"),
     Operation("POST", "/reload", "Read the settings again (admin)"),
     Operation("GET", "/links", "What is known of the links to other brokers (admin)"),
@@ -172,4 +190,5 @@ OPERATIONS = (
 STRUCTS = (
     CloudEvent, Problem, SubscriberBody, TakeBody, DoneBody, AgainBody, PublishedBody, SubscribedBody, CheckedBody,
     MatchedBody, LinkBody, TryBody, TriedBody, ExplainBody, ExplainedBody, RelationsBody, RelatedBody, WhyBody,
+    SharesBody,
 )  # fmt: skip

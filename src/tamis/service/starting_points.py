@@ -43,6 +43,15 @@ class Place(NamedTuple):
     position: int
 
 
+def rfc3339(time_us: int) -> str:
+    """Return a time in microseconds since 1970 as it is written on the wire.
+
+    >>> rfc3339(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return (_START + timedelta(microseconds=time_us)).isoformat().replace("+00:00", "Z")
+
+
 def starting_point(text: str, epoch: str, now_us: int) -> SinceTime | Place:
     """Return what a text says; raise `BadRequestError` if that is nothing, `GoneError` for another log's position."""
     if text == "first":

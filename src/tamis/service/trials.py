@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,7 +55,8 @@ class Shown(NamedTuple):
 class Span(NamedTuple):
     """What came in a part of the time."""
 
-    begin: datetime
+    begin_s: int
+    """In seconds since 1970."""
     seen: int
     matched: int
 
@@ -94,7 +94,7 @@ class Trial:
             before = counts.get(second // length, (0, 0))
             counts[second // length] = before[0] + seen, before[1] + matched
         begins = range(first // length, last // length + 1)
-        spans = [Span(datetime.fromtimestamp(begin * length, UTC), *counts.get(begin, (0, 0))) for begin in begins]
+        spans = [Span(begin * length, *counts.get(begin, (0, 0))) for begin in begins]
         return length, spans
 
 

@@ -235,6 +235,24 @@ class ReasonBody(msgspec.Struct):
     explanation: Annotated[str, Meta(description="the truth of each condition, as a text")]
 
 
+class ShareBody(msgspec.Struct):
+    """How much a subscription matches."""
+
+    matched: int
+    share: Annotated[float | None, Meta(description="of the events that were looked at; null if there is none")]
+    per_s: float
+    covered_by: Annotated[list[str], Meta(description="keys of subscriptions of the same subscriber that match it all")]
+
+
+class SharesBody(msgspec.Struct):
+    """How much the subscriptions of a subscriber match, of the events that you may receive."""
+
+    seen: int
+    seconds: Annotated[float, Meta(description="from the first event that was looked at to the last")]
+    subscriptions: dict[str, ShareBody]
+    compared_all: bool
+
+
 class WhyBody(msgspec.Struct, omit_defaults=True):
     """Why a subscriber got an event, or why not."""
 

@@ -103,6 +103,7 @@ class Front:
         self._edition: tuple[object, ...] = ()
         self.closing = asyncio.Event()
         """Set when the broker stops: whoever holds a connection says goodbye and ends it."""
+        self.started_s = time.monotonic()
         self._process, self._ids = secrets.token_hex(8), itertools.count(1)
         self.renew(settings, permissions)
 

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 PRINCIPAL: web.RequestKey[Principal] = web.RequestKey("principal", Principal)
 CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
-OPEN = frozenset({"/", "/live", "/ready", "/openapi.json", "/asyncapi.json"})
+OPEN = frozenset(
+    {"/", "/page.css", "/page.js", "/icon.svg", "/tamis.js", "/live", "/ready", "/openapi.json", "/asyncapi.json"}
+)
 """What anybody may ask: it says nothing of events, subscribers or principals."""
 GREETED = frozenset({"/ws"})
 """Where the one who asks may say who it is later, in the first message."""

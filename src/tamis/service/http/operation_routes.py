@@ -11,21 +11,6 @@ from tamis.service.http.front import FRONT
 from tamis.service.http.guarding import CALLER, PRINCIPAL
 from tamis.service.openapi import openapi
 
-GREETING = """\
-This is Tamis, a broker of events: publishers send them, and whoever wants those that fulfil a condition gets them.
-
-  listen     curl -N '{url}/listen?where=price<20'
-  publish    curl --json '{{"price": 12}}' {url}/events
-  look back  curl '{url}/events?from=-1h&where=price<20'
-
-What else there is: {url}/openapi.json, and {url}/asyncapi.json for the WebSocket at {url}/ws.
-"""
-
-
-async def greet(request: web.Request) -> web.Response:
-    """Say what this is, and how to try it."""
-    return web.Response(text=GREETING.format(url=f"{request.scheme}://{request.host}"))
-
 
 async def live(request: web.Request) -> web.Response:
     """Say that the loop runs."""

@@ -37,6 +37,7 @@ from tamis.service.messages import Describe, Described, Reasons, Why
 from tamis.service.permissions import EFFECTIVE_LIMITS
 from tamis.service.positions import Position, read_position
 from tamis.service.reasons import judged, sentence
+from tamis.service.starting_points import rfc3339
 from tamis.service.trials import Trial, tried
 
 if TYPE_CHECKING:
@@ -122,8 +123,7 @@ def _trial_json(
             "complete": trial.is_complete,
             "span_s": length,
             "spans": [
-                {"at": each.begin.isoformat().replace("+00:00", "Z"), "seen": each.seen, "matched": each.matched}
-                for each in spans
+                {"at": rfc3339(each.begin_s * 1_000_000), "seen": each.seen, "matched": each.matched} for each in spans
             ],
             "examples": [sample(each) for each in trial.examples],
             "near_misses": [sample(each) for each in trial.near_misses],

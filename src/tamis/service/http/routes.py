@@ -10,6 +10,7 @@ from tamis.service.http import (
     event_routes,
     link_routes,
     operation_routes,
+    page_routes,
     question_routes,
     reason_routes,
     subscriber_routes,
@@ -36,7 +37,12 @@ SUBSCRIBER = "/subscribers/{subscriber}"
 SUBSCRIPTION = SUBSCRIBER + "/subscriptions/{key}"
 
 ROUTES = (
-    web.get("/", operation_routes.greet),
+    web.get("/", page_routes.front_page),
+    web.get("/page.css", page_routes.style),
+    web.get("/page.js", page_routes.script),
+    web.get("/icon.svg", page_routes.icon),
+    web.get("/tamis.js", page_routes.module),
+    web.get("/overview", page_routes.overview, allow_head=False),
     web.post("/events", event_routes.publish),
     web.get("/events", event_routes.read, allow_head=False),
     web.get("/listen", event_routes.listen, allow_head=False),
@@ -61,6 +67,7 @@ ROUTES = (
     web.post("/explain", reason_routes.explain_filter),
     web.post("/relations", reason_routes.relate),
     web.get(f"{SUBSCRIBER}/why", reason_routes.why),
+    web.get(f"{SUBSCRIBER}/shares", page_routes.shares),
     web.post("/tickets", operation_routes.ticket),
     web.post("/reload", operation_routes.reload),
     web.get("/links", link_routes.list_links),

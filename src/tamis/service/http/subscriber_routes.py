@@ -14,6 +14,7 @@ from tamis.service.errors import BadRequestError, NotFoundError, TooLargeError
 from tamis.service.http.answers import answer, deliveries_json, facts_json
 from tamis.service.http.bodies import AgainBody, DoneBody, SubscriberBody, TakeBody
 from tamis.service.http.consuming import Mailbox
+from tamis.service.http.event_routes import flag
 from tamis.service.http.event_stream import EventStream, begun, stream
 from tamis.service.http.front import FRONT, Front
 from tamis.service.http.guarding import CALLER, PRINCIPAL
@@ -36,14 +37,17 @@ from tamis.service.messages import (
 )
 from tamis.service.positions import Position, read_position
 from tamis.service.settings import Duration
+from tamis.service.starting_points import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tamis.service.changes import Buried
     from tamis.service.messages import Principal, SubscriberFacts
 
 JSON = ("application/json", "application/cloudevents+json")
+LAGS_MOST = 100
+"""Of so many places of the log is it looked up when they were written; who is elsewhere has no time of waiting."""
 DEAD_MOST = 1_000
 """So many dead letters are shown, and revived, at once."""
 
@@ -70,7 +74,26 @@ async def list_subscribers(request: web.Request) -> web.Response:
     front = request.app[FRONT]
     described = await front.core.ask(request[PRINCIPAL], Describe(1))
     assert isinstance(described, Described)
-    return answer({"subscribers": [facts_json(facts, front.core.epoch) for facts in described.subscribers]})
+    known = [dict(facts_json(facts, front.core.epoch)) for facts in described.subscribers]
+    if flag(request, "lag"):
+        times = await asyncio.to_thread(_waiting_since, front, described.subscribers)
+        for facts, time_us in zip(known, times, strict=True):
+            facts["waiting_since"] = None if time_us is None else rfc3339(time_us)
+    return answer({"subscribers": known, "at": Position.of(front.core.head).text(front.core.epoch)})
+
+
+def _waiting_since(front: Front, subscribers: Sequence[SubscriberFacts]) -> list[int | None]:
+    """Return when the first event came that is not done, for each; None if everything is. This reads the disk."""
+    times: dict[int, int | None] = {}
+    for facts in subscribers:
+        first = facts.floor.event + 1
+        if first not in times:
+            if len(times) >= LAGS_MOST or first > front.core.head:
+                times[first] = None
+            else:
+                block = next(iter(front.core.read(first, front.core.head)), None)
+                times[first] = None if block is None else block.time_us
+    return [times[facts.floor.event + 1] for facts in subscribers]
 
 
 async def configure(request: web.Request) -> web.Response:
