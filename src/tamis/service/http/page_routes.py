@@ -18,6 +18,7 @@ import msgspec
 from aiohttp import web
 
 from tamis.language import parse
+from tamis.service import page
 from tamis.service.errors import ForbiddenError
 from tamis.service.history import Range
 from tamis.service.http.answers import answer
@@ -80,7 +81,7 @@ def _file(name: str, media_type: str) -> web.Response:
 
 @cache
 def _content(name: str) -> bytes:
-    return files("tamis.service.page").joinpath(name).read_bytes()
+    return files(page).joinpath(name).read_bytes()
 
 
 async def overview(request: web.Request) -> web.StreamResponse:
