@@ -109,6 +109,25 @@ class Exhumed(msgspec.Struct, frozen=True):
     position: Position
 
 
+class WebhookKept(msgspec.Struct, frozen=True):
+    """Where a subscriber's events are posted to."""
+
+    subscriber: str
+    url: str
+    secrets: tuple[str, ...]
+    """Each signs; two while one replaces the other."""
+    by: str
+    """Who made it; it sees no more than that principal may."""
+    roles: tuple[str, ...] = ()
+    is_admin: bool = False
+
+
+class WebhookGone(msgspec.Struct, frozen=True):
+    """A subscriber's events are not posted any more."""
+
+    subscriber: str
+
+
 class LinkKept(msgspec.Struct, frozen=True):
     """A neighbour that is remembered; how far it has come is a floor, under the name of its subscriber."""
 
@@ -128,7 +147,7 @@ class LinkGone(msgspec.Struct, frozen=True):
 Change: TypeAlias = (
     SubscriberKept | SubscriberGone | FloorKept | SubscriptionKept | SubscriptionGone | ReplayKept | ReplayGone |
     Buried
-    | Exhumed | LinkKept | LinkGone
+    | Exhumed | LinkKept | LinkGone | WebhookKept | WebhookGone
 )  # fmt: skip
 
 
@@ -141,3 +160,4 @@ class Stored(msgspec.Struct, frozen=True):
     replays: tuple[ReplayKept, ...] = ()
     dead_counts: tuple[tuple[str, int], ...] = ()
     links: tuple[LinkKept, ...] = ()
+    webhooks: tuple[WebhookKept, ...] = ()

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tamis.language.expressions import Expression
-from tamis.service.changes import Change
+from tamis.service.changes import Change, WebhookKept
 from tamis.service.errors import ServiceError
 from tamis.service.log.base import Block, Gap
 from tamis.service.positions import Position
@@ -235,13 +235,21 @@ class Why(Message, frozen=True):
     key: str = ""
 
 
+class KeepWebhook(Message, frozen=True):
+    """Post the events of a subscriber to an address from now on, or, without one, no more. Answer: `Accepted`."""
+
+    request: int
+    subscriber: str
+    webhook: WebhookKept | None = None
+
+
 class Close(Message, frozen=True):
     """The session is over: what it consumed goes to others, and passing subscribers end. No answer."""
 
 
 Request: TypeAlias = (
     Publish | Subscribe | Unsubscribe | Configure | Forget | Describe | Attach | Take | Acknowledge | Wrote | Revive
-    | Match | Why | Close | LinkAsked
+    | Match | Why | KeepWebhook | Close | LinkAsked
 )  # fmt: skip
 
 

@@ -22,8 +22,10 @@ import msgspec
 from tamis.errors import EventError
 from tamis.service import event_keys, unwanted
 from tamis.service.catching_up import Stride, Window, lowest_event, skipped
+from tamis.service.changes import WebhookGone
 from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import (
+    ConflictError,
     ForbiddenError,
     MisfitError,
     NotFoundError,
@@ -66,6 +68,7 @@ from tamis.service.messages import (
     Forget,
     Incoming,
     Keep,
+    KeepWebhook,
     Match,
     Matched,
     Output,
@@ -345,6 +348,12 @@ class Node:
                 self.roster.check_sight(subscriber, session.principal)
                 event = self._event_of(request)
                 return [Say(session.number, Reasons(number, event, *self.roster.versions_for(subscriber, event)))]
+            case KeepWebhook(number, name, webhook):
+                subscriber = self.roster.named(name, session.principal)
+                self.roster.check_sight(subscriber, session.principal)
+                if not subscriber.is_durable:
+                    raise ConflictError(f"the subscriber {name!r} is passing", "a durable subscriber")
+                return self.keep_all([WebhookGone(name) if webhook is None else webhook], session, Accepted(number))
             case Close():
                 return self._close(session.number, now)
             case LinkOpen() | LinkJoined() | LinkControl() | LinkAcked() | LinkBehind() | LinkFlood():

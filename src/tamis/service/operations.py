@@ -27,6 +27,8 @@ from tamis.service.http.bodies import (
     TakeBody,
     TriedBody,
     TryBody,
+    WebhookBody,
+    WebhookFactsBody,
     WhyBody,
 )
 
@@ -146,6 +148,12 @@ OPERATIONS = (
     ),
     Operation("GET", f"{_NAMED}/dead", "Events that were given up"),
     Operation("POST", f"{_NAMED}/dead/again", "Deliver dead letters once more", "", (Body(_JSON, "AgainBody", {}),)),
+    Operation(
+        "PUT", f"{_NAMED}/webhook", "Post its events to an address, signed (Standard Webhooks)", "WebhookFactsBody",
+        (Body(_JSON, "WebhookBody", {"url": "https://receiver.example/hook", "attempts": 12}),),
+    ),
+    Operation("GET", f"{_NAMED}/webhook", "How its webhook fares", "WebhookFactsBody"),
+    Operation("DELETE", f"{_NAMED}/webhook", "Post no more; its events wait", status="204"),
     Operation("POST", "/check", "Is this filter right?", "CheckedBody", _FILTERS),
     Operation(
         "POST", "/match", "Which subscriptions want these events?", "MatchedBody",
@@ -190,5 +198,5 @@ OPERATIONS = (
 STRUCTS = (
     CloudEvent, Problem, SubscriberBody, TakeBody, DoneBody, AgainBody, PublishedBody, SubscribedBody, CheckedBody,
     MatchedBody, LinkBody, TryBody, TriedBody, ExplainBody, ExplainedBody, RelationsBody, RelatedBody, WhyBody,
-    SharesBody,
+    SharesBody, WebhookBody, WebhookFactsBody,
 )  # fmt: skip

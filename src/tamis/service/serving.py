@@ -44,6 +44,7 @@ from tamis.service.settings import differences, is_loopback, renewed
 from tamis.service.state import State
 from tamis.service.tls import TlsDoor, reload_doors
 from tamis.service.tokens import Tokens
+from tamis.service.webhooks.sending import Webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,10 +136,13 @@ class Service:
             self.links = LinkServer(self.core, settings)
             self.http.front.links = self.links
             await self.links.start()
+            self.webhooks = Webhooks(self.http.front)
+            self.http.front.webhooks = self.webhooks
             await self.http.start([None if door is None else door.context for door in self._doors])
             if place.sockets and not place.number:
                 await self.http.listen_to_edges(place.http_socket)
             undo.pop_all()
+        self.webhooks.start(self.state.load().webhooks)
         self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag(), self._recheck())]
         gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
         gc.set_threshold(50_000, 20, 1_000)
@@ -268,6 +272,7 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.webhooks.stop()
         await self.http.stop()
         await self.links.stop()
         await self.core.stop()

@@ -12,6 +12,7 @@ connection, and the write-ahead log keeps their order: an urgent transaction for
     replays         who wants the past
     dead            dead letters
     links           neighbours that are remembered
+    webhooks        where events are posted to
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from tamis.service.changes import (
     SubscriberKept,
     SubscriptionGone,
     SubscriptionKept,
+    WebhookGone,
+    WebhookKept,
 )  # fmt: skip
 from tamis.service.errors import LogError, StorageFullError
 from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms
@@ -47,10 +50,13 @@ if TYPE_CHECKING:
 
     from tamis.service.changes import Change
 
-FORMAT = 2
+FORMAT = 3
 _LINKS = """
 CREATE TABLE links (name TEXT PRIMARY KEY, number INTEGER NOT NULL, url TEXT NOT NULL, terms BLOB NOT NULL)
     WITHOUT ROWID"""
+_WEBHOOKS = """
+CREATE TABLE webhooks (subscriber TEXT PRIMARY KEY, url TEXT NOT NULL, secrets BLOB NOT NULL, made_by TEXT NOT NULL,
+    roles BLOB NOT NULL, is_admin INTEGER NOT NULL) WITHOUT ROWID"""
 _TABLES = (
     """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -67,8 +73,13 @@ CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT N
     reason TEXT NOT NULL, attempts INTEGER NOT NULL, at_us INTEGER NOT NULL, PRIMARY KEY (subscriber, head, event));
 """
     + _LINKS
+    + ";"
+    + _WEBHOOKS
 )
-MIGRATIONS: dict[int, str] = {1: f"{_LINKS};ALTER TABLE subscribers ADD COLUMN backoff_s REAL NOT NULL DEFAULT 0"}
+MIGRATIONS: dict[int, str] = {
+    1: f"{_LINKS};ALTER TABLE subscribers ADD COLUMN backoff_s REAL NOT NULL DEFAULT 0",
+    2: _WEBHOOKS,
+}
 """By the format before: the statements that make the next one of it."""
 
 
@@ -177,6 +188,12 @@ class State:
                 links=tuple(
                     LinkKept(name, number, url, msgspec.msgpack.decode(terms, type=LinkTerms))
                     for name, number, url, terms in ask("SELECT * FROM links ORDER BY number, name")
+                ),
+                webhooks=tuple(
+                    WebhookKept(subscriber, url, _texts(secrets), by, _texts(roles), bool(is_admin))
+                    for subscriber, url, secrets, by, roles, is_admin in ask(
+                        "SELECT * FROM webhooks ORDER BY subscriber"
+                    )
                 ),
             )
 
@@ -293,9 +310,18 @@ def _forget_link(connection: sqlite3.Connection, change: LinkGone) -> None:
     connection.execute("DELETE FROM floors WHERE name = ?", (LINK_SUBSCRIBER + change.name,))
 
 
+def _keep_webhook(connection: sqlite3.Connection, change: WebhookKept) -> None:
+    row = (change.subscriber, change.url, _packed(change.secrets), change.by, _packed(change.roles), change.is_admin)
+    connection.execute("REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _forget_webhook(connection: sqlite3.Connection, change: WebhookGone) -> None:
+    connection.execute("DELETE FROM webhooks WHERE subscriber = ?", (change.subscriber,))
+
+
 _OF_SUBSCRIBERS = (
     ("subscribers", "name"), ("floors", "name"), ("subscriptions", "subscriber"), ("replays", "subscriber"),
-    ("dead", "subscriber"),
+    ("dead", "subscriber"), ("webhooks", "subscriber"),
 )  # fmt: skip
 _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     SubscriberKept: _keep_subscriber,
@@ -309,6 +335,8 @@ _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     Exhumed: _exhume,
     LinkKept: _keep_link,
     LinkGone: _forget_link,
+    WebhookKept: _keep_webhook,
+    WebhookGone: _forget_webhook,
 }
 
 

@@ -26,6 +26,7 @@ from tamis.service.settings.shapes import (
     Publishing,
     Role,
     Tls,
+    WebhookSettings,
 )
 
 TABLES = {
@@ -40,6 +41,7 @@ TABLES = {
     LinkTls: {"tls", "link_tls"},
     LinkPruning: {"pruning"},
     LinkAdaptation: {"adaptation"},
+    WebhookSettings: {"webhooks"},
     CatchUp: {"catch_up"},
     Logging: {"logging", "settings"},
     Role: {"role", "_roles", "known"},

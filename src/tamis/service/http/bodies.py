@@ -105,6 +105,19 @@ class RelationsBody(msgspec.Struct, forbid_unknown_fields=True):
     second: Annotated[Any, Meta(description="another one")]
 
 
+class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Where the events of a subscriber are posted to."""
+
+    url: Annotated[str, Meta(description="the address of the receiver")]
+    secrets: Annotated[
+        list[str],
+        Meta(max_length=2, description="each signs; one is made if there is none. Two while one replaces the other"),
+    ] = []
+    attempts: Annotated[
+        int, Meta(ge=0, le=1_000_000, description="posts of an event before it is a dead letter; 0: for ever")
+    ] = 12
+
+
 class LinkBody(msgspec.Struct, forbid_unknown_fields=True):
     """A link to another broker, and what may pass over it."""
 
@@ -265,3 +278,17 @@ class WhyBody(msgspec.Struct, omit_defaults=True):
     subscriptions: list[ReasonBody]
     event: Annotated[Any, Meta(description="the CloudEvent")]
     reason: Annotated[str, Meta(description="why it is a dead letter")] = ""
+
+
+class WebhookFactsBody(msgspec.Struct, omit_defaults=True):
+    """A webhook, and how it fares."""
+
+    url: str
+    state: Annotated[
+        Literal["waiting", "good", "failing", "over"],
+        Meta(description="waiting: nothing was posted yet; over: the receiver has answered 410, and gets no more"),
+    ]
+    reason: Annotated[str, Meta(description="why the last post failed; empty if it did not")]
+    posted: int
+    failed: int
+    secret: Annotated[str, Meta(description="the secret that was made now; it is not shown again")] = ""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tamis.service.principals import Authenticator
     from tamis.service.quotas import Quotas
     from tamis.service.settings import Differences, Settings
+    from tamis.service.webhooks.sending import Webhooks
 
 _Kind = TypeVar("_Kind")
 
@@ -96,6 +97,8 @@ class Front:
         self.reload = reload
         self.first: FirstBroker | None = None
         """The broker that has the state, if this is an edge broker of it."""
+        self.webhooks: Webhooks | None = None
+        """Who posts events to those who do not ask for them."""
         self.links: LinkServer | None = None
         """The sockets of neighbours."""
         self.connections = Connections(settings.limits)

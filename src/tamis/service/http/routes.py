@@ -14,6 +14,7 @@ from tamis.service.http import (
     question_routes,
     reason_routes,
     subscriber_routes,
+    webhook_routes,
 )
 from tamis.service.http.front import FRONT
 from tamis.service.http.web_socket import WebSocket
@@ -61,6 +62,9 @@ ROUTES = (
     web.post(f"{SUBSCRIBER}/done", subscriber_routes.acknowledge),
     web.get(f"{SUBSCRIBER}/dead", subscriber_routes.dead_letters),
     web.post(f"{SUBSCRIBER}/dead/again", subscriber_routes.revive),
+    web.put(f"{SUBSCRIBER}/webhook", webhook_routes.put_webhook),
+    web.get(f"{SUBSCRIBER}/webhook", webhook_routes.describe_webhook),
+    web.delete(f"{SUBSCRIBER}/webhook", webhook_routes.delete_webhook),
     web.post("/check", question_routes.check),
     web.post("/match", question_routes.match),
     web.post("/try", reason_routes.try_filter),

@@ -114,7 +114,10 @@ async def describe(request: web.Request) -> web.Response:
 
 async def forget(request: web.Request) -> web.Response:
     """Forget a subscriber and all that belongs to it."""
-    await request.app[FRONT].core.ask(request[PRINCIPAL], Forget(1, subscriber_of(request)))
+    front, name = request.app[FRONT], subscriber_of(request)
+    await front.core.ask(request[PRINCIPAL], Forget(1, name))
+    if front.webhooks is not None:  # at once, so that it does not serve another subscriber of this name
+        front.webhooks.remove(name)
     return web.Response(status=204)
 
 

@@ -25,6 +25,7 @@ from tamis.service.settings.shapes import (
     Role,
     Settings,
     Tls,
+    WebhookSettings,
 )
 from tamis.service.settings.writing import example_file, settings_file, settings_page
 
@@ -50,6 +51,7 @@ __all__ = [
     "Size",
     "Sync",
     "Tls",
+    "WebhookSettings",
     "differences",
     "example_file",
     "is_loopback",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
 
 from tamis.errors import FunctionError, LanguageError, SchemaError, did_you_mean
@@ -37,6 +37,13 @@ def check(settings: Settings, source: str) -> None:
             f"{source}: listeners: there is no address to listen on", "[[listeners]] with host and port"
         )
     _check_limits(settings, source)
+    for network in settings.webhooks.allow:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            raise SettingsError(
+                f"{source}: webhooks.allow: {network!r:.80} is not a network", "one such as 10.1.0.0/16 or ::1/128"
+            ) from None
     functions = _checked_functions(settings, source)
     schema = _checked_schema(settings, source)
     with functions.in_use():

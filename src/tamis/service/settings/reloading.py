@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tamis.service.settings.shapes import Settings
 
 AT_ONCE = (
-    "roles", "principals", "origins", "logging", "catch_up", "log.keep", "log.hold", "listeners.*.tls",
+    "roles", "principals", "origins", "logging", "catch_up", "webhooks", "log.keep", "log.hold", "listeners.*.tls",
     "links", "neighbours",
     *(
         f"limits.{name}"

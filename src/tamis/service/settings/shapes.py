@@ -258,6 +258,15 @@ class Role(_Table, frozen=True, kw_only=True):
     admin: Annotated[bool, Meta(description="whether it may do everything")] = False
 
 
+class WebhookSettings(_Table, frozen=True, kw_only=True):
+    """Where events may be posted to."""
+
+    allow: Annotated[
+        Names,
+        Meta(description="networks that webhooks may reach although they are not of the internet, such as 10.1.0.0/16"),
+    ] = ()
+
+
 class CatchUp(_Table, frozen=True, kw_only=True):
     """How those are served who are far behind."""
 
@@ -336,6 +345,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     edges: Annotated[
         int, Meta(ge=0, le=64, description="edge brokers: more processes behind the same addresses, for more cores")
     ] = 0
+    webhooks: Annotated[WebhookSettings, Meta(description="webhooks")] = WebhookSettings()
     catch_up: Annotated[CatchUp, Meta(description="catching up")] = CatchUp()
     logging: Annotated[Logging, Meta(description="logging")] = Logging()
     roles: Annotated[Mapping[str, Role], Meta(description="who may do what; a table [roles.NAME] for each")] = (

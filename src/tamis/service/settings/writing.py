@@ -26,6 +26,7 @@ from tamis.service.settings.shapes import (
     Role,
     Settings,
     Tls,
+    WebhookSettings,
 )
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -175,6 +176,7 @@ _SECTIONS: tuple[tuple[str, type[msgspec.Struct], tuple[str, ...], str], ...] = 
     ("`[log]`", LogSettings, ("log",), ""),
     ("`[log.jetstream]`", JetStream, ("log", "jetstream"), ""),
     ("`[limits]`", LimitSettings, ("limits",), "What goes beyond a limit is refused, with an error that names it."),
+    ("`[webhooks]`", WebhookSettings, ("webhooks",), ""),
     ("`[catch_up]`", CatchUp, ("catch_up",), ""),
     ("`[logging]`", Logging, ("logging",), ""),
     (
