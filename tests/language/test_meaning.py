@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 import tamis
+from tamis.errors import ExpressionSyntaxError
 from tamis.language.explanation import TRUTHS
 from tests.strategies import conditions, events
 
@@ -121,8 +122,8 @@ def test_the_reason_of(text, event, reason):
 def test_a_text_means_what_its_expression_means():
     text = "price < 20 OR NOT bids > 3"
     for event in ({"price": 12}, {"price": 25}, {"price": 25, "bids": 9}):
-        assert holds(text, event) == holds(parse(text), event)
-        assert truth(text, event) == truth(parse(text), event)
-        assert explain(text, event) == explain(parse(text), event)
-    with pytest.raises(ParseError, match="price <"):
-        holds("price <", {})
+        assert tamis.holds(text, event) == tamis.holds(tamis.parse(text), event)
+        assert tamis.truth(text, event) == tamis.truth(tamis.parse(text), event)
+        assert tamis.explain(text, event) == tamis.explain(tamis.parse(text), event)
+    with pytest.raises(ExpressionSyntaxError, match="price <"):
+        tamis.holds("price <", {})
