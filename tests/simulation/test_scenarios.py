@@ -12,6 +12,7 @@ import pytest
 from tamis.routing import STRATEGIES, Flooding, comparisons, coverage, mergers
 from tamis.simulation import TOPOLOGIES, Scenario, simulate
 from tamis.simulation.tables import floods
+from tests.lengths import so_many
 
 NAMES = list(STRATEGIES)
 
@@ -157,14 +158,14 @@ def test_a_seed_decides_the_same_in_every_process():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(50))
-def test_ten_thousand_runs_with_faults_keep_their_promises(part):
-    for seed in range(part * 200, (part + 1) * 200):
+@pytest.mark.parametrize("first", range(0, so_many(10_000), 200))
+def test_up_to_ten_thousand_runs_with_faults_keep_their_promises(first):
+    for seed in range(first, first + 200):
         promise_kept(simulate(Scenario.of_seed(seed, has_faults=True)))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(10))
-def test_two_thousand_runs_without_faults_keep_their_promises(part):
-    for seed in range(part * 200, (part + 1) * 200):
+@pytest.mark.parametrize("first", range(0, so_many(2_000), 200))
+def test_up_to_two_thousand_runs_without_faults_keep_their_promises(first):
+    for seed in range(first, first + 200):
         promise_kept(simulate(Scenario.of_seed(seed, has_faults=False)))
