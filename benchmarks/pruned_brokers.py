@@ -43,12 +43,13 @@ def pruned_brokers(
 ) -> Iterator[dict[str, Any]]:
     """How much memory and time does a broker take, the more it prunes?
 
-    A broker sees `seen_count` events before it is told to prune. Below some 2,000 filters, what any broker takes hides what is saved.
+    A broker sees `seen_count` events before it is told to prune. Below some 2,000 filters, what any broker takes hides
+    what is saved.
 
     `prunings` is the share of all prunings that are carried out, `reduction` the share of all predicates that are gone
-    then (M): published figures are over both. A broker that has not come to rest (`is_at_rest`) takes more of both.
-    An event takes what a broker does with it beside matching, which pruning does not change; `match_us` is without
-    that, and is what published times of filtering are compared with.
+    then (M): published figures are over both. `clauses` are what the matcher has compiled. A broker that has not come
+    to rest (`is_at_rest`) takes more of both. An event takes what a broker does with it beside matching, which pruning
+    does not change; `match_us` is without that, and is what published times of filtering are compared with.
     """
     workload = CASES["auction"]()
     seen = events_of(workload.events(seen_count, seed + 1))
@@ -77,6 +78,7 @@ def pruned_brokers(
                     "measure": measure,
                     "prunings": share,
                     "reduction": broker.table.reduction,
+                    "clauses": broker.table.figures()["clauses"],
                     "memory_mb": memory / 1e6,
                     "event_us": best_s[share] / len(events) * 1e6,
                     "match_us": matched_s[share] / len(events) * 1e6,

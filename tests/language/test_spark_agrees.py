@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -10,10 +11,15 @@ import tamis
 from tamis.language.expressions import Call, fold
 from tamis.language.meaning import meaning
 from tests.language.spark_texts import COLUMNS, Texts, rows
+from tests.lengths import so_many
 
 pytestmark = pytest.mark.spark
 
 _OVERFLOWING = ("add", "subtract", "multiply", "negate", "abs")
+_ARITHMETIC = ("add", "subtract", "multiply", "divide", "remainder")
+_WIDEST = ("least", "greatest", "coalesce")
+_KEEPING = ("negate", "abs", *_WIDEST)
+"""Functions whose result has the type of an operand."""
 
 
 def spark_answers(spark, texts, events):
@@ -31,18 +37,39 @@ def _cell(value, row_type):
     return row_type(**value) if isinstance(value, dict) else value
 
 
-def overflows(expression, event):
-    """Does an integer somewhere leave its 64 bits? Spark raises there, or wraps when it is told not to."""
-    found = []
+def is_beyond_comparison(expression, event):
+    """Is there something of which docs/language.md says that Spark computes it otherwise?
+
+    An integer that leaves its 64 bits: Spark raises there, or wraps when it is told not to. And arithmetic on the least
+    or greatest of values of which one is NULL: Spark computes in the widest of the declared types, and the meaning,
+    which knows none, in that of the values that are there. 3.0D % 0.1D is not 3 % 0.1.
+    """
+    found, of_some = [], set()
 
     def value(node, below):
         result = meaning(node, below, event, None)
-        if isinstance(node, Call) and node.function in _OVERFLOWING:
-            found.append(result is None and all(type(operand) is int for operand in below))
+        if isinstance(node, Call):
+            is_of_some = not of_some.isdisjoint(node.arguments)
+            may_be_narrower = (node.function in _WIDEST and None in below) or (node.function in _KEEPING and is_of_some)
+            if may_be_narrower and not isinstance(result, float):
+                of_some.add(node)
+            if node.function in _OVERFLOWING:
+                found.append(result is None and all(type(operand) is int for operand in below))
+            if node.function in _ARITHMETIC:
+                found.append(is_of_some)
         return result
 
     fold(expression, value)
     return any(found)
+
+
+def test_only_what_is_computed_from_values_of_which_one_is_missing_is_not_compared():
+    expression = tamis.parse("e <= least(3, pos.x) % least(m, pos.x)")
+    event = {"e": 0.05, "m": Decimal("0.1000"), "pos": {"x": 7.0, "name": "a"}}
+    assert not is_beyond_comparison(expression, event)
+    assert is_beyond_comparison(expression, event | {"pos": None})
+    assert is_beyond_comparison(tamis.parse("abs(least(3, pos.x)) % m > 0"), event | {"pos": None})
+    assert not is_beyond_comparison(tamis.parse("least(3, pos.x) > m AND m % 2 = 0"), event | {"pos": None})
 
 
 def compare_with_spark(spark, seed, text_count, row_count):
@@ -58,7 +85,7 @@ def compare_with_spark(spark, seed, text_count, row_count):
     differences = []
     for event, row in zip(events, answers, strict=True):
         for text, expression, answer in zip(texts, expressions, row, strict=True):
-            if overflows(expression, event):
+            if is_beyond_comparison(expression, event):
                 continue
             compared += 1
             if tamis.truth(expression, event) is not answer:
@@ -72,8 +99,8 @@ def test_the_reference_meaning_equals_spark_sql_on_20_000_pairs(spark):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 12))
-def test_the_reference_meaning_equals_spark_sql_on_a_million_pairs(spark, seed):
+@pytest.mark.parametrize("seed", range(2, 2 + so_many(10)))
+def test_the_reference_meaning_equals_spark_sql_on_up_to_a_million_pairs(spark, seed):
     assert compare_with_spark(spark, seed, text_count=1_000, row_count=120) >= 100_000
 
 

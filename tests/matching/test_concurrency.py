@@ -44,7 +44,7 @@ def merges(monkeypatch):
     return done
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_every_match_sees_the_set_of_one_moment(busy, merges, seed, tmp_path):
     matcher = Matcher()
     history = History(matcher, tmp_path, seed=seed, pause=0.1)

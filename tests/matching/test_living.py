@@ -411,7 +411,7 @@ def test_places_of_removed_subscriptions_are_used_again(algorithm, tmp_path):
     matcher.add_many({number: CONDITIONS[number % len(CONDITIONS)] for number in range(100)})
     matcher.match_batch(EVENTS * 3)
     after_some = None
-    for turn in range(12):
+    for turn in range(7):
         for number in range(100):
             matcher.replace(number, CONDITIONS[(number + turn) % len(CONDITIONS)], priority=number % 2)
         matcher.remove_many(range(100))
@@ -612,7 +612,7 @@ def test_a_child_forked_while_threads_register_and_match_is_whole(algorithm):
     for thread in threads:
         thread.start()
     try:
-        for _ in range(6):
+        for _ in range(4):
             pair_count, one, many = in_child(work)
             assert pair_count in (0, 2), "half a change"
             assert one == many == [*expected, "child"]

@@ -18,6 +18,7 @@ from tamis.pruning.layout import laid_out
 from tamis.pruning.sequencing import sequence_by_definition
 from tamis.pruning.trees import options, pruning_form
 from tamis.relations import covers
+from tests.lengths import so_many
 from tests.pruning.classes import CLASSES, S3
 from tests.pruning.classes import share as worked_share
 from tests.strategies import conditions, conditions_over
@@ -119,7 +120,7 @@ def test_a_sequence_goes_on_where_another_ended(condition, measure, data):
 
 @pytest.mark.slow
 @given(condition=conditions_over(leaves, max_leaves=25), measure=measures, distance=st.sampled_from([1.0, 3.0]))
-@settings(max_examples=3_000)
+@settings(max_examples=so_many(3_000))
 def test_the_compiled_sequence_is_the_one_of_the_definition_on_many_more_filters(condition, measure, distance):
     expected = sequence_by_definition(condition, share, measure, occurrence=occurrence, distance=distance)
     assert sequence(condition, share, measure, occurrence=occurrence, distance=distance) == expected

@@ -101,7 +101,7 @@ def test_what_is_not_there_and_what_is_no_distance_is_refused():
 
 
 @given(st.lists(conditions, max_size=8))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_packed_filters_come_back_equal(wanted):
     packed = Packed()
     numbers = [packed.add(each) for _ in range(80) for each in wanted]

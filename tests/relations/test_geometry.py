@@ -14,6 +14,7 @@ from tamis.errors import FunctionError
 from tamis.language.values import distance_km
 from tamis.relations import CoveringIndex, covers, mergers, overlaps, refute, satisfiable
 from tamis.relations.advertisements import OverlapIndex
+from tests.lengths import so_many
 from tests.relations.test_relations import check_safety
 
 # -- Places and vectors: random filters, and events on their edges
@@ -101,7 +102,7 @@ def test_no_place_on_the_edge_refutes_what_filters_say_of_each_other(one, two):
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=so_many(20_000), deadline=None)
 @given(one=st.one_of(on_earth, in_plane), two=st.one_of(on_earth, in_plane))
 def test_no_place_on_the_edge_refutes_what_many_more_filters_say(one, two):
     check_safety(one[0], two[0], [*one[1], *two[1], *ODD])

@@ -31,6 +31,7 @@ from tamis.language.expressions import (
 )
 from tamis.language.patterns import ANY_CHARACTER, ANY_TEXT, like_pieces
 from tamis.relations import covers, covers_by_set, overlaps
+from tests.lengths import so_many
 
 z3 = pytest.importorskip("z3")
 
@@ -238,6 +239,6 @@ def test_z3_agrees_on_filters_with_patterns_arithmetic_and_comparisons_of_attrib
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 14))
 def test_z3_agrees_on_thousands_of_filters(seed):
-    assert check_against_z3(1_500, seed=seed, with_functions=False)[1] == 0
-    proven, unproven = check_against_z3(1_000, seed=seed, with_functions=True)
+    assert check_against_z3(so_many(1_500), seed=seed, with_functions=False)[1] == 0
+    proven, unproven = check_against_z3(so_many(1_000), seed=seed, with_functions=True)
     assert proven > 9 * unproven

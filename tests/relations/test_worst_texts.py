@@ -130,8 +130,8 @@ SHORT = (
     WorstText("nested XOR of 19 levels", nested_xor, 19, 3),
     WorstText("50 nested counts", nested_counts, 50, 3),
     WorstText("XOR of a dozen counts", xor_of_counts, 12, 3),
-    WorstText("240 conditions about conditions", nested_truths, 240, 3),
-    WorstText("lists of 2,000", long_lists, 2_000, 3),
+    WorstText("100 conditions about conditions", nested_truths, 100, 3),
+    WorstText("lists of 1,000", long_lists, 1_000, 3),
 )
 
 

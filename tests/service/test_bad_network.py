@@ -9,6 +9,7 @@ import pytest
 
 import tamis
 from tamis.service.client import backoff, conversation, dialling
+from tests.lengths import so_many
 from tests.service.broker_processes import events, in_a_loop, running, until
 from tests.service.proxies import Fault, Proxy
 from tests.service.watching import Watch
@@ -89,7 +90,7 @@ async def test_everything_comes_with_delay_and_jitter(forge, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(so_many(20)))
 def test_everything_comes_whatever_the_network_does(forge, tmp_path, seed):
     chance = Random(seed)
     faults = [

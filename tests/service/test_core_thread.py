@@ -43,6 +43,7 @@ from tamis.service.node import LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
 from tamis.service.settings import LimitSettings
 from tamis.service.state import State
+from tests.lengths import so_many
 from tests.service.broker_processes import events, in_a_loop
 
 ANYBODY = Principal("ann", is_admin=True)
@@ -223,7 +224,7 @@ async def test_threads_deliver_what_one_thread_delivers(tmp_path, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3, 13))
+@pytest.mark.parametrize("seed", range(3, 3 + so_many(10)))
 @in_a_loop
 async def test_threads_deliver_what_one_thread_delivers_for_long(tmp_path, seed):
     await compared(tmp_path, seed, 6_000)

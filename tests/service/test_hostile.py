@@ -15,6 +15,7 @@ from random import Random
 
 import pytest
 
+from tests.lengths import so_many
 from tests.service.broker_processes import events, in_a_loop, running
 
 CONFIG = '[limits]\nheader = "1s"\nidle = "4s"\nconnections_each = 400\n[logging]\nlevel = "error"\n'
@@ -208,7 +209,7 @@ async def test_broken_requests_and_messages_harm_nobody(forge, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_many_broken_requests_and_messages_harm_nobody(forge, tmp_path, seed):
-    asyncio.run(asyncio.wait_for(attacked(forge, tmp_path, seed, 10_000), 1_800))
+    asyncio.run(asyncio.wait_for(attacked(forge, tmp_path, seed, so_many(10_000)), 1_800))
 
 
 @in_a_loop

@@ -11,6 +11,7 @@ from tamis.routing.messages import Deliver
 from tamis.simulation import Network, Scenario, simulate_stateful
 from tamis.simulation.occurrences import EventDelivered
 from tamis.standing import Standing, interest, parse_subscription
+from tests.lengths import so_many
 
 WANTED = {
     "ann": {
@@ -141,7 +142,7 @@ def test_after_faults_clients_are_sent_what_one_who_sees_all_events_reports(stra
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_after_faults_clients_are_sent_everything_in_many_more_scenarios(strategy):
-    for seed in range(100, 300):
+    for seed in range(100, 100 + so_many(200)):
         assert simulate_stateful(stateful(seed, strategy)).problems == [], seed
 
 

@@ -181,7 +181,8 @@ def check_values(batch, expressions, tally):
         assert len(column.values) == len(expected)
 
 
-FEWER = settings(max_examples=100)
+FEWER = settings(max_examples=settings.default.max_examples // 2)
+"""For checks inside of tests, whose numbers `tests/conftest.py` does not see: 25 batches in the quick suite, else 100."""
 
 
 def test_the_truth_of_a_condition_over_arrow_columns_is_the_reference_meaning_s():
@@ -252,7 +253,7 @@ def test_the_value_of_a_term_over_python_events_is_the_reference_meaning_s_in_va
     assert tally.telling > 0.2 * tally.all
 
 
-@FEWER
+@settings(max_examples=100)
 @given(batch=st.lists(events(), max_size=6), asked=st.lists(terms, min_size=1, max_size=6))
 def test_the_value_of_a_term_over_values_of_several_kinds_is_the_reference_meaning_s(batch, asked):
     check_values(batch, asked, Tally())

@@ -18,6 +18,7 @@ from tamis.routing import Broker
 from tamis.simulation.network import Network
 from tamis.simulation.occurrences import EventDelivered
 from tamis.simulation.topologies import TOPOLOGIES, names
+from tests.lengths import so_many
 from tests.service.broker_processes import BrokerProcess, free_port
 from tests.service.links.tree import Client, Tree, event
 from tests.service.links.world import TEXTS
@@ -127,7 +128,9 @@ def in_nodes(course: Course) -> tuple[Sent, dict[tuple[str, str], set[str]]]:
     return {name: client.events for name, client in clients.items()}, told
 
 
-@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize(
+    "seeds", [range(12), pytest.param(range(12, 12 + so_many(288)), marks=pytest.mark.slow)], ids=str
+)
 def test_clients_of_nodes_are_sent_what_the_simulator_delivers_and_brokers_know_the_same(seeds):
     count = 0
     for seed in seeds:
