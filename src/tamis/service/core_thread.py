@@ -6,9 +6,10 @@
 
 The core has two lanes: control (subscriptions, acknowledgements, what the disks say) comes first, then events. Of the
 events it takes all that wait, up to a limit, as one group: groups form by themselves under load, and a lone event waits
-for nobody. What is to be said is collected and handed to the loop once a round, so that a connection writes once for
-many events. When nothing else is to be done, those who are behind catch up; while events come in, they get a share of
-the time.
+for nobody. What a neighbour says over its link is heard in its order: what it says behind events waits for them, or
+that it has sent all of them, say, would be heard before the last. What is to be said is collected and handed to the
+loop once a round, so that a connection writes once for many events. When nothing else is to be done, those who are
+behind catch up; while events come in, they get a share of the time.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import logging
 import math
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import LogError, OverloadedError, ServiceError, StorageFullError
+from tamis.service.links.requests import LinkAcked, Relay
 from tamis.service.log.ranges import RangeReader
 from tamis.service.messages import (
     Answer,
@@ -35,6 +37,7 @@ from tamis.service.messages import (
     Deliveries,
     Ended,
     Keep,
+    LinkAsked,
     Output,
     Publish,
     Read,
@@ -109,7 +112,11 @@ class Core:
         self._awake = threading.Condition()
         self._control: deque[tuple[Callable[..., Sequence[Output]], tuple[Any, ...]]] = deque()
         """What the node is to do: a function, and its arguments before the time."""
-        self._events: deque[tuple[Session, Publish, int]] = deque()
+        self._events: deque[tuple[Session, Publish | LinkAsked, int]] = deque()
+        """Publications and, between those of neighbours, what these say behind them."""
+        self._relays: Counter[int] = Counter()
+        self._words: Counter[int] = Counter()
+        """How much waits of a neighbour, by session: events, and what it says behind them."""
         self._event_count = self._event_bytes = 0
         self._blocks: SimpleQueue[Block | Callable[[], None] | None] = SimpleQueue()
         self._changes: SimpleQueue[Keep | None] = SimpleQueue()
@@ -196,6 +203,8 @@ class Core:
                 raise OverloadedError("too many requests are waiting", "another try later", 1.0)
             if isinstance(request, Subscribe | Unsubscribe):
                 self._changed_at = time.perf_counter()
+            if isinstance(request, LinkAsked) and self._waits_behind_events(session, request):
+                return
             if isinstance(request, Attach | Take) or (isinstance(request, Subscribe) and not request.is_durable):
                 self._holding.add(session.number)
             self._post(self._node.hear, request, session)
@@ -210,9 +219,25 @@ class Core:
                     f"{self._event_count:,} events wait", "another try later (limits.inbox_events, inbox_bytes)", 1.0
                 )
             self._events.append((session, request, size))
+            if isinstance(request, Relay):
+                self._relays[session.number] += 1
             self._event_count += len(request.events)
             self._event_bytes += size
             self._awake.notify()
+
+    def _waits_behind_events(self, session: Session, request: LinkAsked) -> bool:
+        """Put what a neighbour says behind its events, if some wait; say whether it was.
+
+        What it has on its disk (`LinkAcked`) need not wait for them, but for whatever else does.
+        """
+        number = session.number
+        with self._awake:
+            if not self._words[number] and (isinstance(request, LinkAcked) or not self._relays[number]):
+                return False
+            self._events.append((session, request, 0))
+            self._words[number] += 1
+            self._awake.notify()
+            return True
 
     def close(self, session: Session) -> None:
         """End a session; its listener is not called again."""
@@ -324,10 +349,12 @@ class Core:
                         break
                     self._awake.wait(TICK_S)
                 control, self._control = self._control, deque()
-                group = self._group()
+                words, group = self._leading_words(), self._group()
             said: list[Say] = []
             for work, arguments in control:
                 self._carry(work(*arguments, time.time()), said)
+            for session, request in words:
+                self._carry(self._node.hear(request, session, time.time()), said)
             if group:
                 self._take(group, said)
             begun = time.perf_counter()
@@ -352,24 +379,39 @@ class Core:
         self._changes.put(None)
         self._reads.put(None)
 
+    def _leading_words(self) -> list[tuple[Session, LinkAsked]]:
+        """Return what neighbours say before the first publication that waits."""
+        words: list[tuple[Session, LinkAsked]] = []
+        while self._events and isinstance(word := self._events[0][1], LinkAsked):
+            session, _, _ = self._events.popleft()
+            self._count_off(self._words, session)
+            words.append((session, word))
+        return words
+
     def _group(self) -> list[tuple[Session, Publish, int]]:
-        """Return the publications that wait, as far as they make one group."""
+        """Return the publications that wait, as far as they make one group and no word of a neighbour is between."""
         group: list[tuple[Session, Publish, int]] = []
         count = size = 0
-        while self._events and not (
-            group
-            and (
-                count + len(self._events[0][1].events) > self.limits.group_events
-                or size + self._events[0][2] > self.limits.group_bytes
-            )
-        ):
-            publication = self._events.popleft()
-            group.append(publication)
-            count += len(publication[1].events)
-            size += publication[2]
+        while self._events and isinstance(request := self._events[0][1], Publish):
+            session, _, its_size = self._events[0]
+            event_count = len(request.events)
+            if group and (count + event_count > self.limits.group_events or size + its_size > self.limits.group_bytes):
+                break
+            self._events.popleft()
+            if isinstance(request, Relay):
+                self._count_off(self._relays, session)
+            group.append((session, request, its_size))
+            count += event_count
+            size += its_size
         self._event_count -= count
         self._event_bytes -= size
         return group
+
+    @staticmethod
+    def _count_off(counter: Counter[int], session: Session) -> None:
+        counter[session.number] -= 1
+        if not counter[session.number]:
+            del counter[session.number]  # sessions come and go
 
     def _take(self, group: Sequence[tuple[Session, Publish, int]], said: list[Say]) -> None:
         begun = time.perf_counter()
