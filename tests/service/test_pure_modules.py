@@ -14,7 +14,7 @@ PURE = (
     "node", "roster", "subscribers", "deliveries", "dispatching", "catching_up", "gate", "recent", "event_keys", "unwanted",
     "interest", "changes", "messages", "positions", "errors", "permissions", "quotas", "filters", "dialects",
     "starting_points", "cloud_events", "content_modes", "log/base", "log/retention", "links/frames", "links/sessions",
-    "links/settling", "links/neighbours", "links/graph_neighbours", "links/agreement", "links/talking", "links/requests",
+    "links/neighbours", "links/graph_neighbours", "links/agreement", "links/talking", "links/requests",
     "links/terms", "links/dialling", *(f"settings/{path.stem}" for path in sorted((FOLDER / "settings").glob("*.py"))),
 )  # fmt: skip
 NEVER = {
