@@ -109,6 +109,11 @@ def test_a_tree_of_brokers_is_measured_and_nothing_is_wrong(forged):
     assert any("events" in text for text in seen)
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if row != "trees"])
+def test_every_other_row_of_the_network_runs_with_one_strategy(forged, row):
+    assert _checked(network((row,), strategies=("covering",), **TOY))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS)
 def test_every_row_of_the_network_runs_with_every_strategy(forged, row):

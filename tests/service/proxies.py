@@ -35,6 +35,8 @@ class Proxy:
         self._target, self._faults = port, list(faults)
         self._chance = Random(seed)
         self._tasks: set[asyncio.Task] = set()
+        self._faulty: set[asyncio.Task] = set()
+        """Connections that have a fault, whether it has come about or not."""
         self.ended: list[str] = []
         """How connections were ended by their faults."""
 
@@ -55,11 +57,24 @@ class Proxy:
         """Has every fault had its turn?"""
         return not self._faults
 
+    async def mend(self) -> None:
+        """Let every connection be good from now on, and end those that are not; return when there is one again."""
+        self._faults.clear()
+        faulty = list(self._faulty)
+        for task in faulty:
+            task.cancel()
+        await asyncio.gather(*faulty, return_exceptions=True)
+        while not self._tasks:
+            await asyncio.sleep(0.01)
+
     def _connected(self, reader, writer) -> None:
         fault = self._faults.pop(0) if self._faults else None
         task = asyncio.ensure_future(self._carry(reader, writer, fault))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if fault is not None:
+            self._faulty.add(task)
+            task.add_done_callback(self._faulty.discard)
 
     async def _carry(self, reader, writer, fault) -> None:
         try:

@@ -19,6 +19,8 @@ from tamis.service.content_modes import events_in
 from tamis.service.core_thread import Core
 from tamis.service.errors import LogError, OverloadedError, StorageFullError
 from tamis.service.figures import Figures
+from tamis.service.links.frames import GraphSaid
+from tamis.service.links.requests import LinkAcked, LinkFlood, Relay
 from tamis.service.log.memory import MemoryLog
 from tamis.service.log.sqlite import SqliteLog
 from tamis.service.messages import (
@@ -29,6 +31,7 @@ from tamis.service.messages import (
     Deliveries,
     Describe,
     Keep,
+    LinkAsked,
     Principal,
     Publish,
     Published,
@@ -52,8 +55,8 @@ LIMITS = NodeLimits(queue_events=20, recent_bytes=20_000)
 """So small that subscribers fall behind, and are served from the log."""
 
 
-def node_of(log) -> Node:
-    return Node(
+def node_of(log, node_type=Node) -> Node:
+    return node_type(
         Broker("test"),
         Permissions({}),
         record_of,
@@ -247,6 +250,42 @@ async def test_a_group_is_what_waits_up_to_a_limit_and_control_comes_before_even
     await core.stop()
     log.close()
     state.close()
+
+
+@in_a_loop
+async def test_what_a_neighbour_says_is_heard_in_its_order_and_others_do_not_wait_for_it(tmp_path):
+    class Listening(Node):
+        def hear(self, request, session, now):
+            heard.append((session.number, type(request).__name__))
+            return [] if isinstance(request, LinkAsked) else super().hear(request, session, now)
+
+        def accept(self, publications, now):
+            heard.extend((session.number, type(request).__name__) for session, request in publications)
+            return super().accept([(session, Publish(1, request.events)) for session, request in publications], now)
+
+    heard = []
+    log, state = MemoryLog(), State(tmp_path / "state.db", "")
+    core = Core(node_of(log, Listening), log, state, Figures(), LimitSettings())
+    one, two, client = (core.open(ANYBODY, lambda answers: None) for _ in range(3))
+    said = GraphSaid((), "a tree", 1, is_complete=True)
+    core.hear(one, Relay(1, incoming(*events(2))))  # the core is not started: what waits, waits
+    core.hear(one, LinkAcked(1, 0, 0))
+    core.hear(one, LinkFlood(said))
+    core.hear(one, LinkAcked(2, 0, 0))
+    core.hear(one, Relay(2, incoming(*events(2, 2))))
+    core.hear(two, LinkFlood(said))
+    core.hear(client, Publish(1, incoming(*events(2, 4))))
+    core.hear(client, Describe(1))
+    core.start()
+    while len(heard) < 8:
+        await asyncio.sleep(0.01)
+    await core.stop()
+    state.close()
+    assert [kind for session, kind in heard if session == one.number] == [
+        "LinkAcked", "Relay", "LinkFlood", "LinkAcked", "Relay"
+    ]  # fmt: skip
+    assert heard.index((two.number, "LinkFlood")) < heard.index((one.number, "Relay"))
+    assert heard.index((client.number, "Describe")) < heard.index((client.number, "Publish"))
 
 
 # -- When it cannot go on

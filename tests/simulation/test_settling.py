@@ -104,25 +104,28 @@ def test_settled_then_a_publication_anywhere_is_delivered(strategy, advertisemen
 class SettlesAtOnce(Settling):
     """Says that all is well without asking anybody."""
 
-    def _is_settled(self, ticket):
-        return True
+    def __init__(self):
+        super().__init__()
+        self._settlement.are_settled = lambda marks: True
 
 
 class SettlesFarAwayTooSoon(Settling):
     """Acknowledges what neighbours say without waiting for those behind."""
 
-    def _wait(self, source, what, is_worked_out):
-        super()._wait(source, what, is_worked_out)
-        for ticket in self._waiting[source]:
-            if source:
-                ticket.needs = {}
+    def received(self, neighbour, number, *, is_worked_out):
+        super().received(neighbour, number, is_worked_out=is_worked_out)
+        for pending in self._settlement._heard[neighbour]:
+            pending.marks = {}
 
 
 class DoesNotWaitForWork(Settling):
     """Takes what is not worked out yet for told."""
 
-    def _wait(self, source, what, is_worked_out):
-        super()._wait(source, what, True)
+    def received(self, neighbour, number, *, is_worked_out):
+        super().received(neighbour, number, is_worked_out=True)
+
+    def said(self, what, *, is_worked_out):
+        super().said(what, is_worked_out=True)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,8 @@ def top(
         with Live(console=to_people(), auto_refresh=False) as live:
             for before, figures, seconds in looks:
                 live.update(overview(client, before, figures, seconds), refresh=True)
+        if not to_people().is_terminal:  # only the last table is written then, without an end of its line
+            to_people().print()
 
 
 def _looks(client: "Client", every_s: float, rounds: int) -> Iterator[tuple[dict[str, float], dict[str, float], float]]:
@@ -125,22 +127,57 @@ def overview(client: "Client", before: dict[str, float], now: dict[str, float], 
     def total(figures: dict[str, float], name: str) -> float:
         return sum(value for label, value in figures.items() if label.split("{")[0] == name)
 
-    def rate(name: str) -> str:
-        return f"{(total(now, name) - total(before, name)) / max(seconds, 1e-9):,.0f}/s"
+    def rate(before: float, now: float) -> str:
+        return f"{(now - before) / max(seconds, 1e-9):,.0f}"
 
+    def total_rate(name: str) -> str:
+        return rate(total(before, name), total(now, name))
+
+    sent = 'tamis_deliveries_total{state="sent"}'
+    states = {state: now.get(f'tamis_subscribers{{state="{state}"}}', 0) for state in ("live", "behind", "far")}
     table = Table(box=None, show_header=False, title_justify="left")
     table.add_column(style="dim")
     table.add_column(justify="right")
     for title, value in (
-        ("events taken", rate("tamis_events_taken_total")),
-        ("deliveries", rate("tamis_deliveries_total")),
+        ("events taken", f"{total_rate('tamis_events_taken_total')}/s"),
+        ("deliveries", f"{rate(before.get(sent, 0), now.get(sent, 0))}/s"),
+        ("from publishing to delivery", delays(before, now)),
+        ("subscribers", ", ".join(f"{count:,.0f} {state}" for state, count in states.items())),
+        ("events that wait for them", f"{total(now, 'tamis_behind_events'):,.0f}"),
         ("subscriptions", f"{total(now, 'tamis_subscriptions'):,.0f}"),
         ("connections", f"{total(now, 'tamis_connections'):,.0f}"),
         ("head of the log", f"{total(now, 'tamis_log_head'):,.0f}"),
-        ("to neighbours", rate("tamis_link_bytes_out_total").replace("/s", " bytes/s")),
+        ("to neighbours", f"{total_rate('tamis_link_bytes_out_total')} bytes/s"),
     ):
         table.add_row(title, value)
     frame = Table.grid(padding=(1, 0))
     frame.add_row(table)
     frame.add_row(link_table(client.links()))
     return frame
+
+
+_DELAY = "tamis_publish_to_deliver_seconds_bucket"
+
+
+def delays(before: dict[str, float], now: dict[str, float]) -> str:
+    """Return how long half of the events took to be delivered between two looks, and 99 of 100: bounds of a histogram.
+
+    >>> bucket = 'tamis_publish_to_deliver_seconds_bucket{le="%s"}'
+    >>> before = {bucket % "0.001": 5, bucket % "0.01": 5, bucket % "+Inf": 5}
+    >>> delays(before, {bucket % "0.001": 8, bucket % "0.01": 9, bucket % "+Inf": 9}), delays(before, before)
+    ('half within 1 ms, 99 % within 10 ms', 'none was')
+    """
+    counts = {
+        float(label.partition('"')[2].rstrip('"}').replace("+Inf", "inf")): count - before.get(label, 0.0)
+        for label, count in now.items()
+        if label.startswith(_DELAY)
+    }
+    total = max(counts.values(), default=0.0)
+    if not total:
+        return "none was"
+
+    def within(share: float) -> str:
+        bound = min(bound for bound, count in counts.items() if count >= share * total)
+        return "more" if bound == float("inf") else f"{bound * 1_000:g} ms"
+
+    return f"half within {within(0.5)}, 99 % within {within(0.99)}"

@@ -301,11 +301,19 @@ def _show_network(
     console = to_people()
     show(console, Text.assemble(("✓ ", "bold green"), (f"{len(brokers)} brokers are ready.", "bold")))
     table = Table(box=None, header_style="dim")
-    for title in ("broker", "clients at", "calls", "log"):
+    for title in ("broker", "clients at", "calls"):
         table.add_column(title)
     for name, broker in brokers.items():
         calls = [f"{other} (idle)" if (name, other) in idle else other for other in broker["calls"]]
-        table.add_row(name, addresses[name], ", ".join(calls), str(data / name / "log"))
+        table.add_row(name, addresses[name], ", ".join(calls))
     console.print(table)
-    show(console, Text(f"A picture is in {data / 'network.svg'}.", "dim"))
+    show(console, Text(f"Logs are in {data / 'NAME' / 'log'}, a picture is in {data / 'network.svg'}.", "dim"))
+    first, *_, last = (*addresses.values(), *addresses.values())
+    show(console, Text("Try, in other terminals:"))
+    for command in (
+        f"tamis subscribe 'price < 20' --at {last}",
+        f"tamis publish '{{\"price\": 12}}' --to {first}",
+        f"tamis top --at {first}",
+    ):
+        show(console, Text(f"  {command}", "cyan"))
     show(to_complain(), Text("Ctrl-C ends all of them.", "dim"))

@@ -58,7 +58,7 @@ from tamis.routing.messages import (
 )
 from tamis.routing.overlay import Flood, LinkState, Overlay
 from tamis.routing.pruned import Pruned
-from tamis.routing.settling import Settling
+from tamis.routing.settling import Settlement, Settling
 from tamis.routing.simple import Simple
 from tamis.routing.spanning import spanning_links
 from tamis.routing.strategies import STRATEGIES, strategy_of
@@ -110,6 +110,7 @@ __all__ = [
     "SchemaOfAnnouncementsError",
     "SchemaOfStrategyError",
     "Send",
+    "Settlement",
     "Settling",
     "Simple",
     "Strategy",

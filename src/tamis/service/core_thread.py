@@ -4,11 +4,9 @@
          ◀──answers───      ──changes─▶ state writer ──"kept"───▶ core
                             ──ranges──▶ log reader ──blocks─────▶ core
 
-The core has two lanes: control (subscriptions, acknowledgements, what the disks say) comes first, then events. Of the
-events it takes all that wait, up to a limit, as one group: groups form by themselves under load, and a lone event waits
-for nobody. What is to be said is collected and handed to the loop once a round, so that a connection writes once for
-many events. When nothing else is to be done, those who are behind catch up; while events come in, they get a share of
-the time.
+What waits for the core lies in its `inbox`. What is to be said is collected and handed to the loop once a round, so
+that a connection writes once for many events. When nothing else is to be done, those who are behind catch up; while
+events come in, they get a share of the time.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import LogError, OverloadedError, ServiceError, StorageFullError
+from tamis.service.inbox import Inbox
 from tamis.service.log.ranges import RangeReader
 from tamis.service.messages import (
     Answer,
@@ -35,6 +34,7 @@ from tamis.service.messages import (
     Deliveries,
     Ended,
     Keep,
+    LinkAsked,
     Output,
     Publish,
     Read,
@@ -106,11 +106,7 @@ class Core:
         """Sessions that have asked for something which ends with them; of the others the node need not hear the end."""
         self._asked: set[asyncio.Future[Answer]] = set()
         """What `ask` waits for; when the core fails, nobody else will answer."""
-        self._awake = threading.Condition()
-        self._control: deque[tuple[Callable[..., Sequence[Output]], tuple[Any, ...]]] = deque()
-        """What the node is to do: a function, and its arguments before the time."""
-        self._events: deque[tuple[Session, Publish, int]] = deque()
-        self._event_count = self._event_bytes = 0
+        self.inbox = Inbox()
         self._blocks: SimpleQueue[Block | Callable[[], None] | None] = SimpleQueue()
         self._changes: SimpleQueue[Keep | None] = SimpleQueue()
         self._reads: SimpleQueue[Read | None] = SimpleQueue()
@@ -192,27 +188,17 @@ class Core:
         if self._is_stopping:
             raise OverloadedError("the broker is stopping", "another try at the one that comes after it", 1.0)
         if not isinstance(request, Publish):
-            if len(self._control) >= MOST_CONTROL:
+            if self.inbox.control_count >= MOST_CONTROL:
                 raise OverloadedError("too many requests are waiting", "another try later", 1.0)
             if isinstance(request, Subscribe | Unsubscribe):
                 self._changed_at = time.perf_counter()
+            if isinstance(request, LinkAsked) and self.inbox.put_behind_events(session, request):
+                return
             if isinstance(request, Attach | Take) or (isinstance(request, Subscribe) and not request.is_durable):
                 self._holding.add(session.number)
             self._post(self._node.hear, request, session)
             return
-        size = sum(len(event.body) for event in request.events)
-        with self._awake:
-            if self._events and (
-                self._event_count + len(request.events) > self.limits.inbox_events
-                or self._event_bytes + size > self.limits.inbox_bytes
-            ):
-                raise OverloadedError(
-                    f"{self._event_count:,} events wait", "another try later (limits.inbox_events, inbox_bytes)", 1.0
-                )
-            self._events.append((session, request, size))
-            self._event_count += len(request.events)
-            self._event_bytes += size
-            self._awake.notify()
+        self.inbox.put(session, request, self.limits)
 
     def close(self, session: Session) -> None:
         """End a session; its listener is not called again."""
@@ -297,9 +283,8 @@ class Core:
 
     async def stop(self) -> None:
         """Take nothing more, finish what was taken, keep how far everybody has come, and end the threads."""
-        with self._awake:
-            self._is_stopping = True
-            self._awake.notify()
+        self._is_stopping = True
+        self.inbox.wake()
         await asyncio.to_thread(self._join)
 
     def _join(self) -> None:
@@ -311,23 +296,22 @@ class Core:
 
     def _post(self, work: Callable[..., Sequence[Output]], *arguments: Any) -> None:
         """Let the core do something with these arguments and the time."""
-        with self._awake:
-            self._control.append((work, arguments))
-            self._awake.notify()
+        self.inbox.post(work, arguments)
 
     def _run(self) -> None:
         ticked = 0.0
         while self.failure is None:
-            with self._awake:
-                if not self._control and not self._events and not self._node.has_work:
-                    if self._is_stopping and not self._taken and self._node.kept_all:
-                        break
-                    self._awake.wait(TICK_S)
-                control, self._control = self._control, deque()
-                group = self._group()
+            is_stopping = self._is_stopping  # looked at before the inbox: the loop puts nothing in any more if it is
+            if self.inbox.is_empty and not self._node.has_work:
+                if is_stopping and not self._taken and self._node.kept_all:
+                    break
+                self.inbox.wait(TICK_S)
+            control, words, group = self.inbox.take(self.limits)
             said: list[Say] = []
             for work, arguments in control:
                 self._carry(work(*arguments, time.time()), said)
+            for session, request in words:
+                self._carry(self._node.hear(request, session, time.time()), said)
             if group:
                 self._take(group, said)
             begun = time.perf_counter()
@@ -338,7 +322,7 @@ class Core:
                     self._node.settle()
                 self._carry(self._node.tick(time.time()), said)
                 self._measure(begun)
-            if self._node.has_work and (not self._events or self._catch_up_credit_s > 0):
+            if self._node.has_work and (not self.inbox.publication_count or self._catch_up_credit_s > 0):
                 begun = time.perf_counter()
                 self._carry(self._node.work(time.time()), said)
                 self._catch_up_credit_s -= time.perf_counter() - begun
@@ -351,25 +335,6 @@ class Core:
         self._blocks.put(None)
         self._changes.put(None)
         self._reads.put(None)
-
-    def _group(self) -> list[tuple[Session, Publish, int]]:
-        """Return the publications that wait, as far as they make one group."""
-        group: list[tuple[Session, Publish, int]] = []
-        count = size = 0
-        while self._events and not (
-            group
-            and (
-                count + len(self._events[0][1].events) > self.limits.group_events
-                or size + self._events[0][2] > self.limits.group_bytes
-            )
-        ):
-            publication = self._events.popleft()
-            group.append(publication)
-            count += len(publication[1].events)
-            size += publication[2]
-        self._event_count -= count
-        self._event_bytes -= size
-        return group
 
     def _take(self, group: Sequence[tuple[Session, Publish, int]], said: list[Say]) -> None:
         begun = time.perf_counter()
@@ -552,8 +517,7 @@ class Core:
             self.failure = self.failure or failure
             for queue in (self._blocks, self._changes, self._reads):
                 queue.put(None)
-            with self._awake:
-                self._awake.notify()
+            self.inbox.wake()
             self._loop.call_soon_threadsafe(self._give_up, failure)
 
     def _give_up(self, failure: ServiceError) -> None:

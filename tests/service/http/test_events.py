@@ -300,7 +300,7 @@ async def test_a_full_inbox_refuses_requests_for_a_second_and_holds_web_sockets_
         while not begun.is_set():
             await asyncio.sleep(0.01)
         first = asyncio.ensure_future(broker.publish({"n": 1}, {"n": 2}))
-        while not broker.core._events:
+        while not broker.core.inbox.publication_count:
             await asyncio.sleep(0.01)
         async with broker.session.post(f"{broker.url}/events", json=[{"n": 3}, {"n": 4}]) as response:
             assert (response.status, response.headers["Retry-After"]) == (503, "1")
@@ -311,7 +311,7 @@ async def test_a_full_inbox_refuses_requests_for_a_second_and_holds_web_sockets_
             await talk.say({"publish": [{"n": 5}], "id": 1})
             await talk.say({"publish": [{"n": 6}], "id": 2})
             await asyncio.sleep(0.1)
-            assert len(broker.core._events) == 1
+            assert broker.core.inbox.publication_count == 1
             ends.set()
             assert [(await talk.hear())["ok"] for _ in range(2)] == [1, 2]
         assert (await first)["events"] == 2

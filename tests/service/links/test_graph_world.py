@@ -8,8 +8,9 @@ from tamis.service import catching_up
 from tamis.service import node as node_module
 from tamis.service.links.agreement import Agreement
 from tamis.service.links.graph_neighbours import GraphNeighbours
+from tamis.service.links.requests import Relay
 from tests.lengths import so_many
-from tests.service.links.graph_world import GraphWorld, run
+from tests.service.links.graph_world import GraphSite, GraphWorld, run
 
 SEEDS = 10
 MUTANT_SEEDS = 200
@@ -91,6 +92,33 @@ def forgets_who_was_used(monkeypatch):
     monkeypatch.setattr(GraphNeighbours, "restore", restore)
 
 
+def hears_that_all_was_sent_before_the_last_events(monkeypatch):
+    whole_hear, whole_steps, whole_step = GraphSite.hear, GraphSite.steps, GraphSite.step
+
+    def lane(site):
+        return site.__dict__.setdefault("lane", [])
+
+    def hear(self, session, request, *principal):
+        if isinstance(request, Relay):
+            lane(self).append((self.lives, session, request))
+        else:
+            whole_hear(self, session, request, *principal)
+
+    def steps(self):
+        self.lane = [each for each in lane(self) if each[0] == self.lives and self.node is not None]
+        return whole_steps(self) or [("lane", None)] * bool(self.lane)
+
+    def step(self, kind, end, chance):
+        if kind == "lane":
+            _, session, request = self.lane.pop(0)
+            whole_hear(self, session, request)
+        else:
+            whole_step(self, kind, end, chance)
+
+    for replacement in (hear, steps, step):
+        monkeypatch.setattr(GraphSite, replacement.__name__, replacement)
+
+
 MUTANTS = {
     drops_the_backlog_when_a_link_leaves_the_tree: 17,
     lets_go_before_the_new_way_is_settled: 1,
@@ -100,6 +128,7 @@ MUTANTS = {
     says_that_it_is_complete_before_it_has_sent_all: 8,
     does_not_wait_for_those_behind: 15,
     forgets_who_was_used: 0,
+    hears_that_all_was_sent_before_the_last_events: 15,
 }
 """Each with the seed that found it first, so that the search is short while it still does."""
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.routing import Settlement
 from tamis.service.links.dialling import Waits
 from tamis.service.links.frames import Join, LinkError
 from tamis.service.links.sessions import LinkSession
-from tamis.service.links.settling import LinkSettling
 
 
 class Listener:
@@ -94,7 +94,7 @@ def test_a_message_out_of_order_is_refused():
 
 
 def test_settled_waits_for_everybody_else_and_never_for_the_one_who_said_it():
-    settling = LinkSettling()
+    settling = Settlement()
     for neighbour, number in (("north", 3), ("south", 5), ("east", 0)):
         settling.told(neighbour, number)
     settling.heard("north", 10)
@@ -108,6 +108,16 @@ def test_settled_waits_for_everybody_else_and_never_for_the_one_who_said_it():
     assert settling.through("north") == 10
     settling.forget("south")
     assert settling.through("north") == 11
+
+
+def test_a_neighbour_of_the_same_name_that_counts_anew_is_not_waited_for_by_what_was_said_before():
+    settling = Settlement()
+    settling.told("south", 50)
+    settling.heard("north", 1)
+    settling.conclude()
+    settling.forget("south")
+    settling.told("south", 1)
+    assert settling.through("north") == 1
 
 
 def test_waits_grow_up_to_half_a_minute_and_chance_decides_about_half_of_each():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tamis.routing import Settlement
 from tamis.service import unwanted
 from tamis.service.links import frames, talking
 from tamis.service.links import neighbours as neighbours_module
 from tamis.service.links.neighbours import Neighbours
 from tamis.service.links.sessions import LinkSession
-from tamis.service.links.settling import LinkSettling
 from tamis.service.links.talking import Talk
 from tamis.service.log.base import LATE, UNWANTED
 from tamis.service.messages import Incoming
@@ -107,11 +107,11 @@ def resumes_one_too_late(monkeypatch):
 
 
 def counts_as_settled_what_is_behind(monkeypatch):
-    monkeypatch.setattr(LinkSettling, "are_settled", lambda self, marks: True)
+    monkeypatch.setattr(Settlement, "are_settled", lambda self, marks: True)
 
 
 def settles_when_the_neighbour_has_heard(monkeypatch):
-    monkeypatch.setattr(LinkSettling, "marks", lambda self, besides="": {} if besides else dict(self._told))
+    monkeypatch.setattr(Settlement, "marks", lambda self, besides="": {} if besides else dict(self._told))
 
 
 def forwards_back_to_where_it_came_from(monkeypatch):

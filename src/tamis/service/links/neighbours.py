@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import TamisError
 from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
-from tamis.routing import Entry, Hello, Send, decode, encode
+from tamis.routing import Entry, Hello, Send, Settlement, decode, encode
 from tamis.routing.messages import PROVISIONAL
 from tamis.service.changes import Change, FloorKept, LinkGone, LinkKept
 from tamis.service.deliveries import InFlight
@@ -43,7 +43,6 @@ from tamis.service.links.requests import (
     LinksDescribed,
 )
 from tamis.service.links.sessions import LinkSession
-from tamis.service.links.settling import LinkSettling
 from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms, RoutingTerms, routing_terms
 from tamis.service.log.base import MARK_MOST, MARK_SHIFT, PASSED_ON, rerouted_part
 from tamis.service.messages import (
@@ -73,7 +72,6 @@ if TYPE_CHECKING:
     from tamis.routing.wanted import GroupMatches
     from tamis.service.figures import Figures
     from tamis.service.interest import Hits
-    from tamis.service.links.settling import Marks
     from tamis.service.log.base import Block
     from tamis.service.node import Node
 
@@ -149,7 +147,7 @@ class Neighbour:
 class _Wait:
     """An answer that waits until everything is settled, or its time is over."""
 
-    marks: Marks | None
+    marks: Mapping[str, int] | None
     """None while it is not yet worked out what neighbours must be told."""
     ends_s: float
     session: int
@@ -175,7 +173,7 @@ class Neighbours:
         self._by_number: dict[int, str] = {}
         """Peers by the marks of their events."""
         self._by_connection: dict[int, Neighbour] = {}
-        self._settling = LinkSettling()
+        self._settling = Settlement()
         self._waits: list[_Wait] = []
 
     def __len__(self) -> int:
@@ -308,7 +306,8 @@ class Neighbours:
         self._by_number.pop(neighbour.number, None)
         if neighbour.is_routed:
             self._unroute(neighbour, now)
-        return outputs + self.flushed(now), [LinkGone(name)]
+        # Now, and not at the next tick: a link of this name that comes at once would count anew.
+        return outputs + self._answered(now) + self.flushed(now), [LinkGone(name)]
 
     # -- What the sockets say
 
@@ -519,7 +518,7 @@ class Neighbours:
         self._conclude()
         return self._answered(now) + self.flushed(now)
 
-    # -- LinkSettling
+    # -- Settlement
 
     @property
     def is_settled(self) -> bool:
