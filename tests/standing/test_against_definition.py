@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,3 +46,18 @@ def test_a_batch_tells_what_its_events_tell_one_by_one(wanted, given_events, dat
     assert sorted(map(repr, together)) == sorted(map(repr, one_by_one))
     assert [each.at for each in together] == [each.at for each in one_by_one]
     assert said([single.advance(now + 100)]) == said([batch.advance(now + 100)])
+
+
+@pytest.mark.slow
+@settings(max_examples=50_000, deadline=None)
+@given(stories())
+def test_the_processor_tells_what_the_definition_tells_in_very_many_histories(story):
+    assert said(play(Standing(retention=3), story)) == said(play(NaiveStanding(retention=3), story))
+
+
+@pytest.mark.slow
+@settings(max_examples=50_000, deadline=None)
+@given(stories(lateness=1.0))
+def test_it_does_so_with_times_out_of_order_in_very_many_histories(story):
+    one, two = Standing(lateness=1.0, retention=3), NaiveStanding(lateness=1.0, retention=3)
+    assert said(play(one, story)) == said(play(two, story))

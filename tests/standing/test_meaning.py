@@ -203,3 +203,72 @@ def test_an_event_that_comes_again_changes_nothing(processor):
     assert len(standing.process({"price": 31}, 0, "e1")) == 1
     assert standing.process({"price": 1}, 1, "e1") == []
     assert standing.process({"price": 31}, 2, "e2") == []
+
+
+# -- The questions that other systems document: rows of a ticker, as SQL's MATCH_RECOGNIZE is explained with
+
+
+TICKER = [12, 17, 19, 21, 25, 12, 15, 20, 24, 25, 19, 15, 25, 25, 14, 12, 14, 24, 23, 22]
+"""The price of a share on twenty days: it falls and rises three times."""
+
+
+def ticker(*shares):
+    """Prices of several shares, day by day."""
+    return [
+        (day, {"symbol": symbol, "price": price + more}) for day, price in enumerate(TICKER) for symbol, more in shares
+    ]
+
+
+def days(text, processor, shares=(("ACME", 0),)):
+    """The days, counted from 1, of the runs that are told."""
+    return [
+        tuple((number - 1) // len(shares) + 1 for number in run)
+        for run, _ in told(text, ticker(*shares), processor=processor)
+    ]
+
+
+def test_a_ticker_s_first_day_below_the_day_of_a_start_and_first_day_above_it(processor):
+    # A V by three points: a start, a lower price, a price as high as the start. No day is in two of them.
+    text = (
+        "SEQUENCE price > 0 AS start THEN price < start.price AS bottom THEN price > bottom.price AND price >= start.price "
+        "WITHIN 10 SECONDS PER symbol TAKING EACH ONCE"
+    )
+    # Day 8 (20) is the first that is as high as a day before a lower one: 2 (17), by 6 (12). Then 9 (24): 3 (19), by
+    # 7 (15); 13 (25): 4 (21), by 11 (19), the first that is left; 14 (25): 5 (25), by 12 (15); 17 (14): 15 (14), by 16.
+    assert days(text, processor) == [(2, 6, 8), (3, 7, 9), (4, 11, 13), (5, 12, 14), (15, 16, 17)]
+
+
+def test_partitions_of_a_ticker_do_not_see_one_another(processor):
+    text = "SEQUENCE price > 24 AS peak THEN price < peak.price * 0.6 WITHIN 3 SECONDS PER symbol TAKING LATEST"
+    one = days(text, processor)
+    # 25 falls to 12; to 14, 12 and 14. The 15 of day 12 is six tenths of 25, and not less.
+    assert one == [(5, 6), (14, 15), (14, 16), (14, 17)]
+    both = days(text, processor, (("ACME", 0), ("GLOBEX", 0)))
+    assert both == [run for run in one for _ in range(2)]
+
+
+def test_a_ticker_that_falls_by_more_than_a_tenth_at_once_and_is_back_in_time(processor):
+    # "A drop of more than 10 % that is made good again within so many days", with the price before as a reference.
+    text = (
+        "SEQUENCE price > 0 AS before THEN price < before.price * 0.9 AS drop THEN price >= before.price "
+        "WITHIN 4 SECONDS PER symbol TAKING FIRST"
+    )
+    # Days 4 and 5 (21, 25) are not reached again in time. 24 and 25 are on days 13 and 14, by the 19 of day 11; 14 is from
+    # day 17 on, as long as day 15 is in time.
+    assert days(text, processor) == [(9, 11, 13), (10, 11, 14), (15, 16, 17), (15, 16, 18), (15, 16, 19)]
+
+
+def test_skipping_to_the_next_row_finds_the_runs_that_begin_inside_of_others(processor):
+    # SKIP TO NEXT ROW is every run; SKIP PAST LAST ROW leaves out those that begin before the end of another.
+    text = "SEQUENCE price = 25 AS peak THEN price <= 15 WITHIN 3 SECONDS PER symbol TAKING "
+    assert days(text + "EVERY", processor) == [
+        (5, 6),
+        (5, 7),
+        (10, 12),
+        (13, 15),
+        (14, 15),
+        (13, 16),
+        (14, 16),
+        (14, 17),
+    ]
+    assert days(text + "EACH ONCE", processor) == [(5, 6), (10, 12), (13, 15), (14, 16)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from decimal import Decimal
 
 import pytest
@@ -136,19 +137,49 @@ def test_no_change_is_left_when_it_is_forgotten():
     assert state(processor)["change_states"] == 0
 
 
+FLAT = {
+    "latest": "SEQUENCE a = 1 THEN a = 2 WITHIN 5 SECONDS PER g",
+    "every": "SEQUENCE a = 1 AS x THEN a = x.a WITHIN 1 SECOND",
+    "absent": "SEQUENCE a = 1 THEN NOT a = 2 WITHIN 5 SECONDS PER g",
+    "change": "CHANGE TO a = 1 PER g FORGET AFTER 5 SECONDS",
+}
+
+
+def take_many(processor, start):
+    """Let a processor take the events of the next ten seconds, each of a group of its own."""
+    numbers = range(start, start + 1_000)
+    processor.process_batch(
+        [{"a": number % 7, "g": number} for number in numbers], [number / 100 for number in numbers]
+    )
+
+
 def test_memory_is_flat_over_many_events():
     processor = Standing()
-    processor.add_many(
-        {"latest": "SEQUENCE a = 1 THEN a = 2 WITHIN 5 SECONDS PER g", "every": "SEQUENCE a = 1 AS x THEN a = x.a WITHIN 1 SECOND",
-         "absent": "SEQUENCE a = 1 THEN NOT a = 2 WITHIN 5 SECONDS PER g", "change": "CHANGE TO a = 1 PER g FORGET AFTER 5 SECONDS"}
-    )  # fmt: skip
+    processor.add_many(FLAT)
     sizes = []
     for start in range(0, 20_000, 1_000):
-        events = [{"a": number % 7, "g": number} for number in range(start, start + 1_000)]
-        processor.process_batch(events, [number / 100 for number in range(start, start + 1_000)])
+        take_many(processor, start)
         sizes.append(sum(state(processor).values()))
     assert max(sizes[2:]) <= 1.1 * sizes[2]
     assert len(processor._sequences._heap) < 3_000
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_a_million_events():
+    processor = Standing(remember=10_000)
+    processor.add_many(FLAT)
+    sizes, allocated = [], []
+    for start in range(0, 1_000_000, 1_000):
+        if start == 400_000:  # by now everything that is kept for a while has been replaced
+            tracemalloc.start()
+        take_many(processor, start)
+        sizes.append(sum(state(processor).values()))
+        if start >= 600_000:
+            allocated.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert max(sizes[2:]) <= 1.1 * sizes[2]
+    assert len(processor._sequences._heap) < 3_000
+    assert max(allocated[200:]) <= 1.1 * max(allocated[:200]), "bytes, with all that is kept by the way"
 
 
 def test_removed_sequences_leave_nothing_in_the_heap():

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tamis.cli.hosting import FunctionsOption, calling
 from tamis.cli.inputs import SCHEMA_HELP, STANDARD_INPUT, InputError, lines_of, schema_file, shown_name
-from tamis.cli.kinds import kind_of, parts_of, read_subscription
+from tamis.cli.kinds import expressions_of, kind_of, parts_of, read_subscription
 from tamis.cli.lessons import Example
 from tamis.cli.output import (
     MISTAKE,
@@ -136,13 +136,14 @@ def measured(text: str, schema: Schema | None = None) -> dict[str, Any]:
     """
     expression = read_subscription(text, schema)
     if not isinstance(expression, Expression):
-        parts = [condition for _, condition in parts_of(expression)]
+        parts = expressions_of(expression)
+        score = getattr(expression, "score", None)  # a number and no predicate
         return {
             "canonical": str(expression),
             "kind": kind_of(expression),
             "size": sum(map(size, parts)),
             "depth": max(map(depth, parts)),
-            "predicates": sum(map(predicate_count, parts)),
+            "predicates": sum(predicate_count(each) for each in parts if each is not score),
             "parts": {name: str(condition) for name, condition in parts_of(expression)},
         }
     return {

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import LanguageError
 from tamis.language import Expression, Schema, parse
+from tamis.language.expressions import TRUE
 from tamis.language.tokens import next_token
 
 if TYPE_CHECKING:
+    from tamis.standing.sequence import Step
     from tamis.standing.subscriptions import Subscription
 
 _FIRST_WORDS = ("TOP", "SEQUENCE", "CHANGE")
@@ -65,23 +67,49 @@ def parts_of(subscription: Subscription) -> list[tuple[str, Expression]]:
     >>> for name, condition in parts_of(absence):
     ...     print(f"{name}: {condition}")
     step 1: a
-    step 2, which is not to come: c = 1
+    step 2, which is not to come, without what refers to earlier events: c = 1
     """
     from tamis.standing import Change, Sequence
-    from tamis.standing.references import without_references
     from tamis.topk import Ranked
 
     match subscription:
         case Ranked():
             return [("it is in the window", subscription.where)]
         case Sequence():
-            return [
-                (
-                    f"step {number}{', which is not to come' if step.is_absent else ''}",
-                    without_references(step.condition, subscription.names),
-                )
-                for number, step in enumerate(subscription.steps, start=1)
-            ]
+            return [_step(number, step, subscription.names) for number, step in enumerate(subscription.steps, start=1)]
         case Change():
             return [("it becomes true", subscription.entry), ("it becomes false", subscription.exit)]
     return [("it matches", subscription)]
+
+
+def _step(number: int, step: Step, names: tuple[str, ...]) -> tuple[str, Expression]:
+    """Return what a step is called, and what can be asked of one event for it."""
+    from tamis.standing.references import without_references
+
+    condition = without_references(step.condition, names)
+    name = f"step {number}{', which is not to come' if step.is_absent else ''}"
+    if condition is not step.condition:
+        name += ", without what refers to earlier events"
+    return name, condition
+
+
+def expressions_of(subscription: Subscription) -> list[Expression]:
+    """Return the expressions that a subscription was written with.
+
+    >>> [str(each) for each in expressions_of(read_subscription("SEQUENCE a AS x THEN b > x.b WITHIN 1 HOUR"))]
+    ['a', 'b > x.b']
+    >>> [str(each) for each in expressions_of(read_subscription("CHANGE TO a > 3 UNTIL a < 2 WHERE b"))]
+    ['a > 3', 'a < 2', 'b']
+    """
+    from tamis.standing import Change, Sequence
+    from tamis.topk import Ranked
+
+    match subscription:
+        case Ranked():
+            return [subscription.score, *([] if subscription.where == TRUE else [subscription.where])]
+        case Sequence():
+            return [step.condition for step in subscription.steps]
+        case Change():
+            ends = [] if subscription.until is None else [subscription.until]
+            return [subscription.condition, *ends, *([] if subscription.where == TRUE else [subscription.where])]
+    return [subscription]

@@ -100,6 +100,8 @@ class Events:
 
     def __init__(self, batch: Batch) -> None:
         self._columns: dict[Path, Column | None] = {}
+        self._values: dict[Path, list[Any]] = {}
+        """Of events that came as mappings, what was read; matching asks for columns, and others for the values."""
         self.derived: Any = None
         """What was computed from the columns, kept by whom it was computed (`columnwise`)."""
         self._table: Any = None
@@ -149,9 +151,11 @@ class Events:
         return None if self._table is None else self._array(path)
 
     def values(self, path: Path) -> list[Any]:
-        """Return the values of an attribute as Python objects."""
+        """Return the values of an attribute as Python objects. The list is not to be changed."""
         if self._rows is not None:
-            return _attribute_values(self._rows, path)
+            if path not in self._values:
+                self._values[path] = _attribute_values(self._rows, path)
+            return self._values[path]
         array = self._array(path)
         return [None] * self.count if array is None else _python_values(array)
 
@@ -165,7 +169,7 @@ class Events:
 
     def _read(self, path: Path) -> Column | None:
         if self._rows is not None:
-            return from_python(_attribute_values(self._rows, path))
+            return from_python(self.values(path))
         array = self._array(path)
         return None if array is None else from_arrow(array)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.standing.kernels import compact, drop
+from tamis.standing.kernels import compact, drop, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,9 +75,7 @@ class HeldLists:
 
     def count_of(self, codes: Numbers) -> int:
         """Return how many are true in some groups, which may be there several times, or be -1."""
-        if len(codes) == 1:
-            return int(self.spans[codes[0], 1]) if codes[0] >= 0 else 0
-        return int(self.spans[np.unique(codes[codes >= 0]), 1].sum())
+        return int(total(self.spans, codes))
 
     def free(self, codes: Numbers) -> None:
         """Forget those of some groups in which nobody is true any more."""

@@ -25,14 +25,20 @@ KNOWN, UNKNOWN, UNUSUAL = 0, 1, 2
 
 
 @kernel
+def first_place(keys: Numbers, number: int, group: int) -> int:
+    """Return where a state is in a table with open addressing if nobody else is there."""
+    mixed = (number * 0x9E3779B97F4A7C1 + group * 0x2545F4914F6CDD1D) & 0x7FFFFFFFFFFFFFFF
+    return (mixed ^ (mixed >> 29)) & (len(keys) - 1)
+
+
+@kernel
 def place_of(keys: Numbers, number: int, group: int) -> int:
     """Return where a state is in a table with open addressing, or where it would be. The table is never full.
 
     keys    int64[:, 2]  the number of the sequence, -1 where nothing is, and the group
     """
     mask = len(keys) - 1
-    mixed = (number * 0x9E3779B97F4A7C1 + group * 0x2545F4914F6CDD1D) & 0x7FFFFFFFFFFFFFFF
-    place = (mixed ^ (mixed >> 29)) & mask
+    place = first_place(keys, number, group)
     while keys[place, 0] != -1 and (keys[place, 0] != number or keys[place, 1] != group):
         place = (place + 1) & mask
     return place
@@ -52,19 +58,19 @@ def placed(number: int, step: int, turn: int, length: int, per: int) -> int:
 @kernel
 def survey(
     rows: Numbers,
-    handles: Numbers,
-    places: Numbers,
+    packs: Numbers,
     is_first: npt.NDArray[np.bool_],
     is_kept: npt.NDArray[np.bool_],
     counts: npt.NDArray[np.int64],
 ) -> None:
     """Find which rows are first events, which are kept, and how many matches are of first and last steps.
 
+    packs                by match: what `placed` returns of its handle
     is_first, is_kept    by row; written
     counts               by length: all matches, those of first steps, and those of last ones; written
     """
     for index in range(len(rows)):
-        packed = places[handles[index]]
+        packed = packs[index]
         step, length = (packed >> 4) & 15, (packed >> 8) & 15
         counts[length, 0] += 1
         if step == 0:
@@ -79,45 +85,55 @@ def survey(
 @kernel
 def follow(
     bounds: Numbers,
-    handles: Numbers,
-    places: Numbers,
+    packs: Numbers,
     groups: npt.NDArray[np.int64],
     times: Floats,
     order: int,
     within: Floats,
+    has_states: npt.NDArray[np.bool_],
     keys: Numbers,
     firsts: Floats,
     orders: npt.NDArray[np.int64],
     told: npt.NDArray[np.int64],
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Let sequences of one length take the matches of a batch; return how many states are new and how many runs end.
 
-    bounds, handles          the matches of row r are handles[bounds[r]:bounds[r + 1]], in any order
-    places                   by handle: what `placed` returns
+    The third number means nothing: it keeps the compiler from leaving out what is only looked at.
+
+    bounds, packs            the matches of row r are packs[bounds[r]:bounds[r + 1]], in any order; see `placed`
     groups                   by PER and row: the code of the group; -1 where nobody has a state
     times                    by row; the order of an event is `order` and the row
     within                   by number: the most seconds from the first event to the last
+    has_states               by number: may the sequence have a state at all? A small table, looked at first; updated
     keys, firsts, orders     the states: of the run that ends at each step the time of its first event, and its events
     told                     written: row, number, and the orders of the events of each run that ends
     """
     length = firsts.shape[1] + 1
     created = count = 0
+    looked_at = 0
     for row in range(len(bounds) - 1):
         now = times[row]
+        # Most states are in no cache. Asked for without a decision in between, they come many at a time.
+        for index in range(bounds[row], bounds[row + 1]):
+            packed = packs[index]
+            looked_at ^= keys[first_place(keys, packed >> 28, groups[(packed >> 12) & 0xFFFF, row]), 0]
         for turn in range(length):
             for index in range(bounds[row], bounds[row + 1]):
-                packed = places[handles[index]]
+                packed = packs[index]
                 if packed & 15 != turn:
+                    continue
+                number, step = packed >> 28, (packed >> 4) & 15
+                if step > 0 and not has_states[number]:
                     continue
                 group = groups[(packed >> 12) & 0xFFFF, row]
                 if group < 0:
                     continue
-                number, step = packed >> 28, (packed >> 4) & 15
                 place = place_of(keys, number, group)
                 if step == 0:
                     if keys[place, 0] == -1:
                         keys[place, 0], keys[place, 1] = number, group
                         firsts[place, :] = -np.inf
+                        has_states[number] = True
                         created += 1
                     firsts[place, 0] = now
                     orders[place, 0, 0] = order + row
@@ -132,7 +148,7 @@ def follow(
                     told[count, 0], told[count, 1] = row, number
                     told[count, 2:] = orders[place, step - 1]
                     count += 1
-    return created, count
+    return created, count, looked_at
 
 
 @kernel
@@ -331,3 +347,20 @@ def drop(spans: npt.NDArray[np.int64], held: Numbers, number: int) -> int:
                 dropped += 1
                 break
     return dropped
+
+
+@kernel
+def total(spans: npt.NDArray[np.int64], groups: Numbers) -> int:
+    """Return how long the lists of some groups are together; a group may be named often, and -1 is none.
+
+    Each list that was counted has a negative length until all are.
+    """
+    count = 0
+    for group in groups:
+        if group >= 0 and spans[group, 1] > 0:
+            count += spans[group, 1]
+            spans[group, 1] = -spans[group, 1]
+    for group in groups:
+        if group >= 0 and spans[group, 1] < 0:
+            spans[group, 1] = -spans[group, 1]
+    return count

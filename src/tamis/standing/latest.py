@@ -93,8 +93,12 @@ class LatestStates:
         """By the matcher's handle: whose it is, and which step."""
         self._within = np.zeros(0)
         """By number; so negative that nothing is in time where it was removed."""
-        self._events: dict[int, tuple[float, Any]] = {}
-        """Times and ids of events, by their order."""
+        self._has_states = np.zeros(0, np.bool_)
+        """By number: may it have a state?"""
+        self._ids: dict[int, Any] = {}
+        """Ids of events, by their order."""
+        self._moments: dict[int, float] = {}
+        """Their times. Two tables: a pair for each event would be an object that the garbage collector looks at."""
         self._most_events = _KEPT_ANYWAY
 
     def __len__(self) -> int:
@@ -119,6 +123,7 @@ class LatestStates:
             room = number + plan.length
             self._places = np.append(self._places, np.zeros(room, np.int64))
             self._within = np.append(self._within, np.full(room, -math.inf))
+            self._has_states = np.append(self._has_states, np.zeros(room, np.bool_))
         for turn, step in enumerate(plan.turns):
             self._places[number + turn] = placed(number, step, turn, plan.length, self._pers[per])
         self._within[number] = plan.within
@@ -132,36 +137,39 @@ class LatestStates:
 
     def take(
         self, rows: Numbers, handles: Numbers, batch: StandingBatch
-    ) -> Iterator[tuple[list[int], list[int], list[tuple[Any, ...]]]]:
+    ) -> Iterator[tuple[Numbers, Numbers, list[tuple[Any, ...]]]]:
         """Take the matches of a batch, by row; yield of many runs that end the rows, whose they are, and the ids."""
         if not len(rows):
             return
         is_first, is_kept = np.zeros(len(batch), np.bool_), np.zeros(len(batch), np.bool_)
         counts = np.zeros((MOST_STEPS + 1, 3), np.int64)
-        survey(rows, handles, self._places, is_first, is_kept, counts)
+        packs = self._places[handles]
+        survey(rows, packs, is_first, is_kept, counts)
         groups = self._groups_of(batch, np.flatnonzero(is_first).tolist())
         order = batch.order
         kept_rows = np.flatnonzero(is_kept).tolist()
-        self._events |= {order + row: (batch.times[row], batch.ids[row]) for row in kept_rows}
+        kept_orders = [order + row for row in kept_rows]
+        self._ids.update(zip(kept_orders, map(batch.ids.__getitem__, kept_rows), strict=True))
+        self._moments.update(zip(kept_orders, map(batch.times.__getitem__, kept_rows), strict=True))
         for length, table in self._tables.items():
             total, firsts, lasts = counts[length].tolist()
             if not total:
                 continue
-            own = slice(None) if total == len(rows) else (self._places[handles] >> 8) & 15 == length
+            own = slice(None) if total == len(rows) else (packs >> 8) & 15 == length
             if not any(self._pers):  # then each has one state at most
                 firsts = min(firsts, max(0, len(self._plans) - table.count))
             table.make_room(firsts, self._within, batch.times[0])
             ended_runs = np.empty((lasts, length + 1), np.int64)
-            created, count = follow(
-                batch.bounds(rows[own]), handles[own], self._places, groups,
-                batch.moments, order, self._within, table.keys, table.firsts, table.orders, ended_runs,
+            created, count, _ = follow(
+                batch.bounds(rows[own]), packs[own], groups, batch.moments, order,
+                self._within, self._has_states, table.keys, table.firsts, table.orders, ended_runs,
             )  # fmt: skip
             table.count += created
             if count:
-                ended, numbers, *earlier = ended_runs[:count].T.tolist()
-                ids = [[self._events[each][1] for each in column] for column in earlier]
-                yield ended, numbers, list(zip(*ids, map(batch.ids.__getitem__, ended), strict=True))
-        if len(self._events) > self._most_events:
+                ended, numbers, *earlier = ended_runs[:count].T
+                ids = [map(self._ids.__getitem__, column.tolist()) for column in earlier]
+                yield ended, numbers, list(zip(*ids, map(batch.ids.__getitem__, ended.tolist()), strict=True))
+        if len(self._ids) > self._most_events:
             self._forget_events(batch.times[-1])
 
     def _groups_of(self, batch: StandingBatch, first_rows: list[int]) -> npt.NDArray[np.int64]:
@@ -189,8 +197,12 @@ class LatestStates:
             for step in range(table.length - 1):
                 kept.update(table.orders[is_open[:, step], step, : step + 1].ravel().tolist())
             codes.update(table.keys[is_open.any(axis=1), 1].tolist())
-        self._events = {order: self._events[order] for order in kept}
-        self._most_events = max(_KEPT_ANYWAY, 2 * len(self._events))
+        self._has_states[:] = False
+        for table in self._tables.values():
+            self._has_states[table.keys[table.keys[:, 0] >= 0, 0]] = True
+        self._ids = {order: self._ids[order] for order in kept}
+        self._moments = {order: self._moments[order] for order in kept}
+        self._most_events = max(_KEPT_ANYWAY, 2 * len(kept))
         self._codes = [
             {name: code for name, code in known.items() if code in codes} if per else known
             for per, known in zip(self._pers, self._codes, strict=True)
@@ -209,9 +221,10 @@ class LatestStates:
                 runs: list[Any] = [None] * (table.length - 1)
                 for step in range(table.length - 1):
                     orders = table.orders[place, step, : step + 1].tolist()
-                    if table.firsts[place, step] > -math.inf and all(order in self._events for order in orders):
-                        known = [(*self._events[order], order) for order in orders]
-                        runs[step] = [[at, order, encoded(id), None] for at, id, order in known]
+                    if table.firsts[place, step] > -math.inf and all(order in self._ids for order in orders):
+                        runs[step] = [
+                            [self._moments[order], order, encoded(self._ids[order]), None] for order in orders
+                        ]
                 group = names[code] if self._plans[number].sequence.per else ()
                 if any(run is not None for run in runs):
                     states.setdefault(number, []).append([encoded(group), runs, []])
@@ -233,13 +246,14 @@ class LatestStates:
             table.make_room(1, self._within, -math.inf)
             place = place_of(table.keys, number, code)
             table.keys[place] = number, code
+            self._has_states[number] = True
             table.count += 1
             for step, run in enumerate(runs):
                 for position, (at, order, id, _) in enumerate(run or ()):
                     if position == 0:
                         table.firsts[place, step] = float(at)
                     table.orders[place, step, position] = int(order)
-                    self._events[int(order)] = float(at), decoded(id)
+                    self._ids[int(order)], self._moments[int(order)] = decoded(id), float(at)
 
     # -- Looking inside
 

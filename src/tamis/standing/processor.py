@@ -17,6 +17,7 @@ import os
 import threading
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,7 +122,8 @@ class Standing:
         self._lock = threading.RLock()
         self._matcher = Matcher(schema=schema, functions=self.functions)
         self._subscriptions: dict[Hashable, _Subscription] = {}
-        self._id_of: dict[int, Hashable] = {}
+        self._ids: list[Hashable] = []
+        """By number: whose it is. A list, because very many may be looked up for a batch."""
         self._kinds = np.zeros(1024, np.int8)
         """By handle: what a condition of the matcher belongs to."""
         self._steps: dict[int, tuple[int, int]] = {}
@@ -217,7 +219,6 @@ class Standing:
         number = self._next_handle
         subscription = _Subscription(key, wanted, number)
         self._subscriptions[key] = subscription
-        self._id_of[number] = key
         kind, conditions = _BOOLEAN, []
         match wanted:
             case Ranked():
@@ -238,6 +239,7 @@ class Standing:
                 self._booleans += 1
                 conditions = [wanted]
         self._next_handle += max(1, len(conditions))
+        self._ids += repeat(key, self._next_handle - number)
         if self._next_handle > len(self._kinds):
             self._kinds = np.append(self._kinds, np.zeros(self._next_handle, np.int8))
         self._kinds[number : self._next_handle] = kind
@@ -260,7 +262,9 @@ class Standing:
                     self._changes.remove(subscription.number)
                 case _:
                     self._booleans -= 1
-            del self._subscriptions[subscription_id], self._id_of[subscription.number]
+            del self._subscriptions[subscription_id]
+            end = subscription.number + max(1, len(subscription.handles))
+            self._ids[subscription.number : end] = repeat(None, end - subscription.number)
             self._leases.forget(subscription_id)
 
     def wanted(self, subscription_id: Hashable) -> Subscription:
@@ -419,7 +423,7 @@ class Standing:
             self._tell_single(batch, *matches.of(_BOOLEAN), None, told)
         if len(self._latest):
             for rows, numbers, events in self._latest.take(*matches.of(_LATEST), batch):
-                self._tell_many(batch.moments[rows].tolist(), numbers, events, None, told)
+                self._tell_many(batch.moments[rows], numbers, events, None, told)
         if len(self._sequences):
             self._take_steps(batch, *matches.of(_STEP), told)
         if len(self._changes):
@@ -479,12 +483,12 @@ class Standing:
         """Tell many of one event each."""
         if len(rows):
             events = map(batch.single_ids.__getitem__, rows.tolist())
-            self._tell_many(batch.moments[rows].tolist(), numbers.tolist(), events, change, told)
+            self._tell_many(batch.moments[rows], numbers, events, change, told)
 
     def _tell_many(
         self,
-        times: list[float],
-        numbers: list[int],
+        times: npt.NDArray[np.float64],
+        numbers: Numbers,
         events: Iterable[tuple[Any, ...]],
         change: bool | None,
         told: Told,
@@ -492,7 +496,7 @@ class Standing:
         if not self._ends:
             told.many(times, numbers, events, change)
             return
-        for at, number, run in zip(times, numbers, events, strict=True):
+        for at, number, run in zip(times.tolist(), numbers.tolist(), events, strict=True):
             self._tell(at, number, run, change, told)
 
     def _tell(self, at: float, number: int, events: tuple[Any, ...], change: bool | None, told: Told) -> None:
@@ -501,7 +505,7 @@ class Standing:
         told.one(at, number, events, change)
 
     def _nothing_told(self) -> Told:
-        return Told(self._id_of.__getitem__)
+        return Told(self._ids.__getitem__)
 
     def _in_order(self, told: Told) -> list[Notification]:
         self._told_count += len(told)
@@ -632,7 +636,7 @@ class Standing:
     def overflows(self) -> dict[Any, int]:
         """Return of which sequences events did not fit (`most_open`), and how many."""
         with self._lock:
-            return {self._id_of[number]: count for number, count in self._sequences.shed().items()}
+            return {self._ids[number]: count for number, count in self._sequences.shed().items()}
 
     def statistics(self) -> dict[str, Any]:
         """Return what an operator may want to see."""

@@ -5,7 +5,6 @@ Very much may be told at once, so it is kept by columns and becomes notification
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,8 @@ from tamis.standing.notification import Notification
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_notification = partial(tuple.__new__, Notification)
-"""`Notification._make`, without a call of Python's."""
+    import numpy.typing as npt
+
 _SORTED_BY_HAND = 64
 """So few are sorted sooner without arrays."""
 
@@ -27,7 +26,7 @@ class Told:
 
     >>> told = Told({5: "a", 7: "b", 8: "c"}.__getitem__)
     >>> told.one(2.0, 7, ("e2",), None)
-    >>> told.many([1.0, 2.0], [8, 5], [("e1",), ("e2",)], True)
+    >>> told.many(np.array([1.0, 2.0]), np.array([8, 5]), [("e1",), ("e2",)], True)
     >>> [(each.subscription, each.at) for each in told.notifications()]
     [('c', 1.0), ('a', 2.0), ('b', 2.0)]
     """
@@ -55,18 +54,23 @@ class Told:
         self._changes.append(change)
 
     def many(
-        self, times: list[float], numbers: list[int], events: Iterable[tuple[Any, ...]], change: bool | None
+        self,
+        times: npt.NDArray[np.float64],
+        numbers: npt.NDArray[np.int64],
+        events: Iterable[tuple[Any, ...]],
+        change: bool | None,
     ) -> None:
         """Add what many are told, all of one kind."""
-        self._ids += map(self._id_of, numbers)  # now: who ends before the call does has an id now
-        self._times += times
-        self._numbers += numbers
+        listed = numbers.tolist()
+        self._ids += map(self._id_of, listed)  # now: who ends before the call does has an id now
+        self._times += times.tolist()
+        self._numbers += listed
         self._events += events
-        self._changes += repeat(change, len(times))
+        self._changes += repeat(change, len(listed))
 
     def notifications(self) -> list[Notification]:
         """Return all of it, in order."""
-        rows: Iterable[tuple[Any, ...]] = zip(self._ids, self._events, self._times, self._changes, strict=True)
+        columns: tuple[Any, ...] = (self._ids, self._events, self._times, self._changes)
         count = len(self._times)
         if count > 1:
             if count <= _SORTED_BY_HAND:
@@ -74,5 +78,7 @@ class Told:
                 order = sorted(range(count), key=keys.__getitem__)
             else:
                 order = np.lexsort((np.array(self._numbers), np.array(self._times))).tolist()
-            rows = map(list(rows).__getitem__, order)
-        return list(map(_notification, rows))
+            # By columns: rows to be sorted would be as many objects more.
+            columns = tuple([map(column.__getitem__, order) for column in columns])
+        # `Notification._make` of each, without a call of Python's.
+        return list(map(tuple.__new__, repeat(Notification), zip(*columns, strict=True)))

@@ -41,6 +41,8 @@ EXACT = {
     "operators": ("touches",),
     "overlap": ("shared-nodes",),
     "normal forms": ("eight-conjunctions", "doubles"),
+    "composite events": ("within",),
+    "persistence": ("same-subscribers",),
 }
 """What is counted, not timed: it comes out as published at every size."""
 
@@ -68,6 +70,20 @@ def test_where_the_time_goes_is_said_of_every_algorithm(results):
     assert {row["algorithm"] for row in rows} >= {"counting", "cluster", "boolean", "gryphon", *A_TREES, "block"}
     assert len(rows) == 16
     assert all(row["busiest"] for row in rows)
+
+
+def test_a_node_with_one_event_misses_runs_once_a_least_time_lies_in_between(results):
+    rows = results["composite events"].rows
+    assert all(row["runs of the node"] <= row["runs of the automaton"] for row in rows)
+    assert rows[-1]["runs of the node"] < rows[-1]["runs of the automaton"]
+    assert all(row["runs of both"] == row["runs of the node"] > 0 for row in rows[:2])
+
+
+def test_changes_save_notifications_on_every_load(results):
+    rows = results["persistence"].rows
+    assert {row["load"] for row in rows} >= {"prices"}
+    assert all(row["told of changes"] <= row["told of events"] for row in rows)
+    assert all(0 < row["told of changes"] < row["told of events"] for row in rows if row["events"] > 8)
 
 
 def test_the_questions_are_asked_once():

@@ -13,6 +13,7 @@ from tamis_lab.experiments.filtering import (
     auction_time,
     brute_force,
     commonality,
+    composite,
     conjunctions,
     conjunctive_load,
     deregistration,
@@ -21,6 +22,7 @@ from tamis_lab.experiments.filtering import (
     normal_forms,
     operators,
     overlap,
+    persistence,
     time_shares,
     turning_points,
 )
@@ -45,6 +47,8 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         match_share,
         brute_force,
         normal_forms,
+        composite,
+        persistence,
         time_shares,
     )
 )

@@ -106,6 +106,11 @@ class SequenceTree:
         """How many nodes there are; equal ones are one."""
         return len(self._nodes)
 
+    @property
+    def entry_count(self) -> int:
+        """How many sequences remember an event."""
+        return sum(node.entry is not None for node in self._nodes.values())
+
     # -- Subscriptions
 
     def add(self, subscription: Hashable, wanted: Composite) -> None:
