@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import TamisError
 from tamis.language.meaning import holds
 from tamis.routing.errors import DeskSettingError
-from tamis.routing.rankers import FullSight, RankedEvent
+from tamis.routing.rankers import RankedEvent, Ranker
+from tamis.topk.windows import CountWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tamis.language.functions import Functions
     from tamis.language.schema import Schema
     from tamis.routing.messages import Key, Passed, Publish
-    from tamis.routing.rankers import Entrance, Id, Ranker
+    from tamis.routing.rankers import Entrance, Id
     from tamis.topk.policies import Policy
     from tamis.topk.ranked import Ranked
 
@@ -53,9 +54,13 @@ class Told(NamedTuple):
     at: float
 
 
-class _Start(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Start:
+    """A subscription counts from a moment on; one that was made again under the same key is another one."""
+
     id: Id
     ranked: Ranked
+    moment: float
 
 
 class _Withdrawal(NamedTuple):
@@ -99,17 +104,14 @@ class Desk:
         self.buffer_s = None if buffer_s is None else _seconds("buffer_s", buffer_s)
         self.late_count = 0
         """How many events came later than the desk waits, and so counted as published later than they were."""
-        settings = {"algorithm": "block", **(ranked or {})}
-        if unsuitable := settings.keys() & {"schema", "functions", "lateness", "remember"}:
-            raise DeskSettingError(f"ranked has {', '.join(sorted(unsuitable))}", "what the broker is given itself")
-        self._ranker: Ranker = _ranker(schema, functions, settings, policy, self.buffer_s)
+        self._ranker = Ranker(schema, functions, ranked or {}, policy, self.buffer_s)
         self._wanted: dict[str, dict[Key, Ranked]] = {}
         self._count_windows = 0
         self._queue: list[tuple[float, int, RankedEvent | _Start | _Withdrawal | _Second]] = []
         self._queued = 0
         self._settled = -math.inf
         """What is published before this has been ranked."""
-        self._since: dict[Id, float] = {}
+        self._starts: dict[Id, _Start] = {}
         self._events: dict[int, RankedEvent] = {}
         self._numbers: dict[Key, int] = {}
         self._ends: dict[int, float] = {}
@@ -143,18 +145,15 @@ class Desk:
         >>> Desk(tamis.Schema({"price": "double"})).objection(Ranked("rent", 1, "1 HOUR"))
         'there is no attribute rent...'
         """
-        try:
-            ranked.checked(self._schema)
-        except TamisError as error:
-            return str(error)
         return self._ranker.objection(ranked)
 
     def add(self, client: str, key: Key, ranked: Ranked, now: float) -> None:
         """Take a subscription under a new key. Its window is empty, and it counts what is published from now on."""
         self._wanted.setdefault(client, {})[key] = ranked
-        self._count_windows += not _is_timed(ranked)
-        self._since[client, key] = now + self._spread_s
-        self._wait(now + self._spread_s, _Start((client, key), ranked))
+        self._count_windows += isinstance(ranked.window, CountWindow)
+        self._ranker.register((client, key), ranked)
+        start = self._starts[client, key] = _Start((client, key), ranked, now + self._spread_s)
+        self._wait(start.moment, start)
         if not self._spread_s and not self._lateness_s:
             self._rank_what_has_waited(now)
 
@@ -163,8 +162,8 @@ class Desk:
         ranked = self._wanted.get(client, {}).pop(key, None)
         if ranked is None:
             return
-        self._count_windows -= not _is_timed(ranked)
-        del self._since[client, key]
+        self._count_windows -= isinstance(ranked.window, CountWindow)
+        del self._starts[client, key]
         self._ranker.stop((client, key))
         if not self._wanted[client]:
             del self._wanted[client]
@@ -237,7 +236,8 @@ class Desk:
 
     def _taken_singly(self, passed: Passed, now: float, served: Collection[str], is_withdrawn: bool) -> list[Told]:
         if passed.attempt == 2:
-            self._wait(min(passed.at + (self.buffer_s or 0.0), now), _Second(passed))
+            left = min(passed.at + (self.buffer_s or 0.0), now)
+            self._wait(max(left, self._settled), _Second(passed))
             return self._telling(self._rank_what_has_waited(now))
         number = self._enter(passed, now, is_withdrawn).number
         told = self._telling(self._rank_what_has_waited(now))
@@ -251,7 +251,7 @@ class Desk:
         if at < self._settled:
             at = self._settled
             self.late_count += 1
-        event = RankedEvent(self._ranker.number(passed, at), at, passed)
+        event = RankedEvent(self._ranker.next_number(), at, passed)
         self._events[event.number] = event
         self._numbers[passed.key] = event.number
         if is_withdrawn:
@@ -294,8 +294,9 @@ class Desk:
         events: list[RankedEvent] = []
         while self._queue and self._queue[0][0] + self._lateness_s <= now:
             moment, _, change = heappop(self._queue)
-            if isinstance(change, RankedEvent):
+            if isinstance(change, RankedEvent | _Second):
                 self._settled = max(self._settled, moment)
+            if isinstance(change, RankedEvent):
                 events.append(change)
                 continue
             if events:
@@ -303,8 +304,8 @@ class Desk:
                 events = []
             match change:
                 case _Start(id, ranked):
-                    if self.wanted(*id) is ranked:  # it may be gone by now
-                        self._ranker.start(id, ranked, moment)
+                    if self._starts.get(id) is change:  # it may be gone by now
+                        self._ranker.start(id, ranked)
                 case _Withdrawal(key):
                     if (number := self._numbers.get(key)) is not None:
                         self._ends[number] = min(moment, self._ends.get(number, math.inf))
@@ -317,7 +318,7 @@ class Desk:
         number = self._numbers.get(passed.key)
         if number is not None:
             return self._events[number]
-        event = RankedEvent(self._ranker.number(passed, passed.at), passed.at, passed)
+        event = RankedEvent(self._ranker.next_number(), min(passed.at, self._settled), passed)
         self._events[event.number], self._numbers[passed.key] = event, event.number
         return event
 
@@ -330,7 +331,7 @@ class Desk:
             event = self._events[number]
             if self._ends and self._ends.get(number, math.inf) <= at:
                 continue
-            if event.passed.at < self._since[client, key]:
+            if event.passed.at < self._starts[client, key].moment:
                 continue  # it came late, and was published before the subscription counted
             place = (client, number, at)
             if place in telling:
@@ -379,19 +380,3 @@ def _seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise DeskSettingError(f"{name} is {value!r:.40}", "a number of seconds, 0 or more")
     return float(value)
-
-
-def _is_timed(ranked: Ranked) -> bool:
-    return hasattr(ranked.window, "seconds")
-
-
-def _ranker(
-    schema: Schema | None,
-    functions: Functions | None,
-    settings: Mapping[str, Any],
-    policy: Callable[..., Policy] | None,
-    buffer_s: float | None,
-) -> Ranker:
-    if policy is None:
-        return FullSight(schema, functions, settings)
-    raise NotImplementedError

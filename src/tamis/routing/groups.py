@@ -98,15 +98,16 @@ class Groups(PublishingPart, ABC):
             return [output for each in publications for output in self.receive(each, source, now)]
         outputs = self._heard(source, now)
         steps: list[Passed | Reject] = []
+        going: list[Passed] = []
         for number, admitted in self._admitted(keys, events, source):
             if isinstance(admitted, Reject):
                 steps.append(admitted)
             else:
                 message = publications[number]
                 published = message if admitted is message.event else Publish(message.key, admitted)
-                steps.append(self._stamped(published, source, now))
-                self._note_passed(steps[-1], source)
-        going = [each for each in steps if isinstance(each, Passed)]
+                going.append(self._stamped(published, source, now))
+                steps.append(going[-1])
+                self._note_passed(going[-1], source)
         wanted_by = self._wanted_in_turn([each.event for each in going], source)
         if self.desk:
             wanted_by, ranked = self._ranked_together(going, list(wanted_by), now)

@@ -42,6 +42,7 @@ from tamis.errors import EventError
 from tamis.language.meaning import holds
 from tamis.routing import Publish
 from tamis.routing.announcements import is_announcement, is_reminder
+from tamis.simulation.errors import WrongStateError
 from tamis.simulation.occurrences import (
     ClientSubscribed,
     ClientUnsubscribed,
@@ -56,6 +57,7 @@ from tamis.simulation.occurrences import (
     Settled,
 )
 from tamis.simulation.tables import Filters, Tables, World
+from tamis.topk import Ranked
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
@@ -129,6 +131,8 @@ class Checker:
     def notice(self, occurrence: Occurrence) -> None:
         """Take note of what happened."""
         match occurrence:
+            case ClientSubscribed(filter=Ranked()):
+                raise WrongStateError("a client", "one who wants the best k", "look on with a RankedChecker")
             case ClientSubscribed(client, key, filter_, is_advertisement):
                 filters = self._advertised if is_advertisement else self._active
                 if filters.get((client, key)) != filter_:  # otherwise a lease is renewed, and nothing changes

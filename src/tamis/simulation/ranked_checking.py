@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.language.meaning import holds
 from tamis.simulation.occurrences import (
     ClientSubscribed,
     ClientUnsubscribed,
@@ -80,7 +81,8 @@ class RankedChecker:
         self._contents: dict[Key, Mapping[str, Any]] = {}
         self._published_s: dict[Key, float] = {}
         self._deliveries: list[EventDelivered] = []
-        self._delivered_s: list[float] = []
+        self._delivered_s: list[tuple[float, bool]] = []
+        """When each was made, and whether only ranked subscriptions were its reason."""
         self._doubts: list[tuple[str, Expression, float, float]] = []
         self._has_failed = False
         for stay in self._stays.values():
@@ -106,7 +108,8 @@ class RankedChecker:
                 self._happenings.append(UnpublishStep(now, client, key))
             case EventDelivered(client, publication):
                 self._deliveries.append(occurrence)
-                self._delivered_s.append(now)
+                is_ranked = all(isinstance(self._wanted_by(client, key), Ranked) for key in occurrence.subscriptions)
+                self._delivered_s.append((now, is_ranked))
                 self._happenings.append(NotifyStep(now, self._named(client), publication.key))
             case Failed(_, broker):
                 self._has_failed = True
@@ -130,7 +133,7 @@ class RankedChecker:
         self._wanted_anywhere[stay.name] = wanted
         self._happenings.append(SubscribeStep(begin, client, stay.name))
         if not isinstance(wanted, Ranked):
-            self._doubts.append((client, wanted, now, now + self._way_s))
+            self._doubts.append((client, wanted, now - self._way_s, now + self._way_s))
 
     def _end(self, client: str, key: Key) -> None:
         stay = self._stays.pop((client, key), None)
@@ -165,17 +168,17 @@ class RankedChecker:
         self.problems += [f"ranked: {each}" for each in trace.validity()]
         self.problems += [f"ranked: {each}" for each in trace.uniqueness()]
         if not self._has_failed:
-            self.problems += [f"ranked: {each}" for each in trace.legality()]
-            self.problems += [f"ranked: {each}" for each in trace.responsiveness()]
+            for each in (*trace.legality(), *trace.responsiveness()):
+                if not self._is_doubtful(each.client, each.event):
+                    self.problems.append(f"ranked: {each}")
             self.problems += list(self._differences())
 
     def _differences(self) -> Iterator[str]:
         """Say what one who sees everything in order would have told otherwise, or at another moment."""
         expected = self._told_by_one()
         said: dict[tuple[str, Key], tuple[float, bool]] = {}
-        for delivery, at in zip(self._deliveries, self._delivered_s, strict=True):
-            is_ranked = all(isinstance(self._wanted_by(delivery.client, key), Ranked) for key in delivery.subscriptions)
-            said[delivery.client, delivery.publication.key] = at, is_ranked
+        for delivery, moment in zip(self._deliveries, self._delivered_s, strict=True):
+            said[delivery.client, delivery.publication.key] = moment
         for client, event in sorted(expected.keys() | said.keys(), key=str):
             if self._is_doubtful(client, event):
                 continue
@@ -219,12 +222,10 @@ class RankedChecker:
         return {(owners[each.subscription], each.event): each.at for each in deliveries}
 
     def _is_doubtful(self, client: str, event: Key) -> bool:
-        """Was an event published while a condition of the client that it fulfils spread, or was taken back?
+        """Was an event under way while a condition of the client that it fulfils spread, or was taken back?
 
         Or so late that it may be under way, or wait?
         """
-        from tamis.language.meaning import holds
-
         at = self._published_s.get(event)
         if at is None or at + self._lateness_s + self._way_s > self._network.now:
             return True
