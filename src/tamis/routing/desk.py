@@ -305,7 +305,7 @@ class Desk:
             match change:
                 case _Start(id, ranked):
                     if self._starts.get(id) is change:  # it may be gone by now
-                        self._ranker.start(id, ranked)
+                        self._ranker.start(id, ranked, moment)
                 case _Withdrawal(key):
                     if (number := self._numbers.get(key)) is not None:
                         self._ends[number] = min(moment, self._ends.get(number, math.inf))

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import datetime as dt
 from bisect import bisect_right
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tamis.errors import TamisError
@@ -66,7 +67,7 @@ class Ranker:
     >>> from tamis.routing.messages import Passed
     >>> from tamis.topk import Ranked
     >>> ranker = Ranker(None, None, {"algorithm": "strict"}, None, None)
-    >>> ranker.start(("ann", "best"), Ranked("price", 1, "5 SECONDS"))
+    >>> ranker.start(("ann", "best"), Ranked("price", 1, "5 SECONDS"), 0.0)
     >>> events = [RankedEvent(n, at, Passed(n, {"price": price})) for n, at, price in ((0, 1.0, 7), (1, 2.0, 9))]
     >>> ranker.take(events), ranker.due, ranker.advance(6.0)
     ([Entrance(id=('ann', 'best'), number=0, at=1.0)], 6.0, [Entrance(id=('ann', 'best'), number=1, at=6.0)])
@@ -92,6 +93,9 @@ class Ranker:
         self._next_number = 0
         self._numbered: dict[str, _Numbered] = {}
         self._longest_s = 0.0
+        self._known_from: dict[Id, float] = {}
+        """Others know of no threshold before this: a probabilistic one is not reliable before a window has passed."""
+        self._moment = -inf
         self._has_changed = False
 
     # -- Subscriptions
@@ -119,13 +123,16 @@ class Ranker:
             self._policies[id] = self._policy(ranked, schema=self._schema)
             self._longest_s = max(self._longest_s, ranked.window.span)
 
-    def start(self, id: Id, ranked: Ranked) -> None:
-        """Rank for a subscription from now on, with an empty window."""
+    def start(self, id: Id, ranked: Ranked, moment: float) -> None:
+        """Rank for a subscription from a moment on, with an empty window."""
         self._processor.add(id, ranked)
+        if id in self._policies:
+            self._known_from[id] = moment + ranked.window.span if self._guesses else moment
 
     def stop(self, id: Id) -> None:
         """Forget a subscription, and rank for it no longer if that has begun."""
         self._policies.pop(id, None)
+        self._known_from.pop(id, None)
         if id in self._processor:
             self._processor.remove(id)
 
@@ -149,6 +156,7 @@ class Ranker:
 
     def _taken(self, event: RankedEvent) -> list[Entrance]:
         number, at, passed = event
+        self._moment = max(self._moment, at)
         if self._policies:
             self._has_changed = True
             self._note_times(passed)
@@ -167,6 +175,7 @@ class Ranker:
     def advance(self, moment: float) -> list[Entrance]:
         """Let leave what leaves up to a moment."""
         self._has_changed = True
+        self._moment = max(self._moment, moment)
         return [Entrance(*each) for each in self._processor.advance(moment)]
 
     @property
@@ -191,7 +200,7 @@ class Ranker:
         self._has_changed = False
         moved = []
         for id, policy in self._policies.items():
-            if id in self._processor:
+            if id in self._known_from and self._known_from[id] <= self._moment:
                 ranked, threshold = self._processor.wanted(id), self._processor.threshold(id)
                 if policy.moved(threshold if getattr(ranked, "is_ascending", True) else -threshold):
                     moved.append((id, policy.filter()))
@@ -201,7 +210,7 @@ class Ranker:
         """Find out whose scores are times, before others know a threshold; the schema may not say."""
         if self._schema is None:
             for id, policy in self._policies.items():
-                if policy.known == float("inf") and not policy.reads_times and id in self._processor:
+                if policy.known == inf and not policy.reads_times and id in self._processor:
                     score = getattr(self._processor.wanted(id), "score", None)
                     if score is not None and isinstance(value(score, passed.event), dt.date):
                         policy.reads_times = True
