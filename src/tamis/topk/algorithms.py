@@ -13,7 +13,7 @@ from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.recent_buffer import Filtered, buffer_size
 from tamis.topk.relaxed import Relaxed
 from tamis.topk.strict import Strict
-from tamis.topk.windows import CountWindow
+from tamis.topk.windows import CountWindow, TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def _probabilistic(ranked: Ranked, settings: TopKSettings) -> Ranking:
     n = ranked.window.events if isinstance(ranked.window, CountWindow) else 1
     if settings.guard:
-        return Guarded(ranked.k, n, ranked.window.span, settings.sigma, settings.gamma)
+        is_timed = isinstance(ranked.window, TimeWindow)
+        return Guarded(ranked.k, n, ranked.window.span, settings.sigma, settings.gamma, is_timed=is_timed)
     return Probabilistic(ranked.k, n, settings.sigma)
 
 

@@ -19,6 +19,7 @@ from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
 from tamis.topk.errors import SettingError
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
+from tamis.topk.rates import WindowCount
 from tamis.topk.recent_buffer import BufferSize, Filtered, RecentBuffer
 from tamis.topk.scores import key
 from tamis.topk.scoring import Group
@@ -53,7 +54,7 @@ class Query:
         self.positions: dict[int, int] = {}
         """The positions of the events in the recent buffer, where they are not the events' numbers."""
         self.scheduled = math.inf
-        self.seen = Seen(self.span)
+        self.seen = WindowCount(self.span)
         self.group: Group | None = None
         self.slot = 0
         self.buffer: RecentBuffer | None = None
@@ -73,8 +74,8 @@ class Query:
         if key == key:
             if isinstance(ranking, Guarded):
                 ranking.see(clock, key)
-            if self.is_timed and isinstance(ranking, Guarded | Probabilistic):
-                ranking.expect(self.seen.count(at))
+            if self.is_timed and isinstance(ranking, Probabilistic):
+                ranking.expect(self.seen.add(at))
             entering = ranking.insert(Candidate(key, -number, clock + self.span))
         if not self.is_timed and ranking.due <= clock:
             entering = entering + ranking.leave(clock)
@@ -88,25 +89,6 @@ class Query:
         if key != key:
             return []
         return self.ranking.try_again(Candidate(key, -arrival.number, clock + self.span))
-
-
-class Seen:
-    """How many events there may be in a span of time: those of the present span and of the one before."""
-
-    __slots__ = ("_before", "_begin", "_now", "_span")
-
-    def __init__(self, span: float) -> None:
-        self._span = span
-        self._begin = -math.inf
-        self._before = self._now = 0
-
-    def count(self, at: float) -> int:
-        """Count an event, and return a bound on those of the span that ends with it."""
-        if at > self._begin + self._span:
-            is_next = at <= self._begin + 2 * self._span
-            self._before, self._now, self._begin = (self._now if is_next else 0), 0, at
-        self._now += 1
-        return self._before + self._now
 
 
 class PerSubscription(RankingAlgorithm):
