@@ -104,7 +104,7 @@ def test_silence_is_noticed_by_what_leaves():
     chance = np.random.default_rng(5)
     times = arrivals(chance, (10, 3 * SPAN))
     processor = TopK("probabilistic")
-    told, reports = played(processor, times, chance.random(len(times)))
+    _, reports = played(processor, times, chance.random(len(times)))
     assert reports == []
     processor.advance(5 * SPAN)
     report = processor.order_reports()["s"]

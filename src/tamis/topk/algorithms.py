@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tamis.topk.block.algorithm import BlockRankings
 from tamis.topk.guard import Guarded
+from tamis.topk.indexed import Indexed
 from tamis.topk.naive import NaiveRankings
 from tamis.topk.per_subscription import PerSubscription
 from tamis.topk.probabilistic import Probabilistic
@@ -54,10 +55,12 @@ def ranking_for(algorithm: str, settings: TopKSettings, ranked: Ranked) -> Ranki
             filter_ = Relaxed(ranked.k, settings.gamma)
         case _:
             filter_ = Probabilistic(ranked.k, size.events, settings.sigma)
-    return Filtered(ranking, filter_, ranked.window, size)
+    return Filtered(ranking, filter_, ranked.window, size, shared=settings.shared)
 
 
 def _per_subscription(name: str, settings: TopKSettings, schema: Schema | None) -> RankingAlgorithm:
+    if settings.index not in ("auto", "columns"):
+        return Indexed(partial(ranking_for, name, settings), schema, index=settings.index)
     return PerSubscription(partial(ranking_for, name, settings), schema, by_definition=name == "naive")
 
 

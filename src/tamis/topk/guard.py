@@ -24,7 +24,7 @@ import numpy as np
 
 from tamis.topk.base import Ranking
 from tamis.topk.probabilistic import Probabilistic
-from tamis.topk.rates import WindowCount
+from tamis.topk.rates import WindowCount, with_room
 from tamis.topk.relaxed import Relaxed
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class OrderTest:
 
     def __init__(self, span: float) -> None:
         self._step = span / SAMPLES_PER_WINDOW
-        self._next = -math.inf
+        self.next = -math.inf
+        """When the next arrival is to be sampled, by the subscription's clock."""
         # The sample is a ring: subscriptions are many, so it is small, and single precision orders well enough.
         self._keys = np.zeros(SAMPLES, np.float32)
         self._count = 0
@@ -74,8 +75,8 @@ class OrderTest:
 
     def see(self, clock: float, key: float) -> None:
         """Sample an arrival, if it is time for one."""
-        if clock >= self._next:
-            self._next = clock + self._step
+        if clock >= self.next:
+            self.next = clock + self._step
             self._keys[self._count % SAMPLES] = key
             self._count += 1
             self._seen += 1
@@ -119,6 +120,7 @@ class Guarded(Ranking):
         self._n = n
         self._count = WindowCount(span) if is_timed else None
         """Counts the window, unless it is a count window, or somebody else says how many events it has."""
+        self._is_counted_for = False
         self._span = span
         self._sigma = sigma
         self._gamma = gamma
@@ -134,7 +136,7 @@ class Guarded(Ranking):
     def see(self, clock: float, key: float) -> None:
         """Look at an arrival before it is inserted."""
         if self._count is not None:
-            self._n = self._count.add(clock)
+            self._n = with_room(self._count.look(clock)) if self._is_counted_for else self._count.add(clock)
             self._watch_rate(clock)
             if isinstance(self._inner, Probabilistic):
                 self._inner.expect(self._n)
@@ -173,6 +175,19 @@ class Guarded(Ranking):
     def expect(self, n: int) -> None:
         """Be prepared for `n` events in the window: from now on somebody else counts, and watches the rate."""
         self._count = None
+        self.prepare(n)
+
+    def share(self, count: WindowCount) -> None:
+        """Let somebody else count the window, who counts for several."""
+        self._count, self._is_counted_for = count, True
+
+    @property
+    def next_look(self) -> float:
+        """The reading of the clock at which it wants to see an arrival, whatever its key."""
+        return math.inf if self._test is None else self._test.next
+
+    def prepare(self, n: int) -> None:
+        """Keep candidates enough for `n` events in the window."""
         self._n = max(n, self._n)
         if isinstance(self._inner, Probabilistic):
             self._inner.expect(n)

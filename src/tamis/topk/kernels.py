@@ -225,6 +225,16 @@ def keys_of_event(scores: ScoreTable, coordinates: Floats, i: int, keys: Floats)
 
 
 @kernel
+def keys_of_slots(scores: ScoreTable, slots: Integers, coordinates: Floats, i: int, keys: Floats) -> None:
+    """Write the keys of event `i` for some subscriptions."""
+    measure = np.empty(1)
+    for place in range(slots.size):
+        s = slots[place]
+        measures_of_subscriptions(scores, coordinates, i, s, s + 1, measure)
+        keys[place] = measure[0] if measure[0] != measure[0] else key_of(scores, s, coordinates, i, measure[0])
+
+
+@kernel
 def measure_bounds(scores: ScoreTable, keys: Floats, bounds: Floats) -> None:
     """Write the measure beyond which no event has a key as small as each of these."""
     for place in range(keys.size):

@@ -101,6 +101,11 @@ class WindowCount:
         return worst if worst > FAR_OFF else 0.0
 
 
+def with_room(events: int) -> int:
+    """Return a quarter more events, so that not every arrival is news for those who keep candidates for so many."""
+    return events + events // 4 + 1
+
+
 def _place(at: float, width: float) -> float:
     # A double, because a bucket may be so short that there are more of them than any whole number of the machine.
     return math.floor(place) if math.isfinite(place := at / width) else place

@@ -105,7 +105,6 @@ class Rankings:
     def add(self, handle: int, ranked: Ranked, numbers: tuple[Number, ...], cursor: int) -> int:
         """Start a ranking that sees what comes from `cursor` on, and return its slot."""
         slot = self.group.add(ranked, numbers)
-        self._index = None  # of other subscriptions
         if slot >= len(self._slots.ks):
             self._slots = tables.grown(self._slots, self.group.numbers.shape[1])
         table = self._slots
@@ -118,6 +117,8 @@ class Rankings:
         if table.rooms[slot] < first_room:
             self._make_room(slot, first_room)
         self._most_k = max(self._most_k, ranked.k)
+        if self._index is not None:
+            self._index.added(np.array([slot]), table.edges.bounds)
         return slot
 
     def remove(self, slot: int) -> None:

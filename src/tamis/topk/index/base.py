@@ -1,9 +1,9 @@
 """What does every index promise?
 
 It returns the slots of all subscriptions whose bound an event's measure does not exceed, and perhaps a few more, or
-some of them twice. It may know bounds that are too large: those of regions that have shrunk meanwhile. It may not know
-one that is too small, so it is told at once of those that have changed. When subscriptions come or go, a new index is
-made.
+some of them twice. It may know bounds that are too large: those of regions that have shrunk meanwhile, or of
+subscriptions that have gone. It may not know one that is too small, so it is told at once of those that have changed,
+and of subscriptions that have come (`added`). Once too many have come or grown, it is stale, and a new one is made.
 """
 
 from __future__ import annotations
@@ -40,6 +40,13 @@ class Index(ABC):
     @abstractmethod
     def grown(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
         """Take note that the bounds of some slots have changed."""
+
+    @abstractmethod
+    def added(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
+        """Take subscriptions that have come since: the index takes them in, or looks at them for every event.
+
+        A slot may have been that of another subscription, with other numbers.
+        """
 
     @property
     def is_stale(self) -> bool:

@@ -71,6 +71,8 @@ class Grid(Index):
             self._cells, numbers, listed, self._known, starts[:-1].copy(), self._slots.values, False
         )
         self._queries = 0
+        self._fresh: list[int] = []
+        """Loose ones that are not among them yet."""
 
     def _roomy(self, numbers: Floats, bounds: Floats) -> Floats:
         if not self._cells.is_linear:
@@ -85,6 +87,9 @@ class Grid(Index):
 
     def near(self, coordinates: Floats, place: int, bounds: Floats) -> npt.NDArray[np.int64]:
         self._queries += 1
+        if self._fresh:
+            self._loose = np.union1d(self._loose, self._fresh)
+            self._fresh = []
         x = coordinates[: self._rows, place].copy()
         cell = kernels.cell_of(self._cells, x)
         if cell < 0:
@@ -97,7 +102,14 @@ class Grid(Index):
             self._known[beyond] = np.inf
             self._loose = np.union1d(self._loose, beyond)
 
+    def added(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
+        if len(bounds) > len(self._known):
+            self._known = np.append(self._known, np.full(len(bounds) - len(self._known), -np.inf))
+        # What stands here was listed by other numbers, or nowhere.
+        self._known[slots] = np.inf
+        self._fresh += slots.tolist()
+
     @property
     def is_stale(self) -> bool:
-        is_loose = len(self._loose) > max(64, self._count // _STALE_SHARE)
+        is_loose = len(self._loose) + len(self._fresh) > max(64, self._count // _STALE_SHARE)
         return (is_loose and self._queries > 64) or self._queries > _STALE_QUERIES

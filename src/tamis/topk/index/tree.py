@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LEAF = 16
 _GATHERED_EVERY = 256
+_STALE_SHARE = 16
 
 
 class MedianTree(Index):
@@ -63,7 +64,24 @@ class MedianTree(Index):
         self._stack = np.zeros(2 * levels + 4, np.int64)
         self._found = np.zeros(len(slots), np.int64)
         self._queries = 0
+        self._count = len(slots)
+        self._loose = slots[:0]
+        """Those that came later: they are looked at for every event."""
+        self._fresh: list[int] = []
         kernels.gather_bounds(self._boxes, bounds, self._known)
+
+    def added(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
+        if len(bounds) > len(self._known):
+            missing = len(bounds) - len(self._known)
+            self._known = np.append(self._known, np.full(missing, -np.inf))
+            self._leaves = np.append(self._leaves, np.full(missing, -1, np.int64))
+        # They belong to no leaf: one that was in another's place is looked for where the other one stood.
+        self._known[slots] = np.inf
+        self._fresh += slots.tolist()
+
+    @property
+    def is_stale(self) -> bool:
+        return len(self._loose) + len(self._fresh) > max(64, self._count // _STALE_SHARE)
 
     @staticmethod
     def takes(group: Group) -> bool:
@@ -74,10 +92,13 @@ class MedianTree(Index):
         if self._queries % _GATHERED_EVERY == 0:
             kernels.gather_bounds(self._boxes, bounds, self._known)
         x = coordinates[: self._rows, place].copy()
+        if self._fresh:
+            self._loose = np.union1d(self._loose, self._fresh)
+            self._fresh = []
         if np.isnan(x).any():
-            return self._found[:0]
+            return self._loose
         count = kernels.tree_search(self._boxes, x, self._stack, self._found)
-        return self._found[:count]
+        return np.concatenate([self._found[:count], self._loose]) if len(self._loose) else self._found[:count]
 
     def grown(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
         kernels.raise_bounds(self._boxes, slots, bounds, self._known, self._leaves)
