@@ -93,12 +93,11 @@ class Interests:
         slots = self._near()
         concerned = np.empty(len(slots), np.int64)
         self._stamp += 1
-        count = searching.concerned_slots(
-            slots, self._group.scores, self._coordinates, self._place, self._bounds, self._stamps, self._stamp, concerned
-        )
+        event = self._group.scores, self._coordinates, self._place
+        count = searching.concerned_slots(slots, *event, self._bounds, self._stamps, self._stamp, concerned)
         sought = concerned[:count][self._is_sought[concerned[:count]]]
         keys = np.empty(len(sought))
-        scores.keys_of_slots(self._group.scores, sought, self._coordinates, self._place, keys)
+        scores.keys_of_slots(event[0], sought, *event[1:], keys)
         return dict(zip(self._handles[sought].tolist(), keys.tolist(), strict=True))
 
     def key(self, slot: int) -> float:
@@ -108,7 +107,6 @@ class Interests:
 
     def _near(self) -> npt.NDArray[np.int64]:
         group = self._group
-        is_plain = group.kind != scores.LINEAR or self._coordinates[2 * group.width + 1, self._place] == scores.PLAIN
-        if self._index is None or not is_plain:
+        if self._index is None or not group.is_plain(self._coordinates, self._place):
             return np.arange(group.slots)
         return self._index.near(self._coordinates, self._place, self._bounds)

@@ -219,7 +219,7 @@ class PerSubscription(RankingAlgorithm):
                 self._changed(query)
         return reports
 
-    def _changed(self, query: Query) -> None:  # noqa: B027
+    def _changed(self, query: Query) -> None:
         """Take note that the threshold of a ranking may have moved without an arrival."""
 
     def advance(self, now: float, *, inclusive: bool) -> list[Report]:

@@ -50,7 +50,7 @@ class TopKSettings:
     """Whether probabilistic rankings watch the order of their streams."""
     index: str = "auto"
     """How the subscriptions that an event concerns are found: columns (all are asked), grid or tree. `auto`: with
-    `block`, whichever is fastest; with the other algorithms that have a threshold, all are asked, as without an index."""
+    `block`, whichever is fastest; with the others that have a threshold, all are asked, as without an index."""
 
     def __post_init__(self) -> None:
         if not self.gamma >= 0:

@@ -9,14 +9,58 @@ and of subscriptions that have come (`added`). Once too many have come or grown,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from tamis.topk import kernels as scores
+from tamis.topk.index import kernels
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tamis.topk.kernels import Floats
     from tamis.topk.scoring import Group
+
+
+class Shape(NamedTuple):
+    """What an index knows of the scores of a group.
+
+    The numbers of a weighted sum are its weights, of all other forms the centre, and behind it the weights.
+    """
+
+    form: int
+    rows: int
+    """How many coordinates of an event count, and how many numbers of a subscription say where it is."""
+    numbers: Floats
+    first: int
+    """The row of an event's coordinates with which they begin."""
+
+    def point(self, coordinates: Floats, place: int) -> Floats:
+        """Return the coordinates of an event that count."""
+        point: Floats = coordinates[self.first : self.first + self.rows, place].copy()
+        return point
+
+
+def shape_of(group: Group) -> Shape:
+    """Return what an index knows of the scores of a group."""
+    numbers, width = group.numbers, group.width
+    match group.kind:
+        case scores.LINEAR:
+            return Shape(kernels.SUM, width, numbers, 0)
+        case scores.EUCLIDEAN:
+            return Shape(kernels.SQUARES, width, numbers, 0)
+        case scores.GEOGRAPHIC:  # its squares have no weights
+            return Shape(kernels.SQUARES, 3, np.concatenate([numbers[:3], np.ones((3, numbers.shape[1]))]), 0)
+        case scores.COSINE:
+            return Shape(kernels.SUM, width, group.sign * numbers[width + 1 :], width + 1)
+        case kind:
+            return Shape(kernels.GREATEST if kind == scores.BOX else kernels.GAPS, width, numbers, 0)
+
+
+def is_indexable(group: Group) -> bool:
+    """Has such a score regions that an index can tell apart: is the nearest best, and is there something near?"""
+    return group.kind == scores.COSINE or (group.sign > 0 and group.family.kind != "shared")
 
 
 class Index(ABC):
