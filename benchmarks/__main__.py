@@ -54,6 +54,7 @@ from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
 from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
+from benchmarks.topk_scores import ranked_arriving, ranked_scores
 from benchmarks.trees_of_graphs import trees_of_graphs
 from benchmarks.warm_up import warm_up
 from benchmarks.watching import watching
@@ -106,6 +107,8 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
+    "ranked_scores": ranked_scores,
+    "ranked_arriving": ranked_arriving,
     "standing_sequences": standing_sequences,
     "standing_thresholds": standing_thresholds,
     "standing_memory": standing_memory,

@@ -291,3 +291,18 @@ def test_with_an_endless_window_only_records_are_told_and_with_a_large_k_everyth
         told = [each.subscription for each in processor.process({"x": key}, float(place))]
         is_record = sum(other < key for other in keys[:place]) < 2  # of equal ones the younger is better
         assert told == (["records", "all"] if is_record else ["all"])
+
+
+def boolean_trace(told_at, wanted="x > 1", delay=0.0):
+    happenings = [SubscribeStep(0.0, "ann", "s"), PublishStep(1.0, "bob", "p"), NotifyStep(told_at, "ann", "p")]
+    wanted_ = {"s": parse(wanted) if "TOP" not in wanted else Ranked.parse(wanted)}
+    return Trace(happenings, wanted_, {"p": {"x": 2}}, until=9.0, publication_delay=delay, subscription_delay=9.0)
+
+
+def test_a_boolean_subscription_is_told_within_the_publication_delay_or_validity_is_broken():
+    assert list(boolean_trace(1.0).validity()) == []
+    assert [each.promise for each in boolean_trace(3.0).validity()] == ["validity"]
+    assert list(boolean_trace(3.0, delay=2.0).validity()) == []
+    assert [each.promise for each in boolean_trace(3.0, delay=1.5).validity()] == ["validity"]
+    # Somebody who has it in a window may learn of it as long as it is active.
+    assert list(boolean_trace(3.0, "TOP 1 BY x OVER 5 EVENTS").validity()) == []

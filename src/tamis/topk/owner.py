@@ -20,7 +20,7 @@ from tamis.language.expressions import TRUE
 from tamis.topk.algorithms import RANKINGS, ranking_for
 from tamis.topk.base import Candidate
 from tamis.topk.errors import SettingError
-from tamis.topk.per_subscription import Seen
+from tamis.topk.rates import WindowCount
 from tamis.topk.recent_buffer import Filtered
 from tamis.topk.settings import TopKSettings
 from tamis.topk.windows import TimeWindow
@@ -64,7 +64,7 @@ class Owner:
         self.is_timed = isinstance(ranked.window, TimeWindow)
         self._ranking = ranking_for(algorithm, chosen, ranked)
         self._position = 0
-        self._seen = Seen(self.span)
+        self._seen = WindowCount(self.span)
 
     # -- What it is
 
@@ -98,7 +98,7 @@ class Owner:
         For one who sees all events that pass. Who does not gives the readings itself, and says `expect`.
         """
         if self.is_timed:
-            self.expect(self._seen.count(at))
+            self.expect(self._seen.add(at))
             return at
         self._position += 1
         return self._position if self.ranked.where != TRUE else number

@@ -55,13 +55,16 @@ def buffer_size(window: Window, most: int, seconds: float | None = None) -> Buff
 class Filtered(Ranking):
     """A ranking with a filter before it. `insert` is the first try of an event, `expel` the second."""
 
-    def __init__(self, ranking: Ranking, filter_: Ranking, window: Window, size: BufferSize) -> None:
+    def __init__(
+        self, ranking: Ranking, filter_: Ranking, window: Window, size: BufferSize, *, shared: str = "filter"
+    ) -> None:
         super().__init__(ranking.k)
         if isinstance(window, CountWindow) and 2 * size.events > window.events + 1:
             raise BufferSizeError(size.events, window.events)
         if isinstance(window, TimeWindow) and 2 * size.seconds > window.seconds:
             raise BufferSizeError(size.seconds, window.seconds)
         self.size = size
+        self._is_by_rank = shared == "rank"
         self.ranking = ranking
         """The ranking behind the filter."""
         self.filter = filter_
@@ -80,6 +83,8 @@ class Filtered(Ranking):
         """Make the filter forget what leaves the buffer: this event and all before it."""
         if self.filter.due <= number:
             self.filter.leave(number)
+        if len(self._tried) > 64 + 4 * len(self.filter):  # of those that nobody asked to try again
+            self._tried = {each for each in self._tried if each >= number}
 
     def try_again(self, candidate: Candidate) -> list[int]:
         """Insert an event that has left the buffer, unless it is in the ranking, or k events of the buffer beat it."""
@@ -99,7 +104,13 @@ class Filtered(Ranking):
 
     @property
     def threshold(self) -> float:  # type: ignore[override]
-        """The filter's own threshold, or where it has none, the key of its k-th best."""
+        """The filter's own threshold (section 3.6.1), or the key of its k-th best (section 4.4).
+
+        Of a filter without a threshold of its own it is the latter anyway. Both are right: an event beyond the k-th
+        best is neither inserted at its first try nor at its second.
+        """
+        if self._is_by_rank:
+            return self.filter.items[self.k - 1].key if len(self.filter.items) >= self.k else math.inf
         if self.filter.threshold < math.inf or not self.filter.is_exact:
             return self.filter.threshold
         return self.filter.items[self.k - 1].key if len(self.filter.items) >= self.k else math.inf

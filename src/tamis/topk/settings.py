@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 FILTERS = ("strict", "relaxed", "probabilistic")
 FILTERED = ("strict", "relaxed")
 """The algorithms that a filter may stand before."""
+SHARED = ("filter", "rank")
+"""What the threshold of a filtered subscription can be."""
 _MEANT_FOR = {
+    "shared": "'strict' and 'relaxed' behind a filter",
     "gamma": "'relaxed', a filter 'relaxed', and 'probabilistic' with a guard",
     "sigma": "'probabilistic' and a filter 'probabilistic'",
     "buffer": "'strict' and 'relaxed' behind a filter",
     "buffer_s": "'strict' and 'relaxed' behind a filter",
     "guard": "'probabilistic'",
-    "index": "'block'",
+    "index": "'block', 'probabilistic', and 'strict' and 'relaxed' behind a filter",
 }
 
 
@@ -40,10 +43,14 @@ class TopKSettings:
     buffer_s: float | None = None
     """How many seconds an event stays in the recent buffer of time windows. Without it, half a window; with it, a
     window of less than twice as much is refused. All who share the work on a subscription must agree on it."""
+    shared: str = "filter"
+    """Which threshold a subscription behind a filter shares with others and with an index: the filter's own ("filter":
+    of a probabilistic one, its last candidate), or the key of the k-th best of the recent buffer ("rank")."""
     guard: bool = True
     """Whether probabilistic rankings watch the order of their streams."""
     index: str = "auto"
-    """How `block` finds the subscriptions that an event concerns: columns, grid, tree, or whichever is fastest."""
+    """How the subscriptions that an event concerns are found: columns (all are asked), grid or tree. `auto`: with
+    `block`, whichever is fastest; with the others that have a threshold, all are asked, as without an index."""
 
     def __post_init__(self) -> None:
         if not self.gamma >= 0:
@@ -54,6 +61,8 @@ class TopKSettings:
             raise SettingError(f"the buffer must hold a whole number of events, at least 1, not {self.buffer!r}")
         if self.buffer_s is not None and not 0 < self.buffer_s < math.inf:
             raise SettingError(f"the buffer must last a number of seconds, more than 0, not {self.buffer_s!r}")
+        if self.shared not in SHARED:
+            raise SettingError(f"shared is {' or '.join(map(repr, SHARED))}, not {self.shared!r}")
         if self.index not in ("auto", *INDEXES):
             raise SettingError(f"there is no index {self.index!r}, only auto, {', '.join(INDEXES)}")
 
@@ -64,9 +73,10 @@ class TopKSettings:
             "gamma": "relaxed" in (algorithm, self.filter) or (algorithm == "probabilistic" and self.guard),
             "sigma": has_limit,
             "buffer": self.filter is not None,
+            "shared": self.filter is not None,
             "buffer_s": self.filter is not None,
             "guard": algorithm == "probabilistic",
-            "index": algorithm == "block",
+            "index": algorithm in ("block", "probabilistic") or self.filter is not None,
         }
         for name in given:
             if not means_something.get(name, True):

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from copy import copy
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import TamisError
@@ -53,11 +55,33 @@ class _Member:
         self.owner = owner
         self.policy = policy
         self.ranked = owner.ranked
+        self._known = copy(policy)
+        self._version = self._known_version = 0
+        self._under_way: list[tuple[float, int, Policy]] = []
+        """What others will know, and when: by time, and the version."""
         self.clocks: dict[int, float] = {}
         """By the number of a publication in the recent buffer, the reading of the clock when it came."""
         self.buffer: deque[_Sent] = deque()
         self.served: set[int] = set()
         """Which publications in the recent buffer were sent to the owner."""
+
+    def tell(self, now: float, expansion_s: float, contraction_s: float) -> bool:
+        """Let others know the threshold, once it has travelled; return whether they have to be told."""
+        before = self.policy.known
+        if not self.policy.moved(self.owner.threshold):
+            return False
+        self._version += 1
+        travels_s = contraction_s if self.policy.known < before else expansion_s
+        heappush(self._under_way, (now + travels_s, self._version, copy(self.policy)))
+        return True
+
+    def known(self, now: float) -> Policy:
+        """Return what others know by now: the newest version that has come to them, whatever came in which order."""
+        while self._under_way and self._under_way[0][0] <= now:
+            _, version, policy = heappop(self._under_way)
+            if version > self._known_version:
+                self._known, self._known_version = policy, version
+        return self._known
 
 
 class SubscriptionFlooding(CentralSystem):
@@ -75,10 +99,17 @@ class SubscriptionFlooding(CentralSystem):
         clients: Iterable[Hashable],
         algorithm: str = "probabilistic",
         policy: Callable[[Ranked], Policy] = EveryChange,
+        *,
+        expansion_s: float = 0.0,
+        contraction_s: float = 0.0,
         **settings: Any,
     ) -> None:
-        """Choose an algorithm and, for `strict` and `relaxed`, a filter; without one they have no threshold to tell."""
+        """Choose an algorithm and, for `strict` and `relaxed`, a filter; without one they have no threshold to tell.
+
+        expansion_s, contraction_s   how long it takes until others know a threshold that is looser, or tighter
+        """
         super().__init__(clients)
+        self._expansion_s, self._contraction_s = expansion_s, contraction_s
         if algorithm not in RANKINGS:
             raise UnknownAlgorithmError(algorithm, tuple(RANKINGS))
         # A guard would have to see the events that are not sent.
@@ -90,6 +121,9 @@ class SubscriptionFlooding(CentralSystem):
         self._rankings: dict[Any, _Member] = {}
         self._next_number = 0
         self._ids: dict[int, Any] = {}
+        self._numbers: dict[Any, int] = {}
+        self._ends: dict[int, float] = {}
+        """When an event of which nobody is to learn any more was withdrawn, or expires."""
         self._notifications: set[tuple[Any, int]] = set()
         self.wasted = 0
         """How many events were sent to an owner whose ranking did not take them."""
@@ -113,11 +147,15 @@ class SubscriptionFlooding(CentralSystem):
             del self._rankings[subscription_id]
         self.messages["unsubscribe"] += len(self.clients)
 
-    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[ClientDelivery]:
+    def publish(
+        self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any, *, expires: float = math.inf
+    ) -> list[ClientDelivery]:
         deliveries = self._elapse(now, inclusive=False)
         number = self._next_number
         self._next_number += 1
-        self._ids[number] = event_id
+        self._ids[number], self._numbers[event_id] = event_id, number
+        if expires < math.inf:
+            self._ends[number] = expires
         self.messages["publish"] += 0  # nothing goes to the service
         receivers: dict[Any, None] = {}
         for owner, condition in self._conditions.values():
@@ -134,14 +172,14 @@ class SubscriptionFlooding(CentralSystem):
             if owner.buffer_size is not None:
                 member.clocks[number] = clock
                 member.buffer.append(_Sent(number, now, client, event))
-            if member.policy.wants(event, score):
+            if member.known(now).wants(event, score):
                 receivers[member.client] = None
                 if owner.buffer_size is not None:
                     member.served.add(number)
                 deliveries += self._receive(member, number, score, clock, now)
             if not owner.is_timed:
                 deliveries += self._tell(member.client, owner.leave(clock), now)
-            self._tell_threshold(member)
+            self._tell_threshold(member, now)
         # An event goes once to a client, however many of its subscriptions it interests.
         self.messages["notify"] += len(receivers.keys() - {client})
         return deliveries
@@ -165,17 +203,24 @@ class SubscriptionFlooding(CentralSystem):
             owner.expel(sent.number)
             clock = member.clocks.pop(sent.number)
             score = key(member.ranked, sent.event)
-            if sent.number not in member.served and member.policy.wants(sent.event, score):
+            if sent.number not in member.served and member.known(now).wants(sent.event, score):
                 self.messages["notify"] += sent.publisher != member.client
                 member.served.add(sent.number)
             if sent.number in member.served:
                 member.served.remove(sent.number)
                 deliveries += self._tell(member.client, owner.retry(sent.number, score, clock), now)
-            self._tell_threshold(member)
+            self._tell_threshold(member, now)
 
-    def _tell_threshold(self, member: _Member) -> None:
-        if member.policy.moved(member.owner.threshold):
+    def _tell_threshold(self, member: _Member, now: float) -> None:
+        if member.tell(now, self._expansion_s, self._contraction_s):
             self.messages["update"] += len(self.clients)
+
+    def unpublish(self, client: Hashable, event_id: Any, now: float) -> list[ClientDelivery]:
+        self.messages["unpublish"] += len(self.clients)  # whoever was sent the event may still rank it
+        deliveries = self._elapse(now, inclusive=False)
+        if (number := self._numbers.get(event_id)) is not None:
+            self._ends[number] = min(self._ends.get(number, math.inf), math.nextafter(now, -math.inf))
+        return deliveries
 
     def advance(self, now: float) -> list[ClientDelivery]:
         return self._elapse(now, inclusive=True)
@@ -195,12 +240,13 @@ class SubscriptionFlooding(CentralSystem):
             for each in timed:
                 if each.owner.due <= due:
                     deliveries += self._tell(each.client, each.owner.leave(due), due)
-                    self._tell_threshold(each)
+                    self._tell_threshold(each, due)
 
     def _tell(self, client: Any, numbers: list[int], at: float) -> list[ClientDelivery]:
         deliveries = []
         for number in numbers:
-            if (client, number) not in self._notifications:
+            is_over = self._ends.get(number, math.inf) < at
+            if not is_over and (client, number) not in self._notifications:
                 self._notifications.add((client, number))
                 deliveries.append(ClientDelivery(client, self._ids[number], at))
         return deliveries
