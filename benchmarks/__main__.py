@@ -43,6 +43,7 @@ from benchmarks.otherwise import otherwise
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
+from benchmarks.ranked_desk import ranked_desk
 from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
@@ -101,6 +102,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "routing_costs": routing_costs,
     "routing_slices": routing_slices,
     "routing_events": routing_events,
+    "ranked_desk": ranked_desk,
     "receiving": receiving,
     "routing_imperfection": routing_imperfection,
     "logging_events": logging_events,

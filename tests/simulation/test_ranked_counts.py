@@ -126,7 +126,9 @@ def played(tree, wanted="TOP 1 BY x ASC OVER 4.25 SECONDS"):
     return subscribing, control, events
 
 
-@pytest.mark.parametrize(("strategy", "subscribing", "events"), [("covering", 5, 21), ("simple", 5, 21), ("flooding", 0, 35)])
+@pytest.mark.parametrize(
+    ("strategy", "subscribing", "events"), [("covering", 5, 21), ("simple", 5, 21), ("flooding", 0, 35)]
+)
 @pytest.mark.parametrize("window", ["4.25 SECONDS", "4 EVENTS"])
 def test_by_default_a_ranked_subscription_never_moves_and_is_told_the_best(strategy, subscribing, events, window):
     tree = Tree(strategy)

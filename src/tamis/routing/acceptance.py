@@ -65,7 +65,9 @@ def check_message(message: Any, sender: str = "") -> None:
             check_keys((key,))
             _check_moment(at)
             if not isinstance(origin, str) or not origin:
-                raise MessageError(f"an event of the broker {origin!r:.40}", "the name of the broker that took it first")
+                raise MessageError(
+                    f"an event of the broker {origin!r:.40}", "the name of the broker that took it first"
+                )
             if not _is_number(passed_number):
                 raise MessageError(f"an event numbered {passed_number!r:.40}", "a whole number, 0 or more")
             if attempt not in (1, 2) or isinstance(attempt, bool):
@@ -134,7 +136,9 @@ def _check_entries(entries: Iterable[Any], sender: str, *, may_rank: bool) -> No
         if isinstance(each.filter, Ranked):
             if not may_rank or sender == "neighbour":
                 who = "a neighbour" if sender == "neighbour" else "a greeting or an advertisement"
-                raise MessageError(f"{who} said {str(each.filter)!r:.80}", "a filter; only clients subscribe to the best k")
+                raise MessageError(
+                    f"{who} said {str(each.filter)!r:.80}", "a filter; only clients subscribe to the best k"
+                )
         else:
             _check_filter(each.filter)
         if sender == "neighbour" and not isinstance(each.key, int):

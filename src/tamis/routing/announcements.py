@@ -67,7 +67,14 @@ def objection(schema: Schema) -> str | None:
 
 
 def reminder(
-    kind: type[Any], teller: str, broker: str, client: str, key: Key, wanted: Expression | Ranked, number: int, now: float
+    kind: type[Any],
+    teller: str,
+    broker: str,
+    client: str,
+    key: Key,
+    wanted: Expression | Ranked,
+    number: int,
+    now: float,
 ) -> Publish:
     """Return what says again what a client did, or what a neighbour told, as a broker knows it.
 

@@ -257,17 +257,7 @@ class Ask:
 
 
 Message: TypeAlias = (
-    Hello
-    | Subscribe
-    | Unsubscribe
-    | Advertise
-    | Unadvertise
-    | Publish
-    | Filter
-    | Renew
-    | Ask
-    | Passed
-    | Withdraw
+    Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter | Renew | Ask | Passed | Withdraw
 )
 
 

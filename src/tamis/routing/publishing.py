@@ -222,7 +222,9 @@ class PublishingPart(ABC):
         priorities = [self.table.priority(client, key) for key in keys]
         if any(priorities):  # of one priority in their order
             order = sorted(range(len(keys)), key=lambda place: -priorities[place])
-            return Deliver(client, message, tuple(keys[each] for each in order), tuple(priorities[each] for each in order))
+            return Deliver(
+                client, message, tuple(keys[each] for each in order), tuple(priorities[each] for each in order)
+            )
         return Deliver(client, message, tuple(keys))
 
     @abstractmethod

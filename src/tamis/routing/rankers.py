@@ -88,7 +88,7 @@ class Ranker:
         self._is_filtered = self._settings.get("filter") is not None
         self._guesses = "probabilistic" in (self._settings["algorithm"], self._settings.get("filter"))
         # An event comes here once, whatever its publisher called it, unless it comes for the second time.
-        remembered = {} if self._is_filtered else {"remember": 1}
+        remembered: dict[str, Any] = {} if self._is_filtered else {"remember": 1}
         self._processor = TopK(**self._settings, schema=schema, functions=functions, **remembered)
         self._next_number = 0
         self._numbered: dict[str, _Numbered] = {}
@@ -257,7 +257,9 @@ def _checked(
     """Return the settings of the processor, or raise if they do not go together."""
     chosen = {"algorithm": "block", **settings}
     if unsuitable := sorted(chosen.keys() & _GIVEN_TO_THE_BROKER):
-        raise DeskSettingError(f"ranked has {', '.join(unsuitable)}", "what concerns the algorithm; the broker has the rest")
+        raise DeskSettingError(
+            f"ranked has {', '.join(unsuitable)}", "what concerns the algorithm; the broker has the rest"
+        )
     is_filtered = chosen.get("filter") is not None
     if policy is not None:
         if not is_filtered and chosen["algorithm"] != "probabilistic":
@@ -269,7 +271,9 @@ def _checked(
             raise DeskSettingError("a policy for thresholds of a filter, and no buffer_s", "how long events are recent")
         if chosen["algorithm"] == "probabilistic":
             if chosen.get("guard"):
-                raise DeskSettingError("a policy for thresholds, and a guard", "guard=False: it would have to see all events")
+                raise DeskSettingError(
+                    "a policy for thresholds, and a guard", "guard=False: it would have to see all events"
+                )
             chosen["guard"] = False
     if is_filtered and buffer_s is not None:
         chosen["buffer_s"] = buffer_s

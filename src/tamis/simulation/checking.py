@@ -39,6 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.errors import EventError
+from tamis.language.expressions import Expression
 from tamis.language.meaning import holds
 from tamis.routing import Publish
 from tamis.routing.announcements import is_announcement, is_reminder
@@ -60,7 +61,6 @@ from tamis.simulation.tables import Filters, Tables, World
 from tamis.topk import Ranked
 
 if TYPE_CHECKING:
-    from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing.messages import Key
     from tamis.simulation.network import Network
@@ -133,7 +133,7 @@ class Checker:
         match occurrence:
             case ClientSubscribed(filter=Ranked()):
                 raise WrongStateError("a client", "one who wants the best k", "look on with a RankedChecker")
-            case ClientSubscribed(client, key, filter_, is_advertisement):
+            case ClientSubscribed(client, key, Expression() as filter_, is_advertisement):
                 filters = self._advertised if is_advertisement else self._active
                 if filters.get((client, key)) != filter_:  # otherwise a lease is renewed, and nothing changes
                     self._gone(client, key, is_advertisement)

@@ -172,11 +172,11 @@ def _begin_anew(network: Network, checker: RankedChecker) -> None:
 
 def _wanted(network: Network) -> dict[tuple[str, Key], Expression]:
     """Return what others are to know of all clients."""
-    wanted = {}
+    wanted: dict[tuple[str, Key], Expression] = {}
     for client in network.clients.values():
+        table = network.brokers[client.home].table.of(client.name)
         for key, each in client.subscriptions.items():
-            is_ranked = isinstance(each, Ranked)
-            wanted[client.name, key] = network.brokers[client.home].table.of(client.name)[key] if is_ranked else each
+            wanted[client.name, key] = table[key] if isinstance(each, Ranked) else each
     return wanted
 
 

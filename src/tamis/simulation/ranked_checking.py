@@ -78,7 +78,7 @@ class RankedChecker:
     def begin(self) -> None:
         """Start a new trace, in which windows are empty and nothing has been published."""
         self._happenings: list[Happening] = []
-        self._contents: dict[Key, Mapping[str, Any]] = {}
+        self._contents: dict[Any, Mapping[str, Any]] = {}
         self._published_s: dict[Key, float] = {}
         self._deliveries: list[EventDelivered] = []
         self._delivered_s: list[tuple[float, bool]] = []
@@ -202,7 +202,7 @@ class RankedChecker:
         """Return who is told of what, and when, by one who sees everything at once; what counts up to now."""
         processor = TopK("naive")
         deliveries = []
-        owners = {}
+        owners: dict[Any, Any] = {}
         until = self._network.now - self._lateness_s
         for each in self._happenings:
             if each.at + self._lateness_s > self._network.now:
@@ -221,7 +221,7 @@ class RankedChecker:
         deliveries += processor.advance(max(until, processor.now)) if until > -math.inf else []
         return {(owners[each.subscription], each.event): each.at for each in deliveries}
 
-    def _is_doubtful(self, client: str, event: Key) -> bool:
+    def _is_doubtful(self, client: Any, event: Any) -> bool:
         """Was an event under way while a condition of the client that it fulfils spread, or was taken back?
 
         Or so late that it may be under way, or wait?

@@ -148,7 +148,9 @@ class Scenario:
         drawn = replace(drawn, short_messages=chance.random() < 0.3)
         drawn = replace(drawn, settles=chance.random() < 0.3)
         drawn = replace(drawn, guards=chance.random() < 0.15)
-        drawn = replace(drawn, wants=chance.choice(WANTS), ranked=chance.choice(("naive", "block", "strict", "relaxed")))
+        drawn = replace(
+            drawn, wants=chance.choice(WANTS), ranked=chance.choice(("naive", "block", "strict", "relaxed"))
+        )
         return replace(drawn, **fixed)
 
 
