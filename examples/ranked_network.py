@@ -1,6 +1,7 @@
-"""The cheapest flats of the last minute, in a network of brokers: run it, and see what travels.
+"""The cheapest flats of the last minute, in a network of brokers.
 
-Ann sits at one end of a line of three brokers, estate agents at the others. Her broker ranks; the others know a filter.
+Ann sits at one end of a line of three brokers, estate agents at the others. Her
+broker ranks; the others know a filter. Run it, and see what she is told.
 """
 
 from __future__ import annotations
@@ -46,9 +47,8 @@ def main() -> None:
         }
         network.publish(f"agent {chance.choice(AGENTS)}", f"offer {number}", event)
         network.wait(5.0)
-    print(
-        f"{counters.event_count} of 24 offers crossed links so often, and {counters.control_count} messages said where to"
-    )
+    print(f"24 offers crossed links {counters.event_count} times,")
+    print(f"and {counters.control_count} messages said which of them to send.")
 
 
 def report(network: Network, delivered: EventDelivered) -> None:

@@ -46,7 +46,7 @@ _EVENTS_KEPT_ANYWAY = 4096
 
 
 class Told(NamedTuple):
-    """A client is to be told of an event, because of these of its ranked subscriptions, at a moment of their windows."""
+    """A client is to be told of an event, because of these ranked subscriptions, at a moment of their windows."""
 
     client: str
     publication: Publish
@@ -200,8 +200,8 @@ class Desk:
 
         `served` are the clients who are told of it in any case, because of subscriptions that are not ranked.
         """
-        (told,) = self.take_many([passed], now, [served], [passed.key] if is_withdrawn else ())
-        return told
+        (tellings,) = self.take_many([passed], now, [served], [passed.key] if is_withdrawn else ())
+        return tellings
 
     def take_many(
         self,
@@ -221,7 +221,7 @@ class Desk:
         steps = [self._enter(passed, now, passed.key in withdrawn) for passed in group]
         moments = [each.at for each in steps]
         places = {each.number: step for step, each in enumerate(steps)}
-        told: list[list[Told]] = [[] for _ in group]
+        tellings: list[list[Told]] = [[] for _ in group]
         entrances: list[list[Entrance]] = [[] for _ in group]
         for entrance in self._rank_what_has_waited(now):
             step = places.get(entrance.number)
@@ -229,10 +229,10 @@ class Desk:
                 step = min(bisect_right(moments, entrance.at), len(group) - 1)
             entrances[step].append(entrance)
         for step, clients in enumerate(served):
-            told[step] = self._telling(entrances[step])
+            tellings[step] = self._telling(entrances[step])
             self._note_served(steps[step].number, clients)
         self._forget_some()
-        return told
+        return tellings
 
     def _taken_singly(self, passed: Passed, now: float, served: Collection[str], is_withdrawn: bool) -> list[Told]:
         if passed.attempt == 2:
@@ -240,10 +240,10 @@ class Desk:
             self._wait(max(left, self._settled), _Second(passed))
             return self._telling(self._rank_what_has_waited(now))
         number = self._enter(passed, now, is_withdrawn).number
-        told = self._telling(self._rank_what_has_waited(now))
+        tellings = self._telling(self._rank_what_has_waited(now))
         self._note_served(number, served)
         self._forget_some()
-        return told
+        return tellings
 
     def _enter(self, passed: Passed, now: float, is_withdrawn: bool) -> RankedEvent:
         """Let an event wait for its turn."""
@@ -338,10 +338,10 @@ class Desk:
                 telling[place].append(key)
                 continue
             if client in self._told or len(self._wanted[client]) > 1:
-                told = self._told.setdefault(client, set())
-                if number in told:
+                numbers = self._told.setdefault(client, set())
+                if number in numbers:
                     continue
-                told.add(number)
+                numbers.add(number)
             telling[place] = [key]
         return [
             Told(client, self._events[number].passed.published, tuple(keys), at)
@@ -364,8 +364,8 @@ class Desk:
             if self._numbers.get(key) == number:
                 del self._numbers[key]
             self._ends.pop(number, None)
-        for told in self._told.values():
-            told &= held
+        for numbers in self._told.values():
+            numbers &= held
         self._kept = len(self._events)
 
     def _forget_all(self) -> None:

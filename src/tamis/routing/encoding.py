@@ -1,10 +1,10 @@
 """How does a message become bytes, and bytes a message? The wire format.
 
 A mark, the version of the format, the kind of message, and the fields in MessagePack, in the order of the table of
-kinds (`kinds`). Filters and ranked subscriptions travel as text, which parses to an equal one, whatever version of tamis
-reads it. Values that MessagePack does not know (large integers, decimals, dates, timestamps) carry a code of their own. What comes from
-outside is never trusted: anything that is not exactly a message is a `MessageError`, a filter that is too large a
-`LimitError`.
+kinds (`kinds`). Filters and ranked subscriptions travel as text, which parses to an equal one, whatever version of
+tamis reads it. Values that MessagePack does not know (large integers, decimals, dates, timestamps) carry a code of
+their own. What comes from outside is never trusted: anything that is not exactly a message is a `MessageError`, a
+filter that is too large a `LimitError`.
 """
 
 from __future__ import annotations

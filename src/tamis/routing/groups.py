@@ -200,7 +200,7 @@ class Groups(PublishingPart, ABC):
             group, served, self.desk.take_many(group, now, served, withdrawn), strict=True
         ):
             outputs += self._delivered(
-                told for told in ranked if told.publication.key != passed.key or told.client not in clients
+                telling for telling in ranked if telling.publication.key != passed.key or telling.client not in clients
             )
             outputs += self._moves(now)
         return outputs

@@ -28,9 +28,9 @@ CLIENT, NEIGHBOUR = "client", "neighbour"
 
 ENTRIES, KEYS, EVENT, FILTER, PLAIN = "entries", "keys", "event", "filter", "plain"
 WANTED, MESSAGE, VERSIONS = "wanted", "message", "versions"
-"""How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is; as the text of a filter
-or of a ranked subscription; as another message, in bytes; as pairs of a name and a version, left out where there are
-none."""
+"""How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is; as the text of a
+filter or of a ranked subscription; as another message, in bytes; as pairs of a name and a version, left out where there
+are none."""
 
 
 class MessageKind(NamedTuple):

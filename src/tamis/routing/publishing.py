@@ -187,10 +187,10 @@ class PublishingPart(ABC):
         if ranked is None:
             is_withdrawn = message.key in self._withdrawals
             ranked = self.desk.take(message, now, served, is_withdrawn=is_withdrawn) if self.desk else []
-        others = [told for told in ranked if told.publication.key != message.key]
-        for told in ranked:
-            if told.publication.key == message.key:
-                served[told.client] = [*served.get(told.client, ()), *told.keys]
+        others = [telling for telling in ranked if telling.publication.key != message.key]
+        for telling in ranked:
+            if telling.publication.key == message.key:
+                served[telling.client] = [*served.get(telling.client, ()), *telling.keys]
         outputs: list[Output] = self._delivered(others)
         if served:
             ranks, published = self._ranks, message.published
@@ -216,7 +216,7 @@ class PublishingPart(ABC):
 
     def _delivered(self, ranked: Iterable[Told]) -> list[Output]:
         """Return what is delivered because the desk says so."""
-        return [self._delivery(told.client, told.publication, list(told.keys)) for told in ranked]
+        return [self._delivery(telling.client, telling.publication, list(telling.keys)) for telling in ranked]
 
     def _delivery(self, client: str, message: Publish, keys: list[Key]) -> Deliver:
         priorities = [self.table.priority(client, key) for key in keys]

@@ -10,7 +10,8 @@ probabilistic ranking cannot count the events of its window any more; so brokers
 those that do come tell how many there were. And behind a filter over the recent buffer, an event that was not sent may
 be needed later; so whoever published it sends it again when it has left the buffer (`recent`).
 
-Source: the heavyweight processor of Pripužić 2010, section 4.2, and second attempts, section 5.2.2 (docs/bibliography.md).
+Source: the heavyweight processor of Pripužić 2010, section 4.2, and second attempts, section 5.2.2
+(docs/bibliography.md).
 Departs: how many events there were in a window is estimated from numbers that travel with events; the text does not say
 how a home learns of it.
 """
@@ -104,8 +105,8 @@ class Ranker:
         """Return why a subscription cannot be ranked here; None if it can."""
         if self._policy is not None and isinstance(ranked.window, CountWindow):
             return (
-                f"{ranked.window} need to see every event, and brokers that know a threshold do not send all; choose an "
-                "algorithm without threshold for this broker, or a time window"
+                f"{ranked.window} need to see every event, and brokers that know a threshold do not send all; choose "
+                "an algorithm without threshold for this broker, or a time window"
             )
         try:
             ranked.checked(self._schema)

@@ -48,7 +48,7 @@ TEXTS = (
     "TOP 2 BY x DESC OVER 6 EVENTS WHERE y IS NOT NULL",
     "TOP 4 BY y ASC OVER 3 EVENTS",
 )
-"""What clients choose from: both orders, both windows, with filters and without, ties, and scores that may be absent."""
+"""What clients choose from: both orders, both windows, filters or none, ties, and scores that may be absent."""
 _LEFT_OUT: dict[str, Any] = {
     "advertisements": None,
     "guards": False,

@@ -6,9 +6,9 @@ nothing fails, everybody what is among the best and nothing else. And, as long a
 just what one processor tells that sees all events in order (`TopK("naive")`), at the same moments, later by what
 brokers wait for late events.
 
-A subscription counts from `spread_s` after it was made, and an end of one counts from `lateness_s` before, because what
-waits then is not ranked for it any more. Of events that are published while a condition spreads, or while it is taken
-back, it is not asked whether they reach its client.
+A subscription counts from `spread_s` after it was made, and an end of one counts from `lateness_s` before, because
+what waits then is not ranked for it any more. Of events that are under way while a condition is made or taken back, or
+are published while it spreads, it is not asked whether they reach its client.
 
 Source: Pripužić 2010, section 2.3, equations 2.66 to 2.77 (docs/bibliography.md).
 """
@@ -45,7 +45,7 @@ _ROUNDING_S = 1e-9
 """Sums of times differ by less."""
 
 
-class _Stay(NamedTuple):
+class _Registered(NamedTuple):
     """A subscription of a client, under a name of its own."""
 
     name: str
@@ -68,7 +68,7 @@ class RankedChecker:
         """How many of them no event had brought about: something had left a window."""
         self._network = network
         self._lateness_s, self._spread_s, self._way_s = lateness_s, spread_s, longest_way_s
-        self._stays: dict[tuple[str, Key], _Stay] = {}
+        self._stays: dict[tuple[str, Key], _Registered] = {}
         self._names = 0
         self._lives: dict[str, int] = {}
         self._wanted_anywhere: dict[Any, Expression | Ranked] = {}
@@ -129,7 +129,7 @@ class RankedChecker:
         now = self._network.now
         self._names += 1
         begin = now + (self._spread_s if isinstance(wanted, Ranked) else 0.0)
-        stay = self._stays[client, key] = _Stay(f"{client}/{key}/{self._names}", client, wanted, begin)
+        stay = self._stays[client, key] = _Registered(f"{client}/{key}/{self._names}", client, wanted, begin)
         self._wanted_anywhere[stay.name] = wanted
         self._happenings.append(SubscribeStep(begin, client, stay.name))
         if not isinstance(wanted, Ranked):
