@@ -1,7 +1,7 @@
 """Clients who want the best k, in networks with delays and faults: random runs, each from one seed.
 
 A run has rounds of two kinds of time. While links break and brokers crash, a home misses events, and can be asked only
-to tell nobody what was not published, was withdrawn, or was told before. After everything is mended and at rest,
+to tell nobody what was not published, or was told before. After everything is mended and at rest,
 windows begin anew, and clients subscribe, take back, publish and withdraw under delays; then whoever looks on
 (`ranked_checking`) asks for everything.
 
