@@ -43,6 +43,7 @@ from benchmarks.otherwise import otherwise
 from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
+from benchmarks.ranked_desk import ranked_desk
 from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
@@ -54,6 +55,7 @@ from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
 from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
+from benchmarks.topk_scores import ranked_arriving, ranked_scores
 from benchmarks.trees_of_graphs import trees_of_graphs
 from benchmarks.warm_up import warm_up
 from benchmarks.watching import watching
@@ -100,12 +102,15 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "routing_costs": routing_costs,
     "routing_slices": routing_slices,
     "routing_events": routing_events,
+    "ranked_desk": ranked_desk,
     "receiving": receiving,
     "routing_imperfection": routing_imperfection,
     "logging_events": logging_events,
     "ranked": ranked,
     "ranked_growth": ranked_growth,
     "ranked_indexes": ranked_indexes,
+    "ranked_scores": ranked_scores,
+    "ranked_arriving": ranked_arriving,
     "standing_sequences": standing_sequences,
     "standing_thresholds": standing_thresholds,
     "standing_memory": standing_memory,

@@ -119,9 +119,9 @@ def _copied(ranking: Ranking) -> Ranking:
     for name, value in vars(ranking).items():
         if isinstance(value, list | dict | set):
             setattr(new, name, copy(value))
-        elif name in ("_ranking", "_filter", "_inner"):
+        elif name in ("ranking", "filter", "_inner"):
             setattr(new, name, _copied(value))
-    for name in ("_inner", "_ranking"):
+    for name in ("_inner", "ranking"):
         if hasattr(new, name):
             new.items, new.entered = getattr(new, name).items, getattr(new, name).entered
     return new

@@ -273,9 +273,11 @@ NAMESAKES = {
     "Delivery": "one event for one subscriber: out of a window, as the core says it, and as a program of the client sees it",
     "Gap": "positions that are lost: in the log, and as a program of the client is notified of them",
     "Hello": "the first message of a conversation: between brokers, and between a broker and a client",
+    "Passed": "an event on its way: between brokers, and as a frame of a link of the service",
     "Publish": "a publication: between brokers, and of a client",
     "Subscribe": "a subscription: between brokers, and of a client",
     "Subscription": "a row of a matcher, and what a client holds while it is subscribed; both are public",
+    "Told": "what there is to tell whom: of ranked subscriptions at a broker's desk, and of sequences and changes",
     "Unsubscribe": "the end of a subscription: between brokers, and of a client",
 }
 """Names of classes that stand in several modules: the same thing in two protocols, or as two layers see it."""

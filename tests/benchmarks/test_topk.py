@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.topk import VARIANTS, expected, nearest, points, ranked, ranked_growth, ranked_indexes
+from benchmarks.topk_scores import FORMS, ranked_arriving, ranked_scores
 
 from tamis.topk import TopK
 from tamis.topk.index.choice import INDEXES
@@ -54,3 +55,16 @@ def test_growth_and_indexes_are_measured_and_right():
     assert {row["used"] for row in more if row["index"] == "grid"} == {"grid"}
     assert not any(row["wrong"] for row in rows + more)
     assert all(row["deliveries"] for row in more)
+
+
+def test_scores_of_all_forms_are_measured_and_right():
+    rows = list(ranked_scores(40, k=2, n=60, event_count=350))
+    assert [row["score"] for row in rows] == list(FORMS)
+    assert not any(row["wrong"] for row in rows)
+    assert all(row["one_by_one_us"] > 0 and row["columns_us"] > 0 for row in rows)
+
+
+def test_subscriptions_that_come_while_events_come_are_measured_and_right():
+    rows = list(ranked_arriving(40, (0.0, 0.5), k=2, n=400, event_count=60))
+    assert [row["index_is_kept"] for row in rows] == [False, True] * 2
+    assert not any(row["wrong"] for row in rows)

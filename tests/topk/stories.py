@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tamis.topk import TopK
+from tamis.topk import TopK, interest
 from tamis.topk.algorithms import ALGORITHMS, IS_EXACT
 from tamis.topk.block import rankings
 from tamis.topk.block.algorithm import BlockRankings
@@ -27,6 +27,14 @@ def variants():
         for each in FILTERS:
             found[f"{algorithm} behind {each}"] = {"algorithm": algorithm, "filter": each, "buffer": 4}
         found[f"{algorithm} behind the longest buffer"] = {"algorithm": algorithm, "filter": "probabilistic"}
+    for index in ("grid", "tree"):
+        for each in FILTERS:
+            found[f"strict behind {each} with {index}"] = {
+                "algorithm": "strict", "filter": each, "buffer": 4, "index": index
+            }  # fmt: skip
+    found["relaxed behind the longest buffer with grid"] = {
+        "algorithm": "relaxed", "filter": "probabilistic", "index": "grid"
+    }  # fmt: skip
     found["relaxed at once"] = {"algorithm": "relaxed", "gamma": 0.0}
     for index in INDEXES:
         found[f"block with {index}"] = {"algorithm": "block", "index": index, "log_length": 8}
@@ -47,6 +55,7 @@ def made(log_length=None, **settings):
 def hurried(monkeypatch):
     """Let indexes be chosen after few events."""
     monkeypatch.setattr(rankings, "_CHOSEN_FIRST", 3)
+    monkeypatch.setattr(interest, "_FIRST_INDEX", 3)
     monkeypatch.setattr(rankings, "_CHOSEN_EVERY", 5)
 
 

@@ -42,6 +42,14 @@ scores = st.sampled_from(
         "distance(x, y, 1, 2)",
         "distance(x, y, 0.5, -3)",
         "abs(x - y)",
+        "greatest(abs(x - 1), 2 * abs(y - 2))",
+        "greatest(abs(x - 1.5D), abs(y - 2) * 0.5D)",
+        "abs(x - 1) + 2 * abs(y - 2)",
+        "abs(x - 0.1) + abs(y - 1.5D)",
+        "abs(x - 3)",
+        "cosine(array(x, y), array(1, 2))",
+        "cosine(array(x, y), array(-1, 0.5))",
+        "cosine(array(x, y), array(0, 0))",
     ]
 )
 conditions = st.sampled_from(["TRUE", "TRUE", "c = 'a'", "x > 1", "y IS NULL OR x <> 2"])

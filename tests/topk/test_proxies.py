@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -262,3 +263,40 @@ def test_other_scores_orders_filters_and_kinds_of_windows_are_not_covered():
         Ranked("price", 2, "1 MINUTE", "a = 1 AND b = 2"),
     ):
         assert not covers_ranked(best, other)
+
+
+def arc(degrees, half_width):
+    turn = math.radians(degrees)
+    return Cone((), (math.cos(turn), math.sin(turn)), math.radians(half_width))
+
+
+@given(
+    arcs=st.lists(st.tuples(st.integers(0, 359), st.integers(1, 60)), min_size=1, max_size=5),
+)
+def test_a_merger_of_cones_in_the_plane_that_is_perfect_has_no_direction_that_no_cone_has(arcs):
+    whole, is_perfect = merged([arc(*each) for each in arcs])
+    for degrees in range(0, 720, 3):
+        turn = math.radians(degrees / 2)
+        direction = (math.cos(turn), math.sin(turn))
+
+        def is_in(cone, room, direction=direction):
+            inner = sum(a * b for a, b in zip(cone.axis, direction, strict=True))
+            return math.acos(max(-1.0, min(1.0, inner))) <= cone.angle + room
+
+        is_in_one = any(is_in(arc(*each), 1e-6) for each in arcs)
+        is_in_whole = isinstance(whole, Everywhere) or is_in(whole, -1e-6)
+        assert not (is_perfect and is_in_whole) or is_in_one
+        assert isinstance(whole, Everywhere) or is_in(whole, 1e-6) or not any(is_in(arc(*each), -1e-6) for each in arcs)
+
+
+def test_cones_that_meet_in_the_plane_merge_perfectly_in_whatever_order_they_come():
+    row = [arc(10, 10), arc(50, 12), arc(30, 10)]
+    for one, two, three in itertools.permutations(row):
+        whole, is_perfect = merged([one, two, three])
+        assert is_perfect and isinstance(whole, Cone)
+        assert whole.angle == pytest.approx(math.radians(31), rel=1e-9)
+    assert not merged([arc(10, 10), arc(50, 12)])[1]
+    assert merged([arc(350, 10), arc(5, 10), arc(20, 10)])[1]
+    assert not merged([arc(0, 80), arc(120, 80), arc(240, 80)])[1]  # all directions, but what has none is in no cone
+    in_space = [Cone((), (1.0, 0.0, 0.0), 0.5), Cone((), (math.cos(0.4), math.sin(0.4), 0.0), 0.5)]
+    assert not merged(in_space)[1]

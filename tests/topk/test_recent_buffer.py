@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.matching.errors import UnknownAlgorithmError
@@ -101,7 +101,7 @@ def test_most_arrivals_never_reach_the_ranking():
             processor.process({"x": key}, float(place))
     for processor in processors.values():
         filtered = processor._engine._queries[0].ranking
-        assert len(filtered._ranking) < 0.8 * plain.candidates("s")
+        assert len(filtered.ranking) < 0.8 * plain.candidates("s")
         assert math.isfinite(processor.threshold("s"))
     assert plain.threshold("s") == math.inf
 
@@ -117,6 +117,31 @@ def test_a_recent_buffer_is_first_in_first_out_by_number_and_by_age():
     assert [each.number for each in buffer] == [2]
 
 
+@settings(max_examples=40)
+@given(
+    keys=st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 0.5, 2.0])), max_size=40),
+    k=st.integers(1, 3),
+    filter_=st.sampled_from(["strict", "relaxed", "probabilistic"]),
+    window=st.sampled_from([CountWindow(9), TimeWindow(6.0)]),
+    index=st.sampled_from(["auto", "grid"]),
+)
+def test_both_thresholds_that_a_filter_may_share_tell_the_same(keys, k, filter_, window, index):
+    answers, thresholds = [], []
+    for shared in ("filter", "rank"):
+        processor = TopK("relaxed", filter=filter_, buffer=4, shared=shared, index=index)
+        processor.add("s", Ranked("2 * x", k, window))
+        now, told, seen = 0.0, [], []
+        for place, (key, step) in enumerate(keys):
+            now += step
+            told.append(processor.process({"x": key}, now, place))
+            seen.append(processor.threshold("s"))
+        answers.append([*told, processor.advance(now + 20)])
+        thresholds.append(seen)
+    assert answers[0] == answers[1]
+    if index == "auto":
+        assert all(by_rank <= own for own, by_rank in zip(*thresholds, strict=True))
+
+
 def test_settings_that_make_no_sense_are_refused():
     for algorithm, filter_ in (
         ("naive", "strict"),
@@ -129,6 +154,6 @@ def test_settings_that_make_no_sense_are_refused():
     with pytest.raises(UnknownAlgorithmError):
         TopK("fastest")
     for wrong in ({"gamma": -1}, {"sigma": 0}, {"sigma": 1}, {"buffer": 0}, {"buffer": True}, {"index": "hash"},
-                  {"lateness": -1}, {"lateness": math.inf}, {"colour": "red"}):  # fmt: skip
+                  {"shared": "all"}, {"lateness": -1}, {"lateness": math.inf}, {"colour": "red"}):  # fmt: skip
         with pytest.raises(SettingError):
             TopK("strict", **wrong)

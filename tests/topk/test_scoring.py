@@ -89,6 +89,15 @@ def test_scores_of_one_form_are_one_family():
         "distance(lat, lon, 45.8, 15.97)": "geographic",
         "0.3 * price + 2 * bids - 7": "linear",
         "price": "shared",
+        "greatest(abs(x - 1), 0.5 * abs(y - 2))": "box",
+        "abs(x - 1) + abs(y - 2) * 3": "city",
+        "cosine(array(x, y), array(1, 2))": "cosine",
+        "cosine(p, array(1, 2))": "cosine",
+        "greatest(abs(x - 1), abs(x - 2))": "shared",  # twice the same attribute
+        "greatest(abs(x - 1), y)": "shared",
+        "abs(x - 1) + (abs(y - 2) + abs(z - 3))": "shared",  # added up in another order
+        "2 * (3 * abs(x - 1)) + abs(y - 2)": "shared",  # multiplied in another order
+        "cosine(array(x, y), array(z, 2))": "shared",
         "price / bids": "shared",
         "a + (2 * b + c)": "shared",  # added up in another order
         "euclidean(array(x, y), array(z, 2))": "shared",

@@ -14,9 +14,14 @@ from tamis.topk.algorithms import RANKINGS
 from tamis.topk.happenings import Drop, NotifyStep, PublishStep, SubscribeStep, UnpublishStep, UnsubscribeStep
 from tamis.topk.naive import NaiveRankings
 from tamis.topk.specification import Trace
+from tamis.topk.windows import TimeWindow
 from tests.topk.stories import VARIANTS, made
 
 TICK = 0.5
+
+
+def is_timed(wanted):
+    return isinstance(wanted, Ranked) and isinstance(wanted.window, TimeWindow)
 
 
 class Recorder:
@@ -61,12 +66,8 @@ class Recorder:
     def note(self, deliveries):
         self.happenings += [NotifyStep(each.at, self.owners[each.subscription], each.event) for each in deliveries]
         if self.processor.algorithm == "naive":
-            inside = {
-                (self.processor._active[handle].id, self.processor._ids[item.number])
-                for handle, query in self.processor._engine._queries.items()
-                if query.is_timed
-                for item in query.ranking.items
-            }
+            timed = [name for name in self.owners if name in self.processor and is_timed(self.wanted[name])]
+            inside = {(name, event) for name in timed for event in self.processor.kept(name)}
             self.happenings += [Drop(self.now, *each) for each in sorted(self.inside - inside)]
             self.inside = inside
 
@@ -290,3 +291,18 @@ def test_with_an_endless_window_only_records_are_told_and_with_a_large_k_everyth
         told = [each.subscription for each in processor.process({"x": key}, float(place))]
         is_record = sum(other < key for other in keys[:place]) < 2  # of equal ones the younger is better
         assert told == (["records", "all"] if is_record else ["all"])
+
+
+def boolean_trace(told_at, wanted="x > 1", delay=0.0):
+    happenings = [SubscribeStep(0.0, "ann", "s"), PublishStep(1.0, "bob", "p"), NotifyStep(told_at, "ann", "p")]
+    wanted_ = {"s": parse(wanted) if "TOP" not in wanted else Ranked.parse(wanted)}
+    return Trace(happenings, wanted_, {"p": {"x": 2}}, until=9.0, publication_delay=delay, subscription_delay=9.0)
+
+
+def test_a_boolean_subscription_is_told_within_the_publication_delay_or_validity_is_broken():
+    assert list(boolean_trace(1.0).validity()) == []
+    assert [each.promise for each in boolean_trace(3.0).validity()] == ["validity"]
+    assert list(boolean_trace(3.0, delay=2.0).validity()) == []
+    assert [each.promise for each in boolean_trace(3.0, delay=1.5).validity()] == ["validity"]
+    # Somebody who has it in a window may learn of it as long as it is active.
+    assert list(boolean_trace(3.0, "TOP 1 BY x OVER 5 EVENTS").validity()) == []

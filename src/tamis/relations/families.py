@@ -6,6 +6,9 @@ same attributes differently. A *family* is such a form, and a subscription's pla
     euclidean    euclidean(array(x, y), array(3, 4))                  the centre and the weights
     geographic   distance(lat, lon, 45.8, 15.97)                      the place
     linear       0.3 * price + 2 * bids - 7                           the weights
+    box          greatest(abs(x - 3), 2 * abs(y - 4))                 the centre and the weights
+    city         abs(x - 3) + 2 * abs(y - 4)                          the centre and the weights
+    cosine       cosine(array(x, y), array(3, 4))                     the axis
     shared       everything else                                      the sign
 
 Of a shared score there is one value for all who ask for it, so it is computed once for an event by the reference
@@ -14,6 +17,7 @@ meaning.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
@@ -58,12 +62,60 @@ def recognised(score: Expression, is_ascending: bool = True) -> tuple[Family, tu
                 return Family("euclidean", inputs, len(centre), sign), (*centre, *(weights or ()))
         case Call("distance", (latitude, longitude, Literal(lat), Literal(lon))) if is_number(lat) and is_number(lon):
             return Family("geographic", (latitude, longitude), 2, sign), (_number(lat), _number(lon))
+        case Call("cosine", (point, literal)) if axis := _literal_vector(literal):
+            is_written = isinstance(point, Call) and point.function == "array" and len(point.children) == len(axis)
+            inputs = point.children if is_written and isinstance(point, Call) else (point,)
+            return Family("cosine", inputs, len(axis), sign), axis
+        case Call("greatest", parts) if sides := _gaps(parts):
+            return _around("box", sides, sign)
         case _:
+            if sides := _gaps(_summands(score)):
+                return _around("city", sides, sign)
             terms = terms_of(score)
             if terms is not None and any(weight not in (1, -1) for _, weight in terms):
                 inputs = tuple(term for term, _ in terms)
                 return Family("linear", inputs, len(inputs), 1), tuple(_signed(weight, sign) for _, weight in terms)
     return Family("shared", (score,), 1, 1), (sign,)
+
+
+def weighted_gap(part: Expression) -> tuple[Expression, Number, Number] | None:
+    """Read `abs(x - c)` or `w * abs(x - c)`: the attribute, the centre and a positive weight.
+
+    >>> from tamis import parse
+    >>> weighted_gap(parse("2 * abs(x - 3) < 1").left)[1:]
+    (3, 2)
+    """
+    match part:
+        case Call("multiply", (Literal(weight), inner)) | Call("multiply", (inner, Literal(weight))):
+            side = weighted_gap(inner)
+            # Of two weights the product would be rounded differently.
+            if side is None or side[2] != 1 or not is_number(weight) or not 0 < weight < math.inf:
+                return None
+            return side[0], side[1], _number(weight)
+        case Call("abs", (Call("subtract", (Attribute() as attribute, Literal(centre))),)) if is_number(centre):
+            return (attribute, _number(centre), 1) if -math.inf < centre < math.inf else None
+    return None
+
+
+def _gaps(parts: tuple[Expression, ...]) -> list[tuple[Expression, Number, Number]] | None:
+    """Read weighted gaps of different attributes; None where it is not all such gaps."""
+    sides = [side for part in parts if (side := weighted_gap(part)) is not None]
+    return sides if len(sides) == len(parts) == len({side[0] for side in sides}) else None
+
+
+def _summands(score: Expression) -> tuple[Expression, ...]:
+    """Return what is added up from the left: only that order rounds as is computed here."""
+    reversed_summands: list[Expression] = []
+    while isinstance(score, Call) and score.function == "add" and len(score.arguments) == 2:
+        score, right = score.arguments
+        reversed_summands.append(right)
+    return (score, *reversed(reversed_summands))
+
+
+def _around(kind: str, sides: list[tuple[Expression, Number, Number]], sign: int) -> tuple[Family, tuple[Number, ...]]:
+    inputs = tuple(attribute for attribute, _, _ in sides)
+    numbers = (*(centre for _, centre, _ in sides), *(weight for _, _, weight in sides))
+    return Family(kind, inputs, len(sides), sign), numbers
 
 
 def _literal_vector(node: Expression) -> tuple[Number, ...] | None:

@@ -129,10 +129,25 @@ def merged(regions: Sequence[Region]) -> tuple[Region, bool]:
     """
     whole: Region = Nowhere()
     is_perfect = True
-    for region in regions:
+    for region in _in_a_row(regions):
         whole, is_exact = _joined(whole, region)
         is_perfect = is_perfect and is_exact
     return whole, is_perfect
+
+
+def _in_a_row(regions: Sequence[Region]) -> Sequence[Region]:
+    """Order cones of two dimensions round the circle, from behind the widest gap: so that neighbours are joined first."""
+    cones = [each for each in regions if isinstance(each, Cone) and len(each.axis) == 2]
+    if len(cones) < 3 or len(cones) < len(regions):
+        return regions
+    turns = sorted((math.atan2(cone.axis[1], cone.axis[0]), place) for place, cone in enumerate(cones))
+    gaps = []
+    for at, (turn, place) in enumerate(turns):
+        before_turn, before = turns[at - 1]
+        gap = (turn - before_turn) % (2 * math.pi) - cones[place].angle - cones[before].angle
+        gaps.append((gap, at))
+    start = max(gaps)[1]
+    return [cones[place] for _, place in turns[start:] + turns[:start]]
 
 
 def _joined(one: Region, two: Region) -> tuple[Region, bool]:
@@ -159,7 +174,7 @@ def _joined(one: Region, two: Region) -> tuple[Region, bool]:
         case Box(), Box() if one.inputs == two.inputs:
             return _joined_boxes(one, two)
         case Cone(), Cone() if one.inputs == two.inputs:
-            return _joined_cones(one, two), False
+            return _joined_cones(one, two)
         case Cap(), Cap() if one.inputs == two.inputs:
             # The cap around the larger one's centre: not the smallest, but there is no pole to trip over.
             large, small = (one, two) if one.radius >= two.radius else (two, one)
@@ -190,11 +205,11 @@ def _joined_boxes(one: Box, two: Box) -> tuple[Region, bool]:
     return Box(one.inputs, tuple(centre), tuple(reach)), differing == 1 and is_gapless
 
 
-def _joined_cones(one: Cone, two: Cone) -> Region:
+def _joined_cones(one: Cone, two: Cone) -> tuple[Region, bool]:
     apart = _angle(one.axis, two.axis)
     angle = (apart + one.angle + two.angle) / 2
     if angle >= math.pi or apart > math.pi - 1e-6:
-        return Everywhere()
+        return Everywhere(), False
     share = (angle - one.angle) / apart
     weights = math.sin((1 - share) * apart) / math.sin(apart), math.sin(share * apart) / math.sin(apart)
     axis = unit([weights[0] * a + weights[1] * b for a, b in zip(one.axis, two.axis, strict=True)])
@@ -202,4 +217,8 @@ def _joined_cones(one: Cone, two: Cone) -> Region:
         max(_angle(axis, one.axis) + one.angle, _angle(axis, two.axis) + two.angle) * (1 + _ROUNDING_SHARE)
         + _ROUNDING_SHARE
     )
-    return Everywhere() if reach >= math.pi else Cone(one.inputs, axis, reach)
+    if reach >= math.pi:
+        return Everywhere(), False
+    # In the plane cones are arcs, and two arcs that meet are one; in space there is more between them.
+    is_perfect = len(axis) == 2 and apart <= one.angle + two.angle
+    return Cone(one.inputs, axis, reach), is_perfect

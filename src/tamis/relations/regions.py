@@ -14,10 +14,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from tamis.language.expressions import Attribute, Call, Expression, Literal
-from tamis.language.values import EARTH_RADIUS_KM, is_number
+from tamis.language.expressions import Call, Expression, Literal
+from tamis.language.values import EARTH_RADIUS_KM
 from tamis.language.vectors import vector
-from tamis.relations.families import ONE, recognised
+from tamis.relations.families import ONE, recognised, weighted_gap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,12 +129,12 @@ def region_of(score: Expression, threshold: float, *, is_ascending: bool = True)
 def _box_or_cone(score: Expression, threshold: float, is_ascending: bool) -> Region | None:
     match score:
         case Call("greatest", parts) if is_ascending:
-            sides = [_side(part) for part in parts]
+            sides = [weighted_gap(part) for part in parts]
             known = [side for side in sides if side is not None]
             inputs = tuple(side[0] for side in known)
             if len(known) == len(sides) == len(set(inputs)):
-                reach = tuple(threshold / weight for _, _, weight in known)
-                return Nowhere() if threshold < 0 else Box(inputs, tuple(side[1] for side in known), reach)
+                reach = tuple(threshold / float(weight) for _, _, weight in known)
+                return Nowhere() if threshold < 0 else Box(inputs, tuple(float(side[1]) for side in known), reach)
         case Call("cosine", (point, Call("array", elements))) if not is_ascending:
             axis = vector([each.value for each in elements if isinstance(each, Literal)])
             if axis is not None and len(axis) == len(elements) and any(axis):
@@ -147,16 +147,3 @@ def unit(axis: Sequence[float]) -> Vector:
     """Return the direction of a vector: the same, of length 1."""
     length = math.sqrt(sum(each * each for each in axis))
     return tuple(each / length for each in axis)
-
-
-def _side(part: Expression) -> tuple[Expression, float, float] | None:
-    """Read `abs(x - c)` or `w * abs(x - c)`: the attribute, the centre and a positive weight."""
-    match part:
-        case Call("multiply", (Literal(weight), inner)) | Call("multiply", (inner, Literal(weight))):
-            side = _side(inner)
-            if side is None or not is_number(weight) or not float(str(weight)) > 0:
-                return None
-            return side[0], side[1], side[2] * float(str(weight))
-        case Call("abs", (Call("subtract", (Attribute() as attribute, Literal(centre))),)) if is_number(centre):
-            return attribute, float(str(centre)), 1.0
-    return None

@@ -21,11 +21,14 @@ from tamis.routing.messages import (
     Hello,
     Key,
     Message,
+    Passed,
     Publish,
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    Withdraw,
 )
+from tamis.topk.ranked import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +39,10 @@ HIGHEST = 2**31 - 1
 """The highest priority, as of a `Matcher`."""
 MOST_HOPS = 1_000_000
 """More links no event crosses."""
+_LAST_S = 1e12
+"""No event is published later, whatever a clock counts from."""
+_LAST_NUMBER = 2**53
+"""So many events no broker takes."""
 
 
 def check_message(message: Any, sender: str = "") -> None:
@@ -54,8 +61,25 @@ def check_message(message: Any, sender: str = "") -> None:
     if sender and sender not in KINDS[number].said_by:
         raise MessageError(f"a {sender} said {type(message).__name__}", names_said_by(sender))
     match message:
+        case Passed(key, _, at, origin, passed_number, attempt):
+            check_keys((key,))
+            _check_moment(at)
+            if not isinstance(origin, str) or not origin:
+                raise MessageError(
+                    f"an event of the broker {origin!r:.40}", "the name of the broker that took it first"
+                )
+            if not _is_number(passed_number):
+                raise MessageError(f"an event numbered {passed_number!r:.40}", "a whole number, 0 or more")
+            if attempt not in (1, 2) or isinstance(attempt, bool):
+                raise MessageError(f"attempt {attempt!r:.40} of an event", "1 or 2")
         case Publish(key):
             check_keys((key,))
+        case Withdraw(key, at):
+            check_keys((key,))
+            if sender == "client" and at is not None:
+                raise MessageError("a client says when its event is withdrawn", "nothing: its broker goes by its clock")
+            if sender == "neighbour" or at is not None:
+                _check_moment(at)
         case Ask(key, filter_):
             check_keys((key,))
             _check_filter(filter_)
@@ -68,19 +92,19 @@ def check_message(message: Any, sender: str = "") -> None:
                 raise MessageError(
                     f"a Hello whose field more is {more!r:.40}", "true or false: does another part follow?"
                 )
-            _check_entries(entries, sender)
-            _check_entries(advertisements, sender)
+            _check_entries(entries, sender, may_rank=False)
+            _check_entries(advertisements, sender, may_rank=False)
             if not isinstance(schema, str):
                 raise MessageError(f"a schema's digest of {schema!r:.40}", "a text")
         case Subscribe(entries, keys, lease_s) | Advertise(entries, keys, lease_s):
-            _check_entries(entries, sender)
+            _check_entries(entries, sender, may_rank=isinstance(message, Subscribe))
             check_keys(keys)
             _check_lease(lease_s)
             if sender == "neighbour" and lease_s is not None:
                 raise MessageError("a neighbour leases single filters", "a lease of the whole link, in its Hello")
         case Unsubscribe(keys, entries) | Unadvertise(keys, entries):
             check_keys(keys)
-            _check_entries(entries, sender)
+            _check_entries(entries, sender, may_rank=isinstance(message, Unsubscribe))
 
 
 def _check_versions(functions: Any) -> None:
@@ -105,11 +129,18 @@ def entries_of(message: Message) -> tuple[Entry, ...]:
     return ()
 
 
-def _check_entries(entries: Iterable[Any], sender: str) -> None:
+def _check_entries(entries: Iterable[Any], sender: str, *, may_rank: bool) -> None:
     for each in entries:
         if not isinstance(each, Entry):
             raise MessageError(f"{each!r:.80} is not an entry", "a key and a filter")
-        _check_filter(each.filter)
+        if isinstance(each.filter, Ranked):
+            if not may_rank or sender == "neighbour":
+                who = "a neighbour" if sender == "neighbour" else "a greeting or an advertisement"
+                raise MessageError(
+                    f"{who} said {str(each.filter)!r:.80}", "a filter; only clients subscribe to the best k"
+                )
+        else:
+            _check_filter(each.filter)
         if sender == "neighbour" and not isinstance(each.key, int):
             raise MessageError(f"a neighbour calls a filter {each.key!r:.60}", "a number that grows with every filter")
         if sender == "neighbour" and isinstance(each.key, int) and each.key < INCOMPLETE:
@@ -159,6 +190,15 @@ def _check_lease(lease_s: Any) -> None:
 def is_lease(value: Any) -> bool:
     """Is this for how long something may be leased?"""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_LEASE_S
+
+
+def _check_moment(at: Any) -> None:
+    if isinstance(at, bool) or not isinstance(at, int | float) or not -_LAST_S <= at <= _LAST_S:
+        raise MessageError(f"the time {at!r:.40}", f"a number of seconds, at most {_LAST_S:g}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LAST_NUMBER
 
 
 def _is_share(value: Any) -> bool:

@@ -15,19 +15,22 @@ from tamis.routing.messages import (
     Filter,
     Hello,
     Message,
+    Passed,
     Publish,
     Renew,
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    Withdraw,
 )
 
 CLIENT, NEIGHBOUR = "client", "neighbour"
 
 ENTRIES, KEYS, EVENT, FILTER, PLAIN = "entries", "keys", "event", "filter", "plain"
-VERSIONS = "versions"
-"""How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is; as pairs of a name and
-a version, left out where there are none."""
+WANTED, MESSAGE, VERSIONS = "wanted", "message", "versions"
+"""How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is; as the text of a
+filter or of a ranked subscription; as another message, in bytes; as pairs of a name and a version, left out where there
+are none."""
 
 
 class MessageKind(NamedTuple):
@@ -62,6 +65,12 @@ KINDS: Final[tuple[MessageKind, ...]] = (
     MessageKind(Filter, _NEIGHBOURS, {}),
     MessageKind(Renew, _NEIGHBOURS, {}),
     MessageKind(Ask, _CLIENTS, {"key": PLAIN, "filter": FILTER}),
+    MessageKind(
+        Passed,
+        _NEIGHBOURS,
+        {"key": PLAIN, "event": EVENT, "at": PLAIN, "origin": PLAIN, "number": PLAIN, "attempt": PLAIN},
+    ),
+    MessageKind(Withdraw, _BOTH, {"key": PLAIN, "at": PLAIN}),
 )
 
 NUMBERS: Final[dict[type[Message], int]] = {kind.message: number for number, kind in enumerate(KINDS)}
@@ -71,7 +80,7 @@ def names_said_by(sender: str) -> str:
     """Return the kinds of messages that a sender may say.
 
     >>> names_said_by("client")
-    'Subscribe, Unsubscribe, Advertise, Unadvertise, Publish or Ask'
+    'Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Ask or Withdraw'
     """
     *names, last = [kind.message.__name__ for kind in KINDS if sender in kind.said_by]
     return f"{', '.join(names)} or {last}"

@@ -1,6 +1,6 @@
 """What do brokers and clients say to each other? The protocol's messages.
 
-Nine kinds of *messages*, immutable values all of them. A client names its subscriptions and advertisements by keys of
+*Messages* are immutable values, all of them. A client names its subscriptions and advertisements by keys of
 its own; so does a broker towards each of its neighbours, because what it tells a neighbour (one filter for many, a
 merger) is nobody's subscription in particular. Keys mean something between two peers only.
 
@@ -8,9 +8,14 @@ A message that takes filters back carries those that take their place. The recei
 one step, so no event is lost in between. That is why there is no gap when a broad filter leaves and those that it
 covered come up again.
 
+An event that a client publishes is *passed* from broker to broker with what windows of ranked subscriptions need: when
+its first broker took it, which one that was, and how many it had taken. A ranked subscription itself stays at its
+broker, which tells its neighbours a filter in its place.
+
 A broker answers with *outputs*: what to send to a neighbour, deliver to a client, or tell it that it did wrong.
 
-Source: Mühl et al. 2002, sections 2.3 to 2.8 and 5 (docs/bibliography.md).
+Source: Mühl et al. 2002, sections 2.3 to 2.8 and 5; events in ranked windows, and withdrawing them: Pripužić 2010,
+section 2.3 (docs/bibliography.md).
 Departs: embedded subscriptions are for mergers only there; with covering it is the same gap.
 """
 
@@ -23,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tamis.language.schema import NO_SCHEMA
 from tamis.routing.errors import MessageError
+from tamis.topk.ranked import Ranked
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
@@ -64,13 +70,24 @@ class Entry:
     """A filter under a key."""
 
     key: Key
-    filter: Expression
+    filter: Expression | Ranked
+    """A client may say which events it wants the best of; neighbours tell each other filters only."""
     imperfection: float = 0.0
     """The share of what the filter matches that nobody behind the sender may want, at most; 0 if a client said it."""
     hops: int = 0
     """How many links lie between the sender and the nearest broker whose client wants it; 0 if a client said it."""
     priority: int = 0
     """What a client's broker delivers first if it is higher. It stays there: neighbours tell each other of none."""
+
+    @property
+    def condition(self) -> Expression:
+        """What an event has to fulfil, ranked or not.
+
+        >>> from tamis.topk import Ranked
+        >>> print(Entry("best", Ranked("price", 5, "1 HOUR", "category = 'flat'")).condition)
+        category = 'flat'
+        """
+        return self.filter.where if isinstance(self.filter, Ranked) else self.filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +192,53 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed(Publish):
+    """An event on its way between brokers.
+
+    >>> Passed("e", {"x": 1}, at=2.0, origin="b1", number=7).published == Publish("e", {"x": 1})
+    True
+    """
+
+    at: float = 0.0
+    """When its first broker took it; windows go by this wherever they are kept."""
+    origin: str = ""
+    """That broker."""
+    number: int = 0
+    """The how-manieth event of that broker it is, from 1 on; 0 if that was not said."""
+    attempt: int = 1
+    """2: it has left its first broker's recent buffer, and is matched again for ranked subscriptions alone."""
+
+    @property
+    def published(self) -> Publish:
+        """The event as its publisher said it."""
+        return Publish.of_promised(self.key, self.event)
+
+    @classmethod
+    def of(cls, publication: Publish, at: float, origin: str, number: int, attempt: int = 1) -> Passed:
+        """Return a publication on its way; its event is not copied again."""
+        passed = object.__new__(cls)
+        fields = {"key": publication.key, "event": publication.event, "at": at, "origin": origin, "number": number}
+        for name, value in (*fields.items(), ("attempt", attempt)):
+            object.__setattr__(passed, name, value)
+        return passed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Passed, (self.key, plain(self.event), self.at, self.origin, self.number, self.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """A client takes back an event that it has published: from then on nobody is told of it.
+
+    It keeps its place in all windows.
+    """
+
+    key: Key
+    at: float | None = None
+    """When its broker heard so; that broker says it, and not the client."""
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """A neighbour asks that events be filtered for it again: too many came that nobody wanted."""
 
@@ -192,7 +256,9 @@ class Ask:
     filter: Expression
 
 
-Message: TypeAlias = Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter | Renew | Ask
+Message: TypeAlias = (
+    Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter | Renew | Ask | Passed | Withdraw
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 A `Network` is many brokers and clients in one process, with virtual time, links that delay (`travel`), and faults;
 nothing happens in it that its seed does not decide. `topologies` says how brokers are linked, `clients` what those
 remember who sit at them, `scenarios` what a run is made of, `actors` what is done next, and `stateful` what clients
-with sequences and changes are sent. `checking` looks on from
-outside and says what went wrong, `tables` whether brokers know of each other what they should, and `counting` how much
-was sent, kept and waited for. Whatever happens is one of the `occurrences`.
+with sequences and changes are sent. `ranked` has clients who want the best k. `checking` looks on from outside and says
+what went wrong, `ranked_checking` does so for the best k, `tables` whether brokers know of each other what they should,
+and `counting` how much was sent, kept and waited for. Whatever happens is one of the `occurrences`.
 
     >>> from tamis.simulation import Scenario, simulate
     >>> run = simulate(Scenario.of_seed(7))
@@ -16,6 +16,8 @@ was sent, kept and waited for. Whatever happens is one of the `occurrences`.
 from tamis.simulation.checking import Checker
 from tamis.simulation.counting import TrafficCounters, measured
 from tamis.simulation.network import Network
+from tamis.simulation.ranked import simulate_ranked
+from tamis.simulation.ranked_checking import RankedChecker
 from tamis.simulation.scenarios import Run, Scenario, simulate
 from tamis.simulation.stateful import StatefulClients, simulate_stateful
 from tamis.simulation.topologies import TOPOLOGIES
@@ -24,11 +26,13 @@ __all__ = [
     "TOPOLOGIES",
     "Checker",
     "Network",
+    "RankedChecker",
     "Run",
     "Scenario",
     "StatefulClients",
     "TrafficCounters",
     "measured",
     "simulate",
+    "simulate_ranked",
     "simulate_stateful",
 ]

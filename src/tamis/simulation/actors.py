@@ -16,6 +16,7 @@ from tamis.language.parser import parse
 from tamis.pruning import Goal
 from tamis.simulation.schemas import SCHEMAS, broken, filters, fitting
 from tamis.simulation.tables import World
+from tamis.topk import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ class Actor:
         network, chance = self._network, self._chance
         for number, name in enumerate(network.clients):
             if self._scenario.advertisements is not None and chance.random() < 0.7:
-                network.advertise(name, "a0", self._filter())
+                network.advertise(name, "a0", condition_of(self._filter()))
             if self._scenario.is_crowded and number < 2:
                 wanted = chance.sample(_crowd(), _CROWD)
                 network.subscribe_many(name, {f"m{number}": each for number, each in enumerate(wanted)})
@@ -92,7 +93,7 @@ class Actor:
         advertising = [each for each in self._network.clients.values() if each.advertisements]
         if self._scenario.advertisements is not None and advertising and chance.random() < 0.9:
             publisher = chance.choice(advertising)
-            client, filter_ = publisher.name, chance.choice(list(publisher.advertisements.values()))
+            client, filter_ = publisher.name, condition_of(chance.choice(list(publisher.advertisements.values())))
             event = next((each for each in (self._event() for _ in range(30)) if self._holds(filter_, each)), event)
         if self._schema is not None and chance.random() < 0.15:
             event = broken(event, self._schema, chance)
@@ -145,7 +146,7 @@ class Actor:
     def _subscribe(self) -> None:
         chance = self._chance
         client = self._network.clients[chance.choice(list(self._network.clients))]
-        key, filter_ = f"s{chance.randrange(4)}", self._filter()
+        key, filter_ = f"s{chance.randrange(4)}", self._filter()  # or what it wants the best of
         if self._scenario.leases and chance.random() < 0.3:
             filter_ = client.subscriptions.get(key, filter_)  # a lease is renewed, or another takes its place
         self._network.subscribe(client.name, key, filter_, self._lease())
@@ -157,7 +158,7 @@ class Actor:
 
     def _advertise(self) -> None:
         client = self._chance.choice(list(self._network.clients))
-        self._network.advertise(client, f"a{self._chance.randrange(3)}", self._filter(), self._lease())
+        self._network.advertise(client, f"a{self._chance.randrange(3)}", condition_of(self._filter()), self._lease())
 
     def _unadvertise(self) -> None:
         client = self._chance.choice(list(self._network.clients.values()))
@@ -174,7 +175,7 @@ class Actor:
         names = [each.name for each in self._network.clients.values() if each.is_connected == is_connected]
         return self._chance.choice(names) if names else None
 
-    def _filter(self) -> Expression:
+    def _filter(self) -> Expression | Ranked:
         if self._scenario.announces and self._chance.random() < 0.2:
             return self._chance.choice(_about_announcements())
         if self._schema is not None and self._chance.random() < 0.5:
@@ -218,6 +219,11 @@ class Actor:
             network.crash(chance.choice(list(network.brokers)), is_noticed=is_noticed)
         elif network.crashed:
             network.restart(chance.choice(network.crashed))
+
+
+def condition_of(wanted: Expression | Ranked) -> Expression:
+    """Return what an event has to fulfil, ranked or not."""
+    return wanted.where if isinstance(wanted, Ranked) else wanted
 
 
 def _event(chance: Random, schema: str | None) -> dict[str, Any]:

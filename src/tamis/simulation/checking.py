@@ -39,9 +39,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.errors import EventError
+from tamis.language.expressions import Expression
 from tamis.language.meaning import holds
 from tamis.routing import Publish
 from tamis.routing.announcements import is_announcement, is_reminder
+from tamis.simulation.errors import WrongStateError
 from tamis.simulation.occurrences import (
     ClientSubscribed,
     ClientUnsubscribed,
@@ -56,9 +58,9 @@ from tamis.simulation.occurrences import (
     Settled,
 )
 from tamis.simulation.tables import Filters, Tables, World
+from tamis.topk import Ranked
 
 if TYPE_CHECKING:
-    from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing.messages import Key
     from tamis.simulation.network import Network
@@ -129,7 +131,9 @@ class Checker:
     def notice(self, occurrence: Occurrence) -> None:
         """Take note of what happened."""
         match occurrence:
-            case ClientSubscribed(client, key, filter_, is_advertisement):
+            case ClientSubscribed(filter=Ranked()):
+                raise WrongStateError("a client", "one who wants the best k", "look on with a RankedChecker")
+            case ClientSubscribed(client, key, Expression() as filter_, is_advertisement):
                 filters = self._advertised if is_advertisement else self._active
                 if filters.get((client, key)) != filter_:  # otherwise a lease is renewed, and nothing changes
                     self._gone(client, key, is_advertisement)

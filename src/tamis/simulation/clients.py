@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.routing.messages import Key
+    from tamis.topk import Ranked
 
 Wish: TypeAlias = tuple[bool, "Key"]
 """Whether it is an advertisement, and what the client calls it."""
@@ -34,18 +35,18 @@ class SimulatedClient:
         self.name = name
         self.home = home
         self.is_connected = True
-        self.subscriptions: dict[Key, Expression] = {}
-        self.advertisements: dict[Key, Expression] = {}
+        self.subscriptions: dict[Key, Expression | Ranked] = {}
+        self.advertisements: dict[Key, Expression | Ranked] = {}
         self.ends: dict[Wish, float] = {}
         """When that ends which is leased."""
 
-    def said(self, is_advertisement: bool) -> dict[Key, Expression]:
+    def said(self, is_advertisement: bool) -> dict[Key, Expression | Ranked]:
         """Return what it advertised, or what it subscribed to."""
         return self.advertisements if is_advertisement else self.subscriptions
 
-    def say(self, is_advertisement: bool, key: Key, filter_: Expression, end: float | None = None) -> None:
+    def say(self, is_advertisement: bool, key: Key, wanted: Expression | Ranked, end: float | None = None) -> None:
         """Remember a wish, until its end if it has one."""
-        self.said(is_advertisement)[key] = filter_
+        self.said(is_advertisement)[key] = wanted
         if end is None:
             self.ends.pop((is_advertisement, key), None)
         else:

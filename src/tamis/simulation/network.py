@@ -1,6 +1,7 @@
 """How do brokers and clients live together in one process? A discrete-event simulator.
 
-Time is virtual: it jumps to the next arrival, or to the end of a lease. Chance comes from one generator, and nothing
+Time is virtual: it jumps to the next arrival, to the end of a lease, or to when an event leaves the window of a ranked
+subscription and another one takes its place. Chance comes from one generator, and nothing
 depends on the order of a set: the same seed gives the same run.
 
 Clients speak with their broker without delay. They remember what they want, and say it again to a broker that was
@@ -38,6 +39,7 @@ from tamis.routing import (
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    Withdraw,
     decode,
     encode,
     spanning_links,
@@ -49,6 +51,7 @@ from tamis.simulation.occurrences import (
     ClientUnsubscribed,
     EventDelivered,
     EventPublished,
+    EventWithdrawn,
     Expired,
     Failed,
     MessageCarried,
@@ -58,6 +61,7 @@ from tamis.simulation.occurrences import (
     Settled,
 )
 from tamis.simulation.travel import Numbered, SettledThrough, Travel
+from tamis.topk import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -123,7 +127,7 @@ class Network:
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
-        self._has_leases = False
+        self._has_dues = False
         self._unnoticed: set[str] = set()
         self._ends = Ends()
         self._advanced: dict[str, float] = {}
@@ -136,7 +140,7 @@ class Network:
             if self._settling is not None:
                 self._settling[name] = Settling()
         self._rewire()
-        self._has_leases = any(broker.next_expiry is not None for broker in self.brokers.values())
+        self._has_dues = any(broker.next_due is not None for broker in self.brokers.values())
 
     # -- Time
 
@@ -233,25 +237,25 @@ class Network:
             self._end(end)
 
     def _next_end(self) -> float:
-        """Return when the next lease ends, as its client counts or as its broker does."""
-        if not self._has_leases:
+        """Return when the next lease ends, as its client counts or as its broker does, or something leaves a window."""
+        if not self._has_dues:
             return inf
         ends = [self._ends.next_s]
         for name, broker in self.brokers.items():
-            if (at := broker.next_expiry) is not None and at > self._advanced.get(name, -inf):
+            if (at := broker.next_due) is not None and at > self._advanced.get(name, -inf):
                 ends.append(at)  # a broker that was told of the time has no say in it any more
         return min(ends)
 
     def _end(self, end: float) -> None:
-        """Let leases end: clients forget what they leased, and brokers hear how late it is."""
+        """Let leases and stays in windows end: clients forget what they leased, and brokers hear how late it is."""
         self.now = max(self.now, end)
         homes = set()
         for client, (is_advertisement, key) in self._ends.until(self.now):
             homes.add(client.home)
             self._notice(Expired(client.name, key, is_advertisement))
         for name, broker in self.brokers.items():
-            expiry = broker.next_expiry
-            if name in homes or (expiry is not None and expiry <= self.now):
+            due = broker.next_due
+            if name in homes or (due is not None and due <= self.now):
                 self._advanced[name] = self.now
                 self._carry_out(name, broker.advance(self.now))
 
@@ -283,7 +287,7 @@ class Network:
             hops = self._hops.setdefault(message.key, {})
             hops.setdefault(target, hops.get(source, 0) + 1)
         frame: Frame = message
-        if self._settling is not None and not isinstance(message, Publish | Filter | Renew):
+        if self._settling is not None and not isinstance(message, Publish | Filter | Renew | Withdraw):
             frame = Numbered(self._settling[source].sent(target), message)
         self.travel.send(source, target, frame, self.now)
 
@@ -330,11 +334,11 @@ class Network:
         state = self._client(client)
         return state.is_connected and state.home in self.brokers
 
-    def subscribe(self, client: str, key: Key, filter_: Expression, lease_s: float | None = None) -> None:
+    def subscribe(self, client: str, key: Key, wanted: Expression | Ranked, lease_s: float | None = None) -> None:
         """A client subscribes; it does not remember what its broker refuses."""
-        self._wish(client, {key: filter_}, lease_s, is_advertisement=False)
+        self._wish(client, {key: wanted}, lease_s, is_advertisement=False)
 
-    def subscribe_many(self, client: str, filters: Mapping[Key, Expression]) -> None:
+    def subscribe_many(self, client: str, filters: Mapping[Key, Expression | Ranked]) -> None:
         """A client subscribes to many at once: tables become the same as one by one, and messages are fewer."""
         self._wish(client, filters, None, is_advertisement=False)
 
@@ -360,6 +364,15 @@ class Network:
             self._notice(EventPublished(client, self.clients[client].home, publication))
             self._carry_out(self.clients[client].home, outputs)
 
+    def withdraw(self, client: str, key: Key) -> None:
+        """A client takes back an event that it has published, if its broker is there."""
+        self._catch_up()
+        if self.is_online(client):
+            outputs = self._answers(client, Withdraw(key))
+            if not any(isinstance(each, Reject) for each in outputs):
+                self._notice(EventWithdrawn(client, self.clients[client].home, key))
+            self._carry_out(self.clients[client].home, outputs)
+
     def ask(self, client: str, filter_: Expression) -> bool | None:
         """Does anybody else want what a filter matches, as far as a client's broker knows? None if that is gone."""
         self._catch_up()
@@ -380,7 +393,7 @@ class Network:
         return self.clients[name]
 
     def _wish(
-        self, name: str, filters: Mapping[Key, Expression], lease_s: float | None, *, is_advertisement: bool
+        self, name: str, filters: Mapping[Key, Expression | Ranked], lease_s: float | None, *, is_advertisement: bool
     ) -> None:
         client, is_online = self._client(name), self.is_online(name)
         self._catch_up()
@@ -394,8 +407,9 @@ class Network:
             if key in refused:
                 continue
             client.say(is_advertisement, key, filter_, None if lease_s is None else self.now + lease_s)
+            self._has_dues |= isinstance(filter_, Ranked)
             if lease_s is not None:
-                self._has_leases = True
+                self._has_dues = True
                 self._ends.add(client, (is_advertisement, key))
             if is_online:
                 self._notice(ClientSubscribed(name, key, filter_, is_advertisement))

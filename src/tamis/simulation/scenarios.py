@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.routing import Strategy
 
+WANTS = ("conditions", "ranked", "mixed")
 _MEASURES = ("accuracy", "occurrence", "distance")
 _BUDGET = 0.5
 """Of imperfect merging: among so few filters there is nearly nothing to merge for less."""
@@ -93,6 +94,12 @@ class Scenario:
     """Are clients told when what they said is in force everywhere?"""
     guards: bool = False
     """Do some links let only some events pass, in one direction or in both?"""
+    wants: str = "conditions"
+    """What clients with a window want (`ranked`): conditions, the best k, or both."""
+    ranked: str = "naive"
+    """The algorithm for the best k."""
+    lateness_s: float = 0.0
+    """How long events wait at desks, for others that were published earlier."""
     round_count: int = 2
     action_count: int = 25
     """What clients do in a round before it comes to rest."""
@@ -141,6 +148,9 @@ class Scenario:
         drawn = replace(drawn, short_messages=chance.random() < 0.3)
         drawn = replace(drawn, settles=chance.random() < 0.3)
         drawn = replace(drawn, guards=chance.random() < 0.15)
+        drawn = replace(
+            drawn, wants=chance.choice(WANTS), ranked=chance.choice(("naive", "block", "strict", "relaxed"))
+        )
         return replace(drawn, **fixed)
 
 
@@ -242,6 +252,9 @@ def broker_maker() -> Callable[[Scenario, int, str], Broker]:
             pruning=Goal(threshold=0.5) if scenario.prunes_as_they_come else None,
             advertisement_pruning=Goal(share=0.5) if scenario.heeds_less else None,
             most_entries=2 if scenario.short_messages else MOST_ENTRIES,
+            ranked={"algorithm": scenario.ranked},
+            lateness_s=scenario.lateness_s,
+            spread_s=scenario.lateness_s,
         )
 
     return make

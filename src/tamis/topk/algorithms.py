@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from tamis.topk.block.algorithm import BlockRankings
 from tamis.topk.guard import Guarded
+from tamis.topk.indexed import Indexed
 from tamis.topk.naive import NaiveRankings
 from tamis.topk.per_subscription import PerSubscription
 from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.recent_buffer import Filtered, buffer_size
 from tamis.topk.relaxed import Relaxed
 from tamis.topk.strict import Strict
-from tamis.topk.windows import CountWindow
+from tamis.topk.windows import CountWindow, TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 def _probabilistic(ranked: Ranked, settings: TopKSettings) -> Ranking:
     n = ranked.window.events if isinstance(ranked.window, CountWindow) else 1
     if settings.guard:
-        return Guarded(ranked.k, n, ranked.window.span, settings.sigma, settings.gamma)
+        is_timed = isinstance(ranked.window, TimeWindow)
+        return Guarded(ranked.k, n, ranked.window.span, settings.sigma, settings.gamma, is_timed=is_timed)
     return Probabilistic(ranked.k, n, settings.sigma)
 
 
@@ -45,7 +47,7 @@ def ranking_for(algorithm: str, settings: TopKSettings, ranked: Ranked) -> Ranki
     ranking = RANKINGS[algorithm](ranked, settings)
     if settings.filter is None:
         return ranking
-    size = buffer_size(ranked.window, settings.buffer)
+    size = buffer_size(ranked.window, settings.buffer, settings.buffer_s)
     match settings.filter:
         case "strict":
             filter_: Ranking = Strict(ranked.k)
@@ -53,10 +55,12 @@ def ranking_for(algorithm: str, settings: TopKSettings, ranked: Ranked) -> Ranki
             filter_ = Relaxed(ranked.k, settings.gamma)
         case _:
             filter_ = Probabilistic(ranked.k, size.events, settings.sigma)
-    return Filtered(ranking, filter_, ranked.window, size)
+    return Filtered(ranking, filter_, ranked.window, size, shared=settings.shared)
 
 
 def _per_subscription(name: str, settings: TopKSettings, schema: Schema | None) -> RankingAlgorithm:
+    if settings.index not in ("auto", "columns"):
+        return Indexed(partial(ranking_for, name, settings), schema, index=settings.index)
     return PerSubscription(partial(ranking_for, name, settings), schema, by_definition=name == "naive")
 
 

@@ -6,8 +6,9 @@ stream go up or down?), and how much closer neighbours are than strangers (does 
 of them is far off, the assumption is given up.
 
 A guarded ranking starts exact, becomes probabilistic once a whole window has looked random, and turns exact for good
-when the order fails. The report says since when its answers are exact again: what was forgotten before cannot be
-brought back, and may be missing for one window.
+when the order fails. Where the rate of a time window falls further than pruning can bear (`rates`), it turns exact too,
+and probabilistic again when a whole window of the new rate has looked random. The report says since when its answers
+are exact again: what was forgotten before cannot be brought back, and may be missing for one window.
 
 Source: ours. That order matters: Pripužić 2010, section 3.4.2; the serial statistic is Bartels' rank version of von
 Neumann's ratio (1982).
@@ -23,6 +24,7 @@ import numpy as np
 
 from tamis.topk.base import Ranking
 from tamis.topk.probabilistic import Probabilistic
+from tamis.topk.rates import WindowCount, with_room
 from tamis.topk.relaxed import Relaxed
 
 if TYPE_CHECKING:
@@ -40,11 +42,12 @@ FAR_OFF = 5.5
 
 @dataclass(frozen=True, slots=True)
 class OrderReport:
-    """A subscription's stream is not in random order."""
+    """A subscription's stream is not what probabilistic pruning presumes."""
 
     at: float
     """The reading of the subscription's clock: time, or the position in its stream."""
     statistic: str
+    """What failed: "trend" or "serial" (the order), or "rate" (fewer events come than before)."""
     deviations: float
     """How far off the statistic is, in standard deviations."""
     exact_from: float
@@ -63,7 +66,8 @@ class OrderTest:
 
     def __init__(self, span: float) -> None:
         self._step = span / SAMPLES_PER_WINDOW
-        self._next = -math.inf
+        self.next = -math.inf
+        """When the next arrival is to be sampled, by the subscription's clock."""
         # The sample is a ring: subscriptions are many, so it is small, and single precision orders well enough.
         self._keys = np.zeros(SAMPLES, np.float32)
         self._count = 0
@@ -71,8 +75,8 @@ class OrderTest:
 
     def see(self, clock: float, key: float) -> None:
         """Sample an arrival, if it is time for one."""
-        if clock >= self._next:
-            self._next = clock + self._step
+        if clock >= self.next:
+            self.next = clock + self._step
             self._keys[self._count % SAMPLES] = key
             self._count += 1
             self._seen += 1
@@ -111,9 +115,12 @@ class Guarded(Ranking):
 
     is_exact = False
 
-    def __init__(self, k: int, n: int, span: float, sigma: float, gamma: float) -> None:
+    def __init__(self, k: int, n: int, span: float, sigma: float, gamma: float, *, is_timed: bool = False) -> None:
         super().__init__(k)
         self._n = n
+        self._count = WindowCount(span) if is_timed else None
+        """Counts the window, unless it is a count window, or somebody else says how many events it has."""
+        self._is_counted_for = False
         self._span = span
         self._sigma = sigma
         self._gamma = gamma
@@ -128,6 +135,11 @@ class Guarded(Ranking):
 
     def see(self, clock: float, key: float) -> None:
         """Look at an arrival before it is inserted."""
+        if self._count is not None:
+            self._n = with_room(self._count.look(clock)) if self._is_counted_for else self._count.add(clock)
+            self._watch_rate(clock)
+            if isinstance(self._inner, Probabilistic):
+                self._inner.expect(self._n)
         if self._test is None:
             return
         self._test.see(clock, key)
@@ -142,6 +154,16 @@ class Guarded(Ranking):
         elif self._test.is_informed and not self.is_probabilistic:
             self._become(Probabilistic(self.k, self._n, self._sigma))
 
+    def _watch_rate(self, clock: float) -> None:
+        """Turn exact, for a window at least, if so few events come that what was forgotten may be missed."""
+        if self._count is None or not self.is_probabilistic:
+            return
+        deviations = self._count.fall(clock, self.k, self._sigma)
+        if deviations:
+            self.report = OrderReport(clock, "rate", deviations, clock + self._span)
+            self._test = OrderTest(self._span)
+            self._become(Relaxed(self.k, self._gamma))
+
     def _become(self, other: Ranking) -> None:
         other.items, other.entered = self._inner.items, self._inner.entered
         if isinstance(other, Probabilistic):
@@ -151,7 +173,21 @@ class Guarded(Ranking):
         self._show()
 
     def expect(self, n: int) -> None:
-        """Be prepared for `n` events in the window."""
+        """Be prepared for `n` events in the window: from now on somebody else counts, and watches the rate."""
+        self._count = None
+        self.prepare(n)
+
+    def share(self, count: WindowCount) -> None:
+        """Let somebody else count the window, who counts for several."""
+        self._count, self._is_counted_for = count, True
+
+    @property
+    def next_look(self) -> float:
+        """The reading of the clock at which it wants to see an arrival, whatever its key."""
+        return math.inf if self._test is None else self._test.next
+
+    def prepare(self, n: int) -> None:
+        """Keep candidates enough for `n` events in the window."""
         self._n = max(n, self._n)
         if isinstance(self._inner, Probabilistic):
             self._inner.expect(n)
@@ -161,6 +197,7 @@ class Guarded(Ranking):
         return self._passed_on(self._inner.insert, candidate)
 
     def leave(self, clock: float) -> list[int]:
+        self._watch_rate(clock)
         return self._passed_on(self._inner.leave, clock)
 
     def _passed_on(self, method: Callable[..., list[int]], argument: object) -> list[int]:

@@ -7,6 +7,8 @@ measure has the smaller or an equal key. Measures are compared first, and a key 
     LINEAR       weights, scaled weights, scale                  values, scaled values, scale, mode     key itself
     EUCLIDEAN    centre, weights                                 coordinates                            squared key
     GEOGRAPHIC   unit vector, latitude, its cosine, longitude    the same                               squared chord
+    BOX, CITY    centre, weights                                 coordinates, mode                      key itself
+    COSINE       axis, its length, unit vector                   the same                               key itself
 
 For GEOGRAPHIC the two are computed in different ways, so measures are compared with a little room (`ROOM`).
 
@@ -27,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-LINEAR, EUCLIDEAN, GEOGRAPHIC = 0, 1, 2
+LINEAR, EUCLIDEAN, GEOGRAPHIC, BOX, CITY, COSINE = 0, 1, 2, 3, 4, 5
 PLAIN, MIXED, GIVEN = 0.0, 1.0, 2.0
 """How to add up a linear score: in doubles; partly in decimals; not here, the keys are given."""
 DIAMETER_KM = 2 * 6371.0088
@@ -40,7 +42,7 @@ _INFINITY = np.inf
 class ScoreTable(NamedTuple):
     """The scores of a family's subscriptions: what they have in common, and a column of numbers for each slot.
 
-    kind     int            LINEAR, EUCLIDEAN or GEOGRAPHIC
+    kind     int            LINEAR, EUCLIDEAN, GEOGRAPHIC, BOX (the greatest weighted gap), CITY (their sum) or COSINE
     sign     float          1.0 where the lowest score is best, -1.0 where the highest is
     width    int            how many coordinates of an event count
     two      float          2.0. It is a variable, so that the power of `key_of` stays a call: a compiler that knows the
@@ -101,7 +103,7 @@ def linear_key(scores: ScoreTable, s, coordinates, i):
 @inlined
 def key_of(scores: ScoreTable, s, coordinates, i, measure):
     """Return the key of an event for a subscription, given its measure."""
-    if scores.kind == LINEAR:
+    if scores.kind != EUCLIDEAN and scores.kind != GEOGRAPHIC:
         return measure
     if scores.kind == EUCLIDEAN:
         return scores.sign * math.sqrt(scores.sign * measure)
@@ -118,7 +120,7 @@ def key_of(scores: ScoreTable, s, coordinates, i, measure):
 def measure_bound(scores: ScoreTable, key):
     """Return a measure such that no event with a greater one has a key as small as this."""
     kind, sign = scores.kind, scores.sign
-    if kind == LINEAR or key == _INFINITY:
+    if (kind != EUCLIDEAN and kind != GEOGRAPHIC) or key == _INFINITY:
         return key
     score = sign * key  # a distance, not negative
     if kind == EUCLIDEAN:
@@ -167,6 +169,32 @@ def measures_of_subscriptions(scores: ScoreTable, coordinates: Floats, i, first,
             for place in range(count):
                 gap = value - numbers[row, first + place]
                 measures[place] += numbers[width + row, first + place] * (gap * gap)
+    elif kind in (BOX, CITY):
+        if coordinates[width, i] == GIVEN:
+            for place in range(count):
+                measures[place] = scores.sign * given[first + place]
+        else:
+            value = coordinates[0, i]
+            for place in range(count):
+                measures[place] = numbers[width, first + place] * abs(value - numbers[0, first + place])
+            for row in range(1, width):
+                value = coordinates[row, i]
+                for place in range(count):
+                    gap = numbers[width + row, first + place] * abs(value - numbers[row, first + place])
+                    if kind == CITY:
+                        measures[place] += gap
+                    else:
+                        measures[place] = max(measures[place], gap)
+    elif kind == COSINE:
+        for place in range(count):
+            measures[place] = 0.0
+        for row in range(width):
+            value = coordinates[row, i]
+            for place in range(count):
+                measures[place] += value * numbers[row, first + place]
+        for place in range(count):
+            length = coordinates[width, i] * numbers[width, first + place]
+            measures[place] = np.nan if length == 0 else measures[place] / length
     else:
         for place in range(count):
             measures[place] = 0.0
@@ -199,6 +227,31 @@ def measures_of_events(scores: ScoreTable, s, coordinates: Floats, first, count,
                     measures[e] = linear_key(scores, s, coordinates, first + e)
                 elif mode == GIVEN:
                     measures[e] = scores.given[s]
+    elif kind in (BOX, CITY):
+        for row in range(width):
+            centre, weight = numbers[row, s], numbers[width + row, s]
+            for e in range(count):
+                gap = weight * abs(coordinates[row, first + e] - centre)
+                if row == 0:
+                    measures[e] = gap
+                elif kind == CITY:
+                    measures[e] += gap
+                else:
+                    measures[e] = max(measures[e], gap)
+        if not is_plain:
+            for e in range(count):
+                if coordinates[width, first + e] == GIVEN:
+                    measures[e] = scores.sign * scores.given[s]
+    elif kind == COSINE:
+        for e in range(count):
+            measures[e] = 0.0
+        for row in range(width):
+            axis = numbers[row, s]
+            for e in range(count):
+                measures[e] += coordinates[row, first + e] * axis
+        for e in range(count):
+            length = coordinates[width, first + e] * numbers[width, s]
+            measures[e] = np.nan if length == 0 else measures[e] / length
     else:
         rows = width if kind == EUCLIDEAN else 3
         for e in range(count):
@@ -218,10 +271,20 @@ def measures_of_events(scores: ScoreTable, s, coordinates: Floats, first, count,
 def keys_of_event(scores: ScoreTable, coordinates: Floats, i: int, keys: Floats) -> None:
     """Write the keys of event `i` for all subscriptions."""
     measures_of_subscriptions(scores, coordinates, i, 0, keys.size, keys)
-    if scores.kind != LINEAR:
+    if scores.kind == EUCLIDEAN or scores.kind == GEOGRAPHIC:
         for s in range(keys.size):
             measure = keys[s]
             keys[s] = measure if measure != measure else key_of(scores, s, coordinates, i, measure)
+
+
+@kernel
+def keys_of_slots(scores: ScoreTable, slots: Integers, coordinates: Floats, i: int, keys: Floats) -> None:
+    """Write the keys of event `i` for some subscriptions."""
+    measure = np.empty(1)
+    for place in range(slots.size):
+        s = slots[place]
+        measures_of_subscriptions(scores, coordinates, i, s, s + 1, measure)
+        keys[place] = measure[0] if measure[0] != measure[0] else key_of(scores, s, coordinates, i, measure[0])
 
 
 @kernel

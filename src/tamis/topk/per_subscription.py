@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from tamis.language.expressions import TRUE
 from tamis.relations.families import Family, recognised
 from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
+from tamis.topk.errors import SettingError
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
+from tamis.topk.rates import WindowCount
 from tamis.topk.recent_buffer import BufferSize, Filtered, RecentBuffer
 from tamis.topk.scores import key
 from tamis.topk.scoring import Group
@@ -52,7 +54,8 @@ class Query:
         self.positions: dict[int, int] = {}
         """The positions of the events in the recent buffer, where they are not the events' numbers."""
         self.scheduled = math.inf
-        self.seen = Seen(self.span)
+        self.seen: WindowCount | None = WindowCount(self.span)
+        """Counts its window; None where somebody counts for several."""
         self.group: Group | None = None
         self.slot = 0
         self.buffer: RecentBuffer | None = None
@@ -72,8 +75,8 @@ class Query:
         if key == key:
             if isinstance(ranking, Guarded):
                 ranking.see(clock, key)
-            if self.is_timed and isinstance(ranking, Guarded | Probabilistic):
-                ranking.expect(self.seen.count(at))
+            if self.is_timed and isinstance(ranking, Probabilistic) and self.seen is not None:
+                ranking.expect(self.seen.add(at))
             entering = ranking.insert(Candidate(key, -number, clock + self.span))
         if not self.is_timed and ranking.due <= clock:
             entering = entering + ranking.leave(clock)
@@ -87,25 +90,6 @@ class Query:
         if key != key:
             return []
         return self.ranking.try_again(Candidate(key, -arrival.number, clock + self.span))
-
-
-class Seen:
-    """How many events there may be in a span of time: those of the present span and of the one before."""
-
-    __slots__ = ("_before", "_begin", "_now", "_span")
-
-    def __init__(self, span: float) -> None:
-        self._span = span
-        self._begin = -math.inf
-        self._before = self._now = 0
-
-    def count(self, at: float) -> int:
-        """Count an event, and return a bound on those of the span that ends with it."""
-        if at > self._begin + self._span:
-            is_next = at <= self._begin + 2 * self._span
-            self._before, self._now, self._begin = (self._now if is_next else 0), 0, at
-        self._now += 1
-        return self._before + self._now
 
 
 class PerSubscription(RankingAlgorithm):
@@ -176,8 +160,14 @@ class PerSubscription(RankingAlgorithm):
         else:
             assert query.group is not None
             found_key = keys[query.group.family][query.slot]
+        self._tell_key(query, arrival, found_key, step, reports)
+
+    def _tell_key(self, query: Query, arrival: Arrival, found_key: float, step: int, reports: list[Report]) -> None:
         entering = query.arrive(arrival.number, arrival.at, found_key)
         reports += [(step, arrival.at, query.handle, each) for each in entering]
+        self._reschedule(query)
+
+    def _reschedule(self, query: Query) -> None:
         if query.is_timed and query.ranking.due < query.scheduled:
             query.scheduled = query.ranking.due
             heappush(self._heap, (query.scheduled, query.handle))
@@ -202,6 +192,36 @@ class PerSubscription(RankingAlgorithm):
                 entering = query.try_again(arrival, keys[query.group.family][query.slot])
                 reports += [(step, at, handle, each) for each in entering]
 
+    def expect(self, handle: int, n: int) -> None:
+        self._queries[handle].ranking.expect(n)
+        self._changed(self._queries[handle])
+
+    def retry(self, arrival: Arrival, now: float) -> list[Report]:
+        if not self._buffers:
+            return super().retry(arrival, now)
+        guarded = set(arrival.guarded.tolist())
+        members = [handle for buffer in self._buffers.values() for handle in buffer.members]
+        concerned = [handle for handle in members if handle in guarded or not self._queries[handle].is_guarded]
+        if not all(self._queries[handle].is_timed for handle in concerned):
+            raise SettingError(
+                "a count window needs to see every event when it is published; choose an algorithm without a filter, "
+                "or a time window"
+            )
+        keys = self._keys(arrival)
+        reports: list[Report] = []
+        for handle in sorted(concerned):
+            query = self._queries[handle]
+            if arrival.number >= query.since and arrival.at + query.span > now:
+                assert query.group is not None
+                entering = query.try_again(arrival, keys[query.group.family][query.slot])
+                reports += [(0, now, handle, each) for each in entering]
+                self._reschedule(query)
+                self._changed(query)
+        return reports
+
+    def _changed(self, query: Query) -> None:
+        """Take note that the threshold of a ranking may have moved without an arrival."""
+
     def advance(self, now: float, *, inclusive: bool) -> list[Report]:
         return sorted(self._elapse(now, 0, inclusive=inclusive), key=_order)
 
@@ -222,11 +242,17 @@ class PerSubscription(RankingAlgorithm):
                 continue
             if query.ranking.due <= due:
                 reports += [(step, due, handle, each) for each in query.ranking.leave(due)]
+                self._changed(query)
             query.scheduled = query.ranking.due
             if query.scheduled < math.inf:
                 heappush(self._heap, (query.scheduled, handle))
 
     # -- Looking inside
+
+    @property
+    def due(self) -> float:
+        expulsions = [buffer.next_expulsion() for buffer in self._buffers.values()]
+        return min([self._heap[0][0] if self._heap else math.inf, *expulsions])
 
     def held(self) -> set[int]:
         held = {number for query in self._queries.values() for number in query.ranking.held()}
@@ -234,6 +260,9 @@ class PerSubscription(RankingAlgorithm):
 
     def candidates(self, handle: int) -> int:
         return len(self._queries[handle].ranking)
+
+    def kept(self, handle: int) -> list[int]:
+        return [item.number for item in self._queries[handle].ranking.items]
 
     def threshold(self, handle: int) -> float:
         return self._queries[handle].ranking.threshold

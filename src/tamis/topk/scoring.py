@@ -31,7 +31,12 @@ _KINDS = {
     "linear": kernels.LINEAR,
     "euclidean": kernels.EUCLIDEAN,
     "geographic": kernels.GEOGRAPHIC,
+    "box": kernels.BOX,
+    "city": kernels.CITY,
+    "cosine": kernels.COSINE,
 }
+_MOST_WHOLE_LITERAL, _MOST_WHOLE = 2**20, 2**31
+"""Gaps between whole numbers so small, times weights so small, are exact in a double, and so are sums of them."""
 _EXACT = 2.0**53
 _MOST_DIGITS = 22
 """10**22 is the last power of ten that is a double."""
@@ -46,14 +51,17 @@ class Group:
         self.kind = _KINDS[family.kind]
         self.sign = float(family.sign)
         self.width = family.width
-        self.rows = {kernels.LINEAR: 2 * self.width + 1, kernels.EUCLIDEAN: 2 * self.width, kernels.GEOGRAPHIC: 6}[
-            self.kind
-        ]
-        self.coordinate_rows = {
-            kernels.LINEAR: 2 * self.width + 2,
-            kernels.EUCLIDEAN: self.width,
-            kernels.GEOGRAPHIC: 6,
+        width = self.width
+        self.rows, self.coordinate_rows, self.mode_row = {
+            kernels.LINEAR: (2 * width + 1, 2 * width + 2, 2 * width + 1),
+            kernels.EUCLIDEAN: (2 * width, width, None),
+            kernels.GEOGRAPHIC: (6, 6, None),
+            kernels.BOX: (2 * width, width + 1, width),
+            kernels.CITY: (2 * width, width + 1, width),
+            kernels.COSINE: (2 * width + 1, 2 * width + 1, None),
         }[self.kind]
+        self._are_doubles = self._are_small = True
+        """Whether all numbers of a BOX or CITY are doubles, or else small whole numbers."""
         self._schema = schema
         self._readers = [None if term is ONE else reader(term, schema) for term in family.inputs]
         self.slots = 0
@@ -108,6 +116,15 @@ class Group:
             return doubles if all(weight >= 0 for weight in doubles[self.width :]) else [math.nan] * self.rows
         if self.kind == kernels.GEOGRAPHIC:
             return _place(*doubles)
+        if self.kind == kernels.COSINE:
+            return _direction(doubles)
+        if self.kind in (kernels.BOX, kernels.CITY):
+            self._are_doubles &= all(isinstance(number, float) for number in numbers if number != 1)
+            self._are_small &= all(
+                isinstance(number, float) or (isinstance(number, int) and abs(number) <= _MOST_WHOLE_LITERAL)
+                for number in numbers
+            )
+            return doubles
         digits = max((_digits(number) for number in numbers if not isinstance(number, float)), default=0)
         scaled = [math.nan if isinstance(number, float) else _scaled(number, digits) for number in numbers]
         self._digits = max(self._digits, digits)
@@ -121,10 +138,15 @@ class Group:
         if self.kind == kernels.LINEAR:
             return self._read_linear(event, coordinates, place)
         values = [read(event) for read in self._readers if read is not None]
-        if self.kind == kernels.EUCLIDEAN:
+        if self.kind in (kernels.BOX, kernels.CITY):
+            return self._read_gaps(event, values, coordinates, place)
+        if self.kind in (kernels.EUCLIDEAN, kernels.COSINE):
             if len(values) == 1 and isinstance(values[0], list):
                 values = values[0]
             is_vector = len(values) == self.width and all(map(is_number, values))
+            if self.kind == kernels.COSINE:
+                coordinates[:, place] = _direction([float(value) for value in values]) if is_vector else math.nan
+                return False
             coordinates[:, place] = [float(value) for value in values] if is_vector else math.nan
         else:
             coordinates[:, place] = _place(*map(float, values)) if all(map(is_number, values)) else math.nan
@@ -163,10 +185,42 @@ class Group:
             coordinates[2 * width + 1, place] = kernels.MIXED
             return False
         coordinates[2 * width + 1, place] = kernels.GIVEN
+        self._give(event)
+        return True
+
+    def _read_gaps(self, event: Event, values: list[Any], coordinates: Floats, place: int) -> bool:
+        coordinates[self.width, place] = kernels.PLAIN
+        present = [value for value in values if value is not None]
+        if not present or (self.kind == kernels.CITY and not all(map(is_number, values))):
+            coordinates[: self.width, place] = math.nan  # a sum with NULL is NULL
+            return False
+        # The greatest leaves NULL out, and NaN is greater than all; what is exact is not computed in doubles.
+        if len(present) == len(values) and all(map(self._is_plain_value, values)):
+            coordinates[: self.width, place] = [float(value) for value in values]
+            return False
+        coordinates[: self.width, place] = math.nan
+        coordinates[self.width, place] = kernels.GIVEN
+        self._give(event)
+        return True
+
+    def _is_plain_value(self, value: Any) -> bool:
+        if isinstance(value, float):
+            return value == value
+        if not is_number(value):
+            return False
+        if self._are_doubles:
+            return True
+        return self._are_small and isinstance(value, int) and abs(value) <= _MOST_WHOLE
+
+    def _give(self, event: Event) -> None:
+        """Compute the keys of an event one by one."""
         for slot in range(self.slots):
             ranked = self._ranked[slot]
             self.scores.given[slot] = math.nan if ranked is None else key(ranked, event, self._schema)
-        return True
+
+    def is_plain(self, coordinates: Floats, place: int) -> bool:
+        """Are the keys of an event computed in doubles, as indexes take for granted?"""
+        return self.mode_row is None or bool(coordinates[self.mode_row, place] == kernels.PLAIN)
 
     def keys(self, event: Event) -> Floats:
         """Return the keys of an event for all slots."""
@@ -188,6 +242,18 @@ def _scaled(number: int | Decimal | float, digits: int) -> float:
 
 
 _WIDE = Context(prec=400)
+
+
+def _direction(vector: list[float]) -> list[float]:
+    """Return a vector, its length as the language computes it, and the unit vector of its direction."""
+    squared = 0.0
+    for each in vector:
+        squared += each * each
+    length = math.sqrt(squared) if squared >= 0 else math.nan
+    if length == 0:
+        return [math.nan] * (2 * len(vector) + 1)  # no direction: the language gives NULL
+    is_direction = length < math.inf
+    return [*vector, length, *(each / length if is_direction else math.nan for each in vector)]
 
 
 def _place(latitude: float, longitude: float) -> list[float]:

@@ -5,7 +5,7 @@ notifies clients and drops events from windows. The checkers here read a trace a
 know nothing of any algorithm, only the definitions: which events are in a window, and which of them match.
 
     responsiveness   what matches, is active and new to the client is told in time
-    validity         nobody is told of what was never published, or is withdrawn
+    validity         nobody is told of what was never published, is withdrawn, or, for a condition, is over
     legality         nobody is told of what he did not ask for
     uniqueness       nobody is told twice
     regularity       an event leaves a window in time
@@ -15,7 +15,8 @@ A system that does nothing keeps all of these but responsiveness and regularity,
 keeps those; so all are needed. Boolean subscriptions are checked beside ranked ones: they match when an event is
 published, or never.
 
-Source: Pripužić 2010, sections 2.2 and 2.3, definitions 2.15 and 2.33, equations 2.66 to 2.77 (docs/bibliography.md).
+Source: Pripužić 2010, sections 2.2 and 2.3, definitions 2.15 and 2.33, equations 2.41 and 2.66 to 2.77
+(docs/bibliography.md).
 Departs: events of a trace may share a time, and then come in the order of the trace; what leaves windows at a time
 leaves after all events of that time. Past operators are read where the text prints future ones.
 """
@@ -226,14 +227,27 @@ class Trace:
                     yield Violation("responsiveness", moment.at, stay.client, event, stay.subscription)
 
     def validity(self) -> Iterator[Violation]:
-        """Yield what was told although it was not active within the publication delay before."""
+        """Yield what was told although it was not active within the publication delay before.
+
+        Of one who has only conditions for it (equation 2.41): although it was not published within that delay, because
+        a condition matches when an event is published, or never.
+        """
         for place, each in enumerate(self.happenings):
             if isinstance(each, NotifyStep):
                 begin = self._published.get(each.event)
                 end = self._withdrawn.get(each.event)
                 is_late = end is not None and end < place and self.happenings[end].at + self._delta_p <= each.at
-                if begin is None or begin > place or is_late:
+                if begin is None or begin > place or is_late or self._is_stale(each, begin):
                     yield Violation("validity", each.at, each.client, each.event)
+
+    def _is_stale(self, notified: NotifyStep, published: int) -> bool:
+        is_ranked = any(
+            isinstance(self._wanted[stay.subscription], Ranked)
+            and self._keys[stay.subscription, notified.event] is not None
+            for stay in self._stays
+            if stay.client == notified.client
+        )
+        return not is_ranked and self.happenings[published].at + self._delta_p < notified.at
 
     def legality(self) -> Iterator[Violation]:
         """Yield what was told although no subscription of the client matched it within the subscription delay."""

@@ -124,6 +124,86 @@ def test_updates_of_thresholds_are_most_of_the_messages_and_fewer_with_cells_or_
     assert boxes.messages["update"] < cells.messages["update"]
 
 
+@settings(max_examples=30)
+@given(
+    rankeds=st.lists(st.tuples(st.integers(1, 3), windows), min_size=1, max_size=3),
+    steps=st.lists(
+        st.tuples(
+            st.integers(0, 9),
+            st.sampled_from([0.0, 1.0, 4.0]),
+            st.sampled_from([None, None, 0.0, 3.0]),
+            st.integers(0, 30),
+        ),
+        max_size=30,
+    ),
+    choice=st.sampled_from(FILTERED),
+)
+def test_what_is_withdrawn_or_expires_is_told_to_nobody_under_any_strategy(rankeds, steps, choice):
+    algorithm, settings_ = choice
+    systems = [
+        SubscriptionFlooding(CLIENTS, algorithm, **settings_),
+        PublicationFlooding(CLIENTS, "strict"),
+        SelectiveRouting(CLIENTS, "naive"),
+    ]
+    for place, (k, window) in enumerate(rankeds):
+        for system in systems:
+            system.subscribe(CLIENTS[place % 2], place, Ranked("x", k, window))
+    now, ended = 0.0, {}
+    for place, (x, step, lasts, withdrawn) in enumerate(steps):
+        now += step
+        expires = float("inf") if lasts is None else now + lasts
+        ended[place] = expires
+        told = [sorted(system.publish("F", {"x": x}, now, place, expires=expires)) for system in systems]
+        assert told[0] == told[1] == told[2]
+        if withdrawn < place:
+            told = [sorted(system.unpublish("F", withdrawn, now)) for system in systems]
+            assert told[0] == told[1] == told[2]
+            ended[withdrawn] = min(ended[withdrawn], now)
+    told = [sorted(system.advance(now + 100)) for system in systems]
+    assert told[0] == told[1] == told[2]
+    assert all(each.at <= ended[each.event] for each in told[0])
+
+
+def test_a_withdrawal_costs_the_messages_that_an_event_costs():
+    counts = {}
+    for name, strategy in STRATEGIES.items():
+        system = strategy(CLIENTS)
+        system.subscribe("E", "s1", "TOP 1 BY x OVER 2 EVENTS")
+        system.publish("A", {"x": 1}, 0.0, "p")
+        before = system.message_count
+        assert system.unpublish("A", "p", 1.0) == []
+        counts[name] = system.message_count - before
+    assert counts == {"publication flooding": 6, "subscription flooding": 6, "selective routing": 1}
+
+
+def told_with_delays(expansion_s, contraction_s, algorithm="strict", **settings_):
+    chance = np.random.default_rng(7)
+    system = SubscriptionFlooding(CLIENTS, algorithm, expansion_s=expansion_s, contraction_s=contraction_s, **settings_)
+    for owner in CLIENTS[:4]:
+        system.subscribe(owner, owner, near(chance, window=TimeWindow(40.0)))
+    told = []
+    for place, (x, y) in enumerate(chance.random((400, 2)).tolist()):
+        told += system.publish("F", {"x": x, "y": y}, float(place), place)
+    return {(each.client, each.event): each.at for each in told + system.advance(500.0)}
+
+
+@pytest.mark.parametrize(
+    "choice", [("strict", {"filter": "strict"}), ("relaxed", {"filter": "probabilistic", "shared": "rank"})]
+)
+def test_a_late_expansion_loses_events_and_a_late_contraction_does_not(choice):
+    algorithm, settings_ = choice
+    in_time = told_with_delays(0.0, 0.0, algorithm, **settings_)
+    assert told_with_delays(0.0, 15.0, algorithm, **settings_) == in_time
+    assert told_with_delays(0.0, float("inf"), algorithm, **settings_) == in_time
+    late = told_with_delays(15.0, 0.0, algorithm, **settings_)
+    assert set(in_time) - set(late)
+
+
+def test_floods_of_publications_and_selective_routing_are_two_systems():
+    assert not issubclass(SelectiveRouting, PublicationFlooding)
+    assert not issubclass(PublicationFlooding, SelectiveRouting)
+
+
 def test_mistakes_are_refused():
     for strategy in STRATEGIES.values():
         with pytest.raises(SettingError):

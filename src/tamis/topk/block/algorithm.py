@@ -233,6 +233,10 @@ class BlockRankings(RankingAlgorithm):
 
     # -- Looking inside
 
+    @property
+    def due(self) -> float:
+        return min((group.next_due for group in self._groups.values()), default=math.inf)
+
     def held(self) -> set[int]:
         held = set(self._numbers[: self._count].tolist())
         for group in self._groups.values():
@@ -243,6 +247,11 @@ class BlockRankings(RankingAlgorithm):
         self._catch_up()
         group, slot = self._places[handle]
         return group.size(slot)
+
+    def kept(self, handle: int) -> list[int]:
+        self._catch_up()
+        group, slot = self._places[handle]
+        return group.kept(slot)
 
     def statistics(self) -> dict[str, Any]:
         self._catch_up()

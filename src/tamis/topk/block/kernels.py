@@ -21,6 +21,8 @@ import numpy.typing as npt
 from tamis.compilation import borrowed, inlined, kernel
 from tamis.ragged import Ragged
 from tamis.topk.kernels import (
+    BOX,
+    CITY,
     GEOGRAPHIC,
     LINEAR,
     PLAIN,
@@ -360,8 +362,8 @@ def _run_columns(
 def _is_plain(scores: ScoreTable, events: ArrivalLog):
     """Are the scores of all events added up in doubles, so that no mode has to be looked at?"""
     is_plain = True
-    if scores.kind == LINEAR:
-        modes = events.coordinates[2 * scores.width + 1]
+    if scores.kind == LINEAR or scores.kind == BOX or scores.kind == CITY:
+        modes = events.coordinates[2 * scores.width + 1 if scores.kind == LINEAR else scores.width]
         for i in range(events.times.size):
             is_plain = is_plain and modes[i] == PLAIN
     return is_plain

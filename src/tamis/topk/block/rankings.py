@@ -23,7 +23,6 @@ from tamis.topk.block.kernels import LACKING, WRITTEN
 from tamis.topk.index import kernels as searching
 from tamis.topk.index.choice import FEW_SLOTS, INDEXES, fastest
 from tamis.topk.index.columns import SlotColumns
-from tamis.topk.kernels import LINEAR, PLAIN, Floats, Integers
 from tamis.topk.scoring import Group
 from tamis.topk.windows import TimeWindow
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.relations.families import Family, Number
     from tamis.topk.index.base import Index
+    from tamis.topk.kernels import Floats, Integers
     from tamis.topk.ranked import Ranked
 
 WAITING = 32
@@ -105,7 +105,6 @@ class Rankings:
     def add(self, handle: int, ranked: Ranked, numbers: tuple[Number, ...], cursor: int) -> int:
         """Start a ranking that sees what comes from `cursor` on, and return its slot."""
         slot = self.group.add(ranked, numbers)
-        self._index = None  # of other subscriptions
         if slot >= len(self._slots.ks):
             self._slots = tables.grown(self._slots, self.group.numbers.shape[1])
         table = self._slots
@@ -118,6 +117,8 @@ class Rankings:
         if table.rooms[slot] < first_room:
             self._make_room(slot, first_room)
         self._most_k = max(self._most_k, ranked.k)
+        if self._index is not None:
+            self._index.added(np.array([slot]), table.edges.bounds)
         return slot
 
     def remove(self, slot: int) -> None:
@@ -146,7 +147,7 @@ class Rankings:
     def interested(self, place: int, time: float, number: int) -> Integers:
         """Return the slots that the event at this place of the log may interest, or that something leaves by now."""
         index = self._chosen(place)
-        if index is None or isinstance(index, SlotColumns) or not self._is_plain(place):
+        if index is None or isinstance(index, SlotColumns) or not self.group.is_plain(self.coordinates, place):
             return self._interesting(place, time, float(number))
         concerned = self._concerned(index, place)
         due = self.due(time, float(number))
@@ -159,10 +160,6 @@ class Rankings:
             self.group.scores, self.coordinates, place, self._slots.edges, self.group.slots, time, position, slots
         )
         return slots[:count]
-
-    def _is_plain(self, place: int) -> bool:
-        group = self.group
-        return group.kind != LINEAR or self.coordinates[2 * group.width + 1, place] == PLAIN
 
     def _concerned(self, index: Index, place: int) -> Integers:
         """Return the slots that an event may interest, by an index."""
@@ -362,6 +359,12 @@ class Rankings:
     def size(self, slot: int) -> int:
         """Return how many events a ranking keeps."""
         return int(self._slots.sizes[slot])
+
+    def kept(self, slot: int) -> list[int]:
+        """Return the numbers of the events that a ranking keeps, by rank."""
+        begin, size = int(self._slots.offsets[slot]), int(self._slots.sizes[slot])
+        kept: list[int] = self._pool.numbers[begin : begin + size].tolist()
+        return kept
 
     def sizes(self) -> Integers:
         """Return how many events each ranking in use keeps."""

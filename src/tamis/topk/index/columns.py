@@ -32,3 +32,6 @@ class SlotColumns(Index):
 
     def grown(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
         """Nothing is remembered of bounds."""
+
+    def added(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
+        """All slots are looked at anyway."""

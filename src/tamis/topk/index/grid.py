@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.ragged import Ragged, starts_of
-from tamis.topk import kernels as scores
 from tamis.topk.index import kernels
-from tamis.topk.index.base import Index
+from tamis.topk.index.base import Index, is_indexable, shape_of
 
 if TYPE_CHECKING:
     from tamis.topk.kernels import Floats
@@ -43,20 +42,18 @@ class Grid(Index):
     name: ClassVar[str] = "grid"
 
     def __init__(self, group: Group, bounds: Floats, sample: Floats) -> None:
-        is_linear = group.kind == scores.LINEAR
-        self._rows = rows = 3 if group.kind == scores.GEOGRAPHIC else group.width
-        resolution = max(2, int((_LINEAR_CELLS if is_linear else _CELLS) ** (1 / rows) + 1e-9))
-        points = sample[:rows, np.isfinite(sample[:rows]).all(axis=0)]
+        self._shape = shape = shape_of(group)
+        rows, numbers = shape.rows, shape.numbers
+        resolution = max(2, int((_LINEAR_CELLS if shape.form == kernels.SUM else _CELLS) ** (1 / rows) + 1e-9))
+        sampled = sample[shape.first : shape.first + rows]
+        points = sampled[:, np.isfinite(sampled).all(axis=0)]
         if not points.shape[1]:
             points = np.zeros((rows, 1))
         origin = points.min(axis=1)
         step = np.maximum((points.max(axis=1) - origin) / resolution, 1e-300)
-        self._cells = kernels.Cells(is_linear, resolution, origin, step)
+        self._cells = kernels.Cells(shape.form, resolution, origin, step)
         slots = np.flatnonzero(~np.isnan(group.numbers[0, : group.slots]))
         self._count = len(slots)
-        numbers = group.numbers
-        if group.kind == scores.GEOGRAPHIC:  # its squares have no weights
-            numbers = np.concatenate([group.numbers[:3], np.ones((3, group.numbers.shape[1]))])
         self._known = np.full(group.numbers.shape[1], -np.inf)
         self._known[slots] = self._roomy(numbers[:, slots], bounds[slots])
         listed = slots[np.isfinite(self._known[slots])]
@@ -71,21 +68,26 @@ class Grid(Index):
             self._cells, numbers, listed, self._known, starts[:-1].copy(), self._slots.values, False
         )
         self._queries = 0
+        self._fresh: list[int] = []
+        """Loose ones that are not among them yet."""
 
     def _roomy(self, numbers: Floats, bounds: Floats) -> Floats:
-        if not self._cells.is_linear:
+        if self._cells.form != kernels.SUM:
             return bounds * _OUTER_SHARE + _TINY
-        reach = np.abs(numbers[: self._rows]).T @ (self._cells.step * self._cells.resolution)
+        reach = np.abs(numbers[: self._shape.rows]).T @ (self._cells.step * self._cells.resolution)
         roomy: Floats = bounds + (_OUTER_SHARE - 1) / 4 * reach
         return roomy
 
     @staticmethod
     def takes(group: Group) -> bool:
-        return group.sign > 0 and group.family.kind != "shared" and group.width <= _MOST_ROWS
+        return is_indexable(group) and group.width <= _MOST_ROWS
 
     def near(self, coordinates: Floats, place: int, bounds: Floats) -> npt.NDArray[np.int64]:
         self._queries += 1
-        x = coordinates[: self._rows, place].copy()
+        if self._fresh:
+            self._loose = np.union1d(self._loose, self._fresh)
+            self._fresh = []
+        x = self._shape.point(coordinates, place)
         cell = kernels.cell_of(self._cells, x)
         if cell < 0:
             return self._loose
@@ -97,7 +99,14 @@ class Grid(Index):
             self._known[beyond] = np.inf
             self._loose = np.union1d(self._loose, beyond)
 
+    def added(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
+        if len(bounds) > len(self._known):
+            self._known = np.append(self._known, np.full(len(bounds) - len(self._known), -np.inf))
+        # What stands here was listed by other numbers, or nowhere.
+        self._known[slots] = np.inf
+        self._fresh += slots.tolist()
+
     @property
     def is_stale(self) -> bool:
-        is_loose = len(self._loose) > max(64, self._count // _STALE_SHARE)
+        is_loose = len(self._loose) + len(self._fresh) > max(64, self._count // _STALE_SHARE)
         return (is_loose and self._queries > 64) or self._queries > _STALE_QUERIES

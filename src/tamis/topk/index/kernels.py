@@ -1,6 +1,7 @@
 """Whom may an event concern? The compiled loops of the indexes: a scan of columns, a ball tree, a uniform grid.
 
-Scores are LINEAR (a weighted sum) or not (a weighted sum of squares); see the kernels of the package for their numbers.
+Of a score only its form counts: what it makes of the gaps between an event and a centre, or of coordinates and weights
+(`Form`). A cosine is a weighted sum of unit vectors.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from tamis.topk.kernels import Edges, Floats, Integers, ScoreTable, measures_of_
 if TYPE_CHECKING:
     from tamis.ragged import Ragged
 
+SQUARES, SUM, GREATEST, GAPS = 0, 1, 2, 3
+"""Forms: a weighted sum of squared gaps; a weighted sum; the greatest weighted gap; a weighted sum of gaps."""
 _BLOCK = 1024
 _SHARP = 1 - 1e-12
 """Bounds of regions are taken a little too low, so that rounding never hides anybody."""
@@ -24,7 +27,7 @@ _SHARP = 1 - 1e-12
 class Boxes(NamedTuple):
     """A complete binary tree over slots: node 0 is the root, the children of node i are 2i + 1 and 2i + 2.
 
-    is_linear  bool           whether a score is a weighted sum; otherwise it is a weighted sum of squares
+    form       int            SQUARES, SUM, GREATEST or GAPS
     lows       float64[:, :]  by row and node: the least number of its subscriptions; inf for a node without any
     highs      float64[:, :]  the greatest, or -inf
     least      float64[:, :]  by row and node: the least weight of its subscriptions
@@ -35,7 +38,7 @@ class Boxes(NamedTuple):
     `most` changes afterwards.
     """
 
-    is_linear: bool
+    form: int
     lows: Floats
     highs: Floats
     least: Floats
@@ -46,7 +49,7 @@ class Boxes(NamedTuple):
 class Cells(NamedTuple):
     """A uniform grid: `resolution` cells of equal width in each dimension. Cells at the rim have no outer edge.
 
-    is_linear   bool        whether a score is a weighted sum; otherwise it is a weighted sum of squares
+    form        int         SQUARES, SUM, GREATEST or GAPS
     resolution  int         how many cells there are in one dimension; `resolution ** len(origin)` in all
     origin      float64[:]  by dimension: where the first cell ends at the lower side
     step        float64[:]  by dimension: how wide a cell is, more than 0
@@ -54,7 +57,7 @@ class Cells(NamedTuple):
     The number of a cell has one digit to the base `resolution` for each dimension, the first dimension's first.
     """
 
-    is_linear: bool
+    form: int
     resolution: int
     origin: Floats
     step: Floats
@@ -128,7 +131,7 @@ def concerned_slots(
 def _least_measure(boxes: Boxes, node, x):
     """Return a measure that no subscription of a node has less than, for an event with these coordinates."""
     lowest = 0.0
-    if boxes.is_linear:
+    if boxes.form == SUM:
         size = 0.0
         for row in range(x.size):
             one, two = boxes.lows[row, node] * x[row], boxes.highs[row, node] * x[row]
@@ -139,7 +142,12 @@ def _least_measure(boxes: Boxes, node, x):
         for row in range(x.size):
             gap = max(boxes.lows[row, node] - x[row], x[row] - boxes.highs[row, node])
             if gap > 0:
-                lowest += boxes.least[row, node] * (gap * gap)
+                if boxes.form == SQUARES:
+                    lowest += boxes.least[row, node] * (gap * gap)
+                elif boxes.form == GAPS:
+                    lowest += boxes.least[row, node] * gap
+                else:
+                    lowest = max(lowest, boxes.least[row, node] * gap)
         lowest *= _SHARP
     return lowest
 
@@ -229,7 +237,7 @@ def _reaches(cells: Cells, at: Integers, numbers: Floats, s: int, bound: float) 
         # Edges are moved outwards by a little, because `_place` rounds.
         begin = -np.inf if at[row] == 0 else cells.origin[row] + (at[row] - 1e-9) * cells.step[row]
         end = np.inf if at[row] == cells.resolution - 1 else cells.origin[row] + (at[row] + 1 + 1e-9) * cells.step[row]
-        if cells.is_linear:
+        if cells.form == SUM:
             weight = numbers[row, s]
             if weight != 0:  # nothing times an infinite edge would be NaN
                 term = weight * (begin if weight > 0 else end)
@@ -238,7 +246,12 @@ def _reaches(cells: Cells, at: Integers, numbers: Floats, s: int, bound: float) 
         else:
             gap = max(begin - numbers[row, s], numbers[row, s] - end)
             if gap > 0:
-                lowest += numbers[rows + row, s] * (gap * gap)
+                if cells.form == SQUARES:
+                    lowest += numbers[rows + row, s] * (gap * gap)
+                elif cells.form == GAPS:
+                    lowest += numbers[rows + row, s] * gap
+                else:
+                    lowest = max(lowest, numbers[rows + row, s] * gap)
                 size = lowest
     return not lowest - 1e-12 * size > bound  # NaN reaches: it is not known to be too far
 
@@ -266,10 +279,11 @@ def cells_of_regions(
         # The cells around the region: all of them for a half-space, for a ball those that its radius reaches.
         for row in range(rows):
             low[row], high[row] = 0, cells.resolution - 1
-            if not cells.is_linear:
+            if cells.form != SUM:
                 weight = numbers[rows + row, s]
                 if weight > 0:
-                    radius = math.sqrt(known[s] / weight) * (1 + 1e-9)
+                    reach = known[s] / weight
+                    radius = (math.sqrt(reach) if cells.form == SQUARES else reach) * (1 + 1e-9)
                     low[row] = _place(cells, row, numbers[row, s] - radius)
                     high[row] = _place(cells, row, numbers[row, s] + radius)
             at[row] = low[row]

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.ragged import Ragged
-from tamis.topk import kernels as scores
 from tamis.topk.index import kernels
-from tamis.topk.index.base import Index
+from tamis.topk.index.base import Index, is_indexable, shape_of
 
 if TYPE_CHECKING:
     from tamis.topk.kernels import Floats
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 _LEAF = 16
 _GATHERED_EVERY = 256
+_STALE_SHARE = 16
 
 
 class MedianTree(Index):
@@ -33,24 +33,25 @@ class MedianTree(Index):
     name: ClassVar[str] = "tree"
 
     def __init__(self, group: Group, bounds: Floats, sample: Floats) -> None:
-        self._rows = rows = 3 if group.kind == scores.GEOGRAPHIC else group.width
+        self._shape = shape = shape_of(group)
+        rows, numbers = shape.rows, shape.numbers
         slots = np.flatnonzero(~np.isnan(group.numbers[0, : group.slots]))
         self._known = np.full(group.numbers.shape[1], -np.inf)
         levels = max(0, int(np.ceil(np.log2(max(1, len(slots)) / _LEAF))))
         nodes = 2 ** (levels + 1) - 1
-        leaves = _split(group.numbers[:rows], slots, levels)
+        leaves = _split(numbers[:rows], slots, levels)
         self._leaves = np.full(group.numbers.shape[1], -1, np.int64)
         lows, highs = np.full((rows, nodes), np.inf), np.full((rows, nodes), -np.inf)
         least = np.ones((rows, nodes))
-        weights = group.numbers[rows : 2 * rows] if group.kind == scores.EUCLIDEAN else None
+        weights = numbers[rows : 2 * rows] if shape.form != kernels.SUM else None
         first_leaf = nodes >> 1  # a complete tree: half of its nodes, and one more, are leaves
         for node in range(nodes - 1, -1, -1):
             if node >= first_leaf:
                 here = leaves.members(node - first_leaf)
                 self._leaves[here] = node
                 if len(here):
-                    lows[:, node] = group.numbers[:rows, here].min(axis=1)
-                    highs[:, node] = group.numbers[:rows, here].max(axis=1)
+                    lows[:, node] = numbers[:rows, here].min(axis=1)
+                    highs[:, node] = numbers[:rows, here].max(axis=1)
                     if weights is not None:
                         least[:, node] = weights[:, here].min(axis=1)
             else:
@@ -58,26 +59,45 @@ class MedianTree(Index):
                 lows[:, node] = lows[:, below].min(axis=1)
                 highs[:, node] = highs[:, below].max(axis=1)
                 least[:, node] = least[:, below].min(axis=1)
-        is_linear = group.kind == scores.LINEAR
-        self._boxes = kernels.Boxes(is_linear, lows, highs, least, np.full(nodes, -np.inf), leaves)
+        self._boxes = kernels.Boxes(shape.form, lows, highs, least, np.full(nodes, -np.inf), leaves)
         self._stack = np.zeros(2 * levels + 4, np.int64)
         self._found = np.zeros(len(slots), np.int64)
         self._queries = 0
+        self._count = len(slots)
+        self._loose = slots[:0]
+        """Those that came later: they are looked at for every event."""
+        self._fresh: list[int] = []
         kernels.gather_bounds(self._boxes, bounds, self._known)
+
+    def added(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
+        if len(bounds) > len(self._known):
+            missing = len(bounds) - len(self._known)
+            self._known = np.append(self._known, np.full(missing, -np.inf))
+            self._leaves = np.append(self._leaves, np.full(missing, -1, np.int64))
+        # They belong to no leaf: one that was in another's place is looked for where the other one stood.
+        self._known[slots] = np.inf
+        self._fresh += slots.tolist()
+
+    @property
+    def is_stale(self) -> bool:
+        return len(self._loose) + len(self._fresh) > max(64, self._count // _STALE_SHARE)
 
     @staticmethod
     def takes(group: Group) -> bool:
-        return group.sign > 0 and group.family.kind != "shared"
+        return is_indexable(group)
 
     def near(self, coordinates: Floats, place: int, bounds: Floats) -> npt.NDArray[np.int64]:
         self._queries += 1
         if self._queries % _GATHERED_EVERY == 0:
             kernels.gather_bounds(self._boxes, bounds, self._known)
-        x = coordinates[: self._rows, place].copy()
+        x = self._shape.point(coordinates, place)
+        if self._fresh:
+            self._loose = np.union1d(self._loose, self._fresh)
+            self._fresh = []
         if np.isnan(x).any():
-            return self._found[:0]
+            return self._loose
         count = kernels.tree_search(self._boxes, x, self._stack, self._found)
-        return self._found[:count]
+        return np.concatenate([self._found[:count], self._loose]) if len(self._loose) else self._found[:count]
 
     def grown(self, slots: npt.NDArray[np.int64], bounds: Floats) -> None:
         kernels.raise_bounds(self._boxes, slots, bounds, self._known, self._leaves)

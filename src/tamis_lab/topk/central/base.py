@@ -1,11 +1,12 @@
 """What is the same for every strategy of a centralized system?
 
-Clients, one service, no delays, and a count of messages by kind. Messages go between a client and the service, or,
+Clients, one service, and a count of messages by kind. Messages go between a client and the service, or,
 where a strategy says so, from client to client.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,8 +52,14 @@ class CentralSystem(ABC):
         """A client ends a subscription."""
 
     @abstractmethod
-    def publish(self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any) -> list[ClientDelivery]:
-        """A client publishes an event; return who learns of what."""
+    def publish(
+        self, client: Hashable, event: Mapping[str, Any], now: float, event_id: Any, *, expires: float = math.inf
+    ) -> list[ClientDelivery]:
+        """A client publishes an event, of which nobody learns after `expires`; return who learns of what."""
+
+    @abstractmethod
+    def unpublish(self, client: Hashable, event_id: Any, now: float) -> list[ClientDelivery]:
+        """A client withdraws its event: it keeps its place in all windows, but nobody learns of it any more."""
 
     @abstractmethod
     def advance(self, now: float) -> list[ClientDelivery]:
