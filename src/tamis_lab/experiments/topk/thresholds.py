@@ -14,7 +14,7 @@ judged = Judge("topk", "thresholds")
 
 BY_RANK = "RAPF, k-th of the buffer"
 MEASURED = ("PA", "RAPF", BY_RANK, "score")
-"""RAPF has two thresholds: its filter's own (section 3.6.1), and the k-th best of its buffer, by which chapter 4 measures."""
+"""RAPF has two thresholds: its filter's own (section 3.6.1), and the k-th best of its buffer, which chapter 4 has."""
 _CENTRES = 3
 _SCORE, _AT_K, _AT_N = 0.09, 9, 40_000
 """The average distance of the ninth nearest of 40,000 uniform points, as published."""
