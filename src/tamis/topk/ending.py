@@ -4,7 +4,7 @@ An event that k better ones outrank, all of which stay in the window until the s
 best again. So the k-th best of those that stay to the end is a threshold that only falls: what is beyond it is
 forgotten, and what comes beyond it is not looked at. It begins to work one window before the end.
 
-Source: Pripužić 2010, section 3.2.3, theorem 3.2 (docs/bibliography.md).
+Source: Pripužić 2010, section 3.2, theorem 3.2 (docs/bibliography.md).
 Departs: for time windows alone; when an event leaves a count window is not known beforehand.
 """
 
