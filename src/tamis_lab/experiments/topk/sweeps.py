@@ -76,7 +76,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
                 Curve(name, tuple(windows), tuple(row["event_us"] for row in found))
                 for name, found in over_window.items()
             ),
-            is_log_x=True, is_log_y=True,
+            is_log_x=True,
         ),
     )  # fmt: skip
     setup = f"{sizes.count:,} events in random order, k = {K}; one subscription, scores given."
