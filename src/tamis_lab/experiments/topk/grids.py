@@ -39,18 +39,18 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             points, centres = draw(n + n // 2, seed), draw(sizes.queries, seed + 1)
             for k in KS:
                 for name in (*NAMES, BOOLEAN):
-                    told = {}
+                    deliveries = {}
                     # Conditions have the matcher's own index.
                     for index in INDEXES if name != BOOLEAN else ("without",):
                         tell(f"{dataset}, {name}, k = {k}, {index}")
                         processor = _processor(name, INDEXES[index], centres, points[:n], k)
-                        event_us, told[index] = _timed(processor, points, n)
+                        event_us, deliveries[index] = _timed(processor, points, n)
                         times.setdefault((dataset, name, index), []).append(event_us)
                         rows.append({
                             "dataset": dataset, "algorithm": name, "k": k, "index": index,
-                            "event_us": event_us, "told": len(told[index]),
+                            "event_us": event_us, "told": len(deliveries[index]),
                         })  # fmt: skip
-                    if name not in ("PA", BOOLEAN) and told["grid"] != told["without"]:
+                    if name not in ("PA", BOOLEAN) and deliveries["grid"] != deliveries["without"]:
                         raise DisagreementError(f"{name} with a grid", f"{name} without", 0)
     gains = {dataset: _gain(times, dataset) for dataset in DATASETS}
     last = {key: values[-1] for key, values in times.items()}
@@ -89,13 +89,13 @@ def _timed(processor: TopK, points: Points, n: int) -> tuple[float, set[tuple[ob
     events = as_events(points)
     for at, event in enumerate(events[:n]):
         processor.process(event, float(at), at)
-    told: set[tuple[object, object]] = set()
+    deliveries: set[tuple[object, object]] = set()
 
     def rest() -> None:
         for at, event in enumerate(events[n:], n):
-            told.update((each.subscription, each.event) for each in processor.process(event, float(at), at))
+            deliveries.update((each.subscription, each.event) for each in processor.process(event, float(at), at))
 
-    return 1e6 * cpu_s(rest) / (len(events) - n), told
+    return 1e6 * cpu_s(rest) / (len(events) - n), deliveries
 
 
 def _processor(name: str, index: str, centres: Points, window: Points, k: int) -> TopK:

@@ -35,13 +35,13 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 
     def one(name: str, knob: str, value: float, n: int, buffer: int, gamma: float = 0.2) -> Row:
         tell(f"{name}, {knob} = {value:g}")
-        found = _fastest(name, keys, n, buffer, gamma, scale.passes)
+        best = _fastest(name, keys, n, buffer, gamma, scale.passes)
         row: Row = {
             "knob": knob,
             "value": value,
             "algorithm": name,
-            "event_us": found.event_s * 1e6,
-            "size": found.size,
+            "event_us": best.event_s * 1e6,
+            "size": best.size,
         }
         rows.append(row)
         return row
@@ -73,8 +73,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         Plot(
             "Time over the window", "events in the window", "microseconds",
             tuple(
-                Curve(name, tuple(windows), tuple(row["event_us"] for row in found))
-                for name, found in over_window.items()
+                Curve(name, tuple(windows), tuple(row["event_us"] for row in of_window))
+                for name, of_window in over_window.items()
             ),
             is_log_x=True,
         ),
