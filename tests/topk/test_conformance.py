@@ -177,6 +177,23 @@ def test_an_event_without_a_score_takes_its_place_in_a_count_window(variant):
 
 
 @ALL
+def test_what_is_below_a_minimal_score_stays_in_a_count_window_and_is_told_to_nobody(variant):
+    processor = processor_of(variant)
+    processor.add("all", "TOP 1 BY x DESC OVER 4 EVENTS")
+    processor.add("good", "TOP 1 BY CASE WHEN x >= 5 THEN x END DESC OVER 4 EVENTS")
+    processor.add("where", "TOP 1 BY x DESC OVER 4 EVENTS WHERE x >= 5")
+    told = {"all": [], "good": [], "where": []}
+    for at, x in enumerate([9, 6, 1, 2, 3, 4, 4, 4, 5]):
+        for each in processor.process({"x": x}, float(at), at):
+            told[each.subscription].append((each.event, int(each.at)))
+    # The 9 leaves with the fifth event, and the 6 follows; when that leaves, nobody is good enough.
+    assert told["good"] == [(0, 0), (1, 4), (8, 8)]
+    # A filter would keep both as long as nothing else passes it.
+    assert told["where"] == [(0, 0)]
+    assert [event for event, _ in told["all"]] == [0, 1, 5, 6, 7, 8]
+
+
+@ALL
 def test_a_count_window_counts_the_events_that_pass_the_filter(variant):
     processor = processor_of(variant)
     processor.add("s", "TOP 1 BY price OVER 2 EVENTS WHERE category = 'flat'")

@@ -180,12 +180,12 @@ def test_who_is_told_twice_notices(recorder):
     assert broken(recorder, [*recorder.happenings, again]) == {"uniqueness"}
 
 
-def test_what_is_told_late_is_neither_responsive_nor_legal_unless_delays_allow_it(recorder):
+def test_what_a_condition_is_told_late_is_neither_responsive_nor_valid_nor_legal_unless_delays_allow_it(recorder):
     late = [
         replace(each, at=each.at + 1.0) if each == NotifyStep(0.5, "bob", "e1") else each
         for each in recorder.happenings
     ]
-    assert broken(recorder, late) == {"responsiveness", "legality"}
+    assert broken(recorder, late) == {"responsiveness", "validity", "legality"}
     assert broken(recorder, late, publication_delay=1.0, subscription_delay=1.0) == set()
 
 

@@ -89,11 +89,11 @@ def weighted_gap(part: Expression) -> tuple[Expression, Number, Number] | None:
         case Call("multiply", (Literal(weight), inner)) | Call("multiply", (inner, Literal(weight))):
             side = weighted_gap(inner)
             # Of two weights the product would be rounded differently.
-            if side is None or side[2] != 1 or not is_number(weight) or not 0 < weight < math.inf:
+            if side is None or side[2] != 1 or not is_number(weight):
                 return None
-            return side[0], side[1], _number(weight)
+            return (side[0], side[1], _number(weight)) if 0 < _number(weight) < math.inf else None
         case Call("abs", (Call("subtract", (Attribute() as attribute, Literal(centre))),)) if is_number(centre):
-            return (attribute, _number(centre), 1) if -math.inf < centre < math.inf else None
+            return (attribute, _number(centre), 1) if -math.inf < _number(centre) < math.inf else None
     return None
 
 

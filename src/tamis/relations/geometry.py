@@ -136,7 +136,7 @@ def merged(regions: Sequence[Region]) -> tuple[Region, bool]:
 
 
 def _in_a_row(regions: Sequence[Region]) -> Sequence[Region]:
-    """Order cones of two dimensions round the circle, from behind the widest gap: so that neighbours are joined first."""
+    """Order cones of two dimensions round the circle, from behind the widest gap, so that neighbours are joined."""
     cones = [each for each in regions if isinstance(each, Cone) and len(each.axis) == 2]
     if len(cones) < 3 or len(cones) < len(regions):
         return regions

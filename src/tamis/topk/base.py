@@ -99,6 +99,13 @@ class Ranking(ABC):
         self._schedule()
         return place, [candidate.number]
 
+    def drop_from(self, place: int) -> None:
+        """Forget everything from this place of the items on, which is never among the best again."""
+        if place < len(self.items):
+            self.entered.difference_update(item.number for item in self.items[place:])
+            del self.items[place:]
+            self._schedule()
+
     def beats_the_best(self, candidate: Candidate) -> bool:
         """Would this be one of the best k of what is held?"""
         return len(self.items) < self.k or candidate < self.items[self.k - 1]
@@ -134,8 +141,11 @@ class RankingAlgorithm(ABC):
     """A way to keep the rankings of many subscriptions. A handle is a subscription's number; handles only grow."""
 
     @abstractmethod
-    def add(self, handle: int, ranked: Ranked, number: int) -> None:
-        """Start a ranking with an empty window. `number` is that of the next event."""
+    def add(self, handle: int, ranked: Ranked, number: int, until: float = math.inf) -> None:
+        """Start a ranking with an empty window. `number` is that of the next event.
+
+        It is removed when the time has passed `until`; who knows how may keep less for it.
+        """
 
     @abstractmethod
     def remove(self, handle: int) -> None:

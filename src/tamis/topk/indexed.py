@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from tamis.topk.guard import Guarded
-from tamis.topk.interest import Interests
+from tamis.topk.interest import ThresholdIndex
 from tamis.topk.per_subscription import PerSubscription, Query
 from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.rates import WindowCount, with_room
@@ -41,7 +41,7 @@ class Indexed(PerSubscription):
     def __init__(self, make: Callable[[Ranked], Ranking], schema: Schema | None = None, *, index: str) -> None:
         super().__init__(make, schema)
         self._index = index
-        self._interests: dict[Family, Interests] = {}
+        self._interests: dict[Family, ThresholdIndex] = {}
         self._waking: dict[str, list[tuple[float, int]]] = {"number": [], "time": [], "expulsion": []}
         """Who has to look, and when: at a number, at a time, or when that number leaves its buffer."""
         self._woken: dict[tuple[str, int], float] = {}
@@ -51,11 +51,11 @@ class Indexed(PerSubscription):
 
     # -- Subscriptions
 
-    def add(self, handle: int, ranked: Ranked, number: int) -> None:
-        super().add(handle, ranked, number)
+    def add(self, handle: int, ranked: Ranked, number: int, until: float = math.inf) -> None:
+        super().add(handle, ranked, number, until)
         query = self._queries[handle]
         assert query.group is not None
-        interests = self._interests.setdefault(query.group.family, Interests(query.group, self._index))
+        interests = self._interests.setdefault(query.group.family, ThresholdIndex(query.group, self._index))
         interests.add(query.slot, handle, is_sought=not query.is_guarded)
         if not query.is_guarded and query.is_timed and isinstance(query.ranking, Probabilistic | Guarded):
             count, members = self._counts.setdefault(query.span, (WindowCount(query.span), {}))

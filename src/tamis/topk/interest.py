@@ -32,7 +32,7 @@ _FIRST_INDEX = 64
 """After so many events, which show where events are, the first index is made."""
 
 
-class Interests:
+class ThresholdIndex:
     """The thresholds of a group's subscriptions, and an index over them."""
 
     def __init__(self, group: Group, index: str) -> None:

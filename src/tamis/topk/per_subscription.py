@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 from tamis.language.expressions import TRUE
 from tamis.relations.families import Family, recognised
 from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
+from tamis.topk.ending import Ending
 from tamis.topk.errors import SettingError
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.rates import WindowCount
 from tamis.topk.recent_buffer import BufferSize, Filtered, RecentBuffer
+from tamis.topk.relaxed import Relaxed
 from tamis.topk.scores import key
 from tamis.topk.scoring import Group
+from tamis.topk.strict import Strict
 from tamis.topk.windows import TimeWindow
 
 if TYPE_CHECKING:
@@ -110,8 +113,11 @@ class PerSubscription(RankingAlgorithm):
 
     # -- Subscriptions
 
-    def add(self, handle: int, ranked: Ranked, number: int) -> None:
-        query = Query(handle, ranked, self._make(ranked), number)
+    def add(self, handle: int, ranked: Ranked, number: int, until: float = math.inf) -> None:
+        ranking = self._make(ranked)
+        if until < math.inf and isinstance(ranking, Strict | Relaxed) and isinstance(ranked.window, TimeWindow):
+            ranking = Ending(ranking, until)
+        query = Query(handle, ranked, ranking, number)
         family, numbers = recognised(ranked.score, ranked.is_ascending)
         query.group = self._groups.setdefault(family, Group(family, self._schema))
         query.slot = query.group.add(ranked, numbers)

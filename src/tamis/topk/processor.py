@@ -20,6 +20,7 @@ import math
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -60,6 +61,8 @@ class _TopKSubscription:
     id: Hashable
     wanted: Ranked | Expression
     client: Hashable
+    until: float = math.inf
+    """It is told of nothing later, and removed when the time has passed."""
     handle: int | None = None
     """Its number while it is active."""
 
@@ -119,6 +122,8 @@ class TopK:
         self._active: dict[int, _TopKSubscription] = {}
         self._clients: dict[Hashable, _Client] = {}
         self._boolean_open: dict[int, None] = {}
+        self._ending: list[tuple[float, int, _TopKSubscription]] = []
+        """When subscriptions end by themselves: a heap, with those that were removed before."""
         self._boolean_count = 0
         self._is_boolean = np.zeros(1024, np.bool_)
         """Whether a handle is that of a condition, rather than of a ranked subscription."""
@@ -143,14 +148,21 @@ class TopK:
         return subscription_id in self._subscriptions
 
     def add(
-        self, subscription_id: Hashable, wanted: Wanted, *, client: Hashable = None, is_active: bool = True
+        self,
+        subscription_id: Hashable,
+        wanted: Wanted,
+        *,
+        client: Hashable = None,
+        is_active: bool = True,
+        until: float = math.inf,
     ) -> None:
         """Register a subscription: a ranked one, or a condition, of which every match is delivered.
 
         Its window starts empty: only what comes from now on counts. A client is told of an event once, by whichever of
-        its subscriptions is first; without a client, a subscription is its own.
+        its subscriptions is first; without a client, a subscription is its own. A subscription that lasts until a time
+        is told of nothing later, and removes itself; `strict` and `relaxed` keep less for it towards its end.
         """
-        self.add_many([(subscription_id, wanted)], client=client, is_active=is_active)
+        self.add_many([(subscription_id, wanted)], client=client, is_active=is_active, until=until)
 
     def add_many(
         self,
@@ -158,16 +170,21 @@ class TopK:
         *,
         client: Hashable = None,
         is_active: bool = True,
+        until: float = math.inf,
     ) -> None:
         """Register many subscriptions at once; all of them, or none if one is bad."""
         pairs = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
-        new = [_TopKSubscription(key, self._understood(key, wanted), client) for key, wanted in pairs]
+        end = math.inf if until == math.inf else moment_of(until)
+        new = [_TopKSubscription(key, self._understood(key, wanted), client, end) for key, wanted in pairs]
         with self._lock:
             ids = {subscription.id for subscription in new}
             for subscription in new:
                 if subscription.id in self._subscriptions or len(ids) < len(new):
                     raise DuplicateIdError(subscription.id)
             self._subscriptions |= {subscription.id: subscription for subscription in new}
+            if end < math.inf:
+                for subscription in new:
+                    heappush(self._ending, (end, id(subscription), subscription))
             if is_active:
                 self._start(new)
 
@@ -212,7 +229,7 @@ class TopK:
             if condition != TRUE:
                 conditions.append((handle, condition))
             if isinstance(wanted, Ranked):
-                self._engine.add(handle, wanted, self._next_number)
+                self._engine.add(handle, wanted, self._next_number, subscription.until)
                 continue
             self._boolean_count += 1
             self._is_boolean[handle] = True
@@ -310,7 +327,7 @@ class TopK:
         """Let the time pass, up to and including `now`; return what there is to tell because something left."""
         with self._lock:
             changes = self._lateness.advance(moment_of(now))
-            deliveries = self._settled(changes)
+            deliveries = self._settled(changes) + self._end(self._lateness.settled)
             reports = self._engine.advance(self._lateness.settled, inclusive=True)
             return deliveries + self._delivered(reports)
 
@@ -364,11 +381,25 @@ class TopK:
             reports = self._engine.retry(Arrival(number, publication.at, publication.event, ranked), now)
             return deliveries + self._delivered(reports)
 
+    def _end(self, now: float) -> list[Delivery]:
+        """Remove the subscriptions that end before now; return what there was to tell until then."""
+        deliveries: list[Delivery] = []
+        while self._ending and self._ending[0][0] < now:
+            until, _, subscription = heappop(self._ending)
+            if self._subscriptions.get(subscription.id) is subscription:
+                deliveries += self._delivered(self._engine.advance(until, inclusive=True))
+                self.remove(subscription.id)
+        return deliveries
+
     def _settled(self, changes: list[Change]) -> list[Delivery]:
         """Take what is in order by now, consecutive events together."""
         deliveries: list[Delivery] = []
         waiting: list[Publication] = []
         for change in changes:
+            if self._ending and self._ending[0][0] < change.at:
+                deliveries += self._publish(waiting)
+                waiting = []
+                deliveries += self._end(change.at)
             if isinstance(change, Publication):
                 waiting.append(change)
                 continue

@@ -65,6 +65,11 @@ class Strict(Ranking):
         self.items = kept
         return entering
 
+    def drop_from(self, place: int) -> None:
+        for item in self.items[place:]:
+            del self._dominators[item.age]
+        super().drop_from(place)
+
     def leave(self, clock: float) -> list[int]:
         for item in self.items:
             if item.leaves <= clock:

@@ -52,7 +52,7 @@ class BlockRankings(RankingAlgorithm):
 
     # -- Subscriptions
 
-    def add(self, handle: int, ranked: Ranked, number: int) -> None:
+    def add(self, handle: int, ranked: Ranked, number: int, until: float = math.inf) -> None:
         family, numbers = recognised(ranked.score, ranked.is_ascending)
         is_open = ranked.where == TRUE
         group = self._groups.get((family, is_open))

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis_lab.experiments.topk import errors_made, indexes, kept, limits, messages, thresholds, times, volume
+from tamis_lab.experiments.topk import (
+    errors_made,
+    grids,
+    indexes,
+    kept,
+    limits,
+    messages,
+    sweeps,
+    thresholds,
+    times,
+    volume,
+)
 
 if TYPE_CHECKING:
     from tamis_lab.experiments.base import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    module.EXPERIMENT for module in (limits, kept, times, errors_made, indexes, thresholds, volume, messages)
+    module.EXPERIMENT
+    for module in (limits, kept, times, sweeps, grids, errors_made, indexes, thresholds, volume, messages)
 )
 
 __all__ = ["EXPERIMENTS"]

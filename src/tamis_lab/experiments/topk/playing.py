@@ -34,10 +34,11 @@ VARIANTS: dict[str, tuple[str, str | None]] = {
 """The nine algorithms by the names of the thesis: SA, RA, PA, SASF, SARF, SAPF, RASF, RARF, RAPF."""
 
 
-def ranking_of(name: str, k: int, n: int, buffer: int) -> Ranking:
-    """Return a new ranking of one of the nine kinds."""
+def ranking_of(name: str, k: int, n: int, buffer: int, shared: str = "filter") -> Ranking:
+    """Return a new ranking of one of the nine kinds; behind a filter, `shared` says what its threshold is."""
     algorithm, filter_ = VARIANTS[name]
-    return ranking_for(algorithm, TopKSettings(filter_, buffer=buffer, guard=False), Ranked("x", k, CountWindow(n)))
+    settings = TopKSettings(filter_, buffer=buffer, shared=shared, guard=False)
+    return ranking_for(algorithm, settings, Ranked("x", k, CountWindow(n)))
 
 
 @dataclass(frozen=True, slots=True)

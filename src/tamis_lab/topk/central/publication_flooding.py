@@ -66,6 +66,6 @@ class PublicationFlooding(CentralSystem):
 
     def _of_all(self, ask: Callable[[TopK], list[Delivery]]) -> list[ClientDelivery]:
         """Ask the processors of all clients; return what they tell, in order of time."""
-        told = [(each, client) for client, processor in self._processors.items() for each in ask(processor)]
-        told.sort(key=lambda pair: (pair[0].at, self._order[pair[0].subscription]))
-        return [ClientDelivery(client, each.event, each.at) for each, client in told]
+        pairs = [(each, client) for client, processor in self._processors.items() for each in ask(processor)]
+        pairs.sort(key=lambda pair: (pair[0].at, self._order[pair[0].subscription]))
+        return [ClientDelivery(client, each.event, each.at) for each, client in pairs]
