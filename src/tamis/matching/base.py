@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tamis.matching import forking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
@@ -106,6 +106,13 @@ class Algorithm(ABC):
     def prepare(self, expressions: Iterable[Expression]) -> Any:
         """Do what can be done before the subscriptions are registered, and without the lock; `add` takes the result."""
         return list(expressions)
+
+    def prepare_texts(self, texts: Sequence[str], understood: Callable[[int], Expression]) -> Any:
+        """Do the same for texts; `understood` returns the expression of a text by its number, or raises.
+
+        An algorithm may read texts by itself, if it finds in them what the parser does.
+        """
+        return self.prepare(map(understood, range(len(texts))))
 
     @abstractmethod
     def add(self, handles: Sequence[int], prepared: Any) -> None:

@@ -505,7 +505,12 @@ class Registering:
         return rows
 
     def _prepared(self, rows: Rows) -> Any:
-        return self._engine.prepare(self._expressions(_checked(rows).ids, rows.conditions))
+        ids, conditions = _checked(rows).ids, rows.conditions
+        if set(map(type, conditions)) == {str}:
+            return self._engine.prepare_texts(
+                conditions, lambda number: self._parsed_one(ids[number], conditions[number])
+            )
+        return self._engine.prepare(self._expressions(ids, conditions))
 
     def _register_good(self, rows: Rows, *, is_replacing: bool) -> list[Rejected]:
         """Register the rows that can be; return the others."""
@@ -603,13 +608,15 @@ class Registering:
         return self._parsed(ids, conditions)
 
     def _parsed(self, ids: list[Any], conditions: list[Any]) -> Iterator[Expression]:
-        """Yield the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
-        for subscription_id, condition in zip(ids, conditions, strict=True):
-            try:
-                yield self._understood(condition)
-            except TamisError as error:
-                error.add_note(f"in the subscription {subscription_id!r}")
-                raise
+        """Return the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
+        return map(self._parsed_one, ids, conditions)
+
+    def _parsed_one(self, subscription_id: Any, condition: Any) -> Expression:
+        try:
+            return self._understood(condition)
+        except TamisError as error:
+            error.add_note(f"in the subscription {subscription_id!r}")
+            raise
 
     def _read(self, source: str | Expression) -> Expression:
         """Return the expression of a condition that was understood before."""

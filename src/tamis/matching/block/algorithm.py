@@ -29,6 +29,7 @@ from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
+from tamis.matching.block.read_texts import draft_of_texts
 from tamis.matching.block.segment import Segment, compiled
 from tamis.matching.watching import PlainAxes, as_column
 
@@ -122,6 +123,11 @@ class BlockAlgorithm(Algorithm):
         drafting = Drafting()
         drafting.add_many(count(), chain(first, waiting))
         return compiled(drafting.finished(), self._sample, self.schema)
+
+    def prepare_texts(self, texts: Sequence[str], understood: Callable[[int], Expression]) -> Any:
+        if len(texts) < _COMPILED_AT_ONCE:
+            return super().prepare_texts(texts, understood)
+        return compiled(draft_of_texts(texts, understood, self.schema), self._sample, self.schema)
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:

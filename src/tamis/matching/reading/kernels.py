@@ -41,7 +41,7 @@ class Numbered(NamedTuple):
     """Lists that are numbered as they come, each once. The arrays have room for more than there is.
 
     counts  int64[2]    how many lists there are, and how many members they have together
-    slots   int32[:]    a power of two: lists by hash, -1 where there is none
+    slots   int64[:]    a power of two: lists by hash, -1 where there is none; in the upper half the hash's upper bits
     hashes  uint64[:]   the hash of each list
     starts  int64[:]    list n is values[starts[n]:starts[n + 1]]
     values  any[:]
@@ -69,6 +69,64 @@ class Page(NamedTuple):
     words: Any
 
 
+class Outlines(NamedTuple):
+    """Which predicates the structures of texts ask, in the order of their outlines (`block.plans`).
+
+    starts     int64[structures + 1]
+    positions  int64[:]  which of its text's predicates each is
+    signs      int64[:]  0: as it is, 1: negated
+    """
+
+    starts: Any
+    positions: Any
+    signs: Any
+
+
+class Plans(NamedTuple):
+    """Clauses (`block.plans`) in columns: plan p has the clauses starts[p]:starts[p + 1].
+
+    starts                    int64[plans + 1]
+    leaf_starts, leaves       int64[clauses + 1], int64[:]  positions in the outline
+    tree_starts, tree_leaves  int64[clauses + 1], int64[:]  the same
+    trues, falses             int64[:]                      beside tree_leaves
+    step_starts, actions      int64[clauses + 1], int64[:]
+    step_leaves               int64[:]                      beside actions; -1 for none
+    """
+
+    starts: Any
+    leaf_starts: Any
+    leaves: Any
+    tree_starts: Any
+    tree_leaves: Any
+    trues: Any
+    falses: Any
+    step_starts: Any
+    actions: Any
+    step_leaves: Any
+
+
+class Room(NamedTuple):
+    """Where clauses are written: the columns of a draft (`block.draft`), whose ends are counted from the first.
+
+    counts  int64[4]  how many clauses, leaves, jumps and steps are there
+    """
+
+    counts: Any
+    owners: Any
+    ordinals: Any
+    trees: Any
+    clause_ends: Any
+    clause_leaves: Any
+    tree_leaves: Any
+    tree_trues: Any
+    tree_falses: Any
+    step_ends: Any
+    step_actions: Any
+    step_leaves: Any
+
+
+_NO_LEAF = 0xFFFFFFFF
+"""What stands for no leaf in the steps of a draft."""
 _OTHER_BYTE, _SPACE, _DIGIT, _LETTER = range(4)
 
 
@@ -578,6 +636,41 @@ def _number(data, begin):
 
 
 @njit(nogil=True, cache=True)
+def operands_of(predicates, pieces, operands):
+    """Write what each predicate compares its name with, a row each: the name, the kind and the value."""
+    piece = row = 0
+    for number in range(predicates.shape[0]):
+        name = pieces[piece, VALUE]
+        for place in range(piece + 1, predicates[number, 1]):
+            operands[row, 0], operands[row, 1], operands[row, 2] = name, pieces[place, KIND], pieces[place, VALUE]
+            row += 1
+        piece = predicates[number, 1]
+
+
+@njit(nogil=True, cache=True)
+def lists_of(predicates, pieces, operands, values, ends):
+    """Write each predicate as a list: its form and its operands; of OTHER its word.
+
+    operands  int64[:]  by number, in the order in which `operands_of` writes them
+    values    int64[:]  of all lists
+    ends      int64[:]  where each ends
+    """
+    piece = row = count = 0
+    for number in range(predicates.shape[0]):
+        values[count] = predicates[number, 0]
+        count += 1
+        if predicates[number, 0] == OTHER:
+            values[count] = pieces[piece, VALUE]
+            count += 1
+        for _ in range(piece + 1, predicates[number, 1]):
+            values[count] = operands[row]
+            count += 1
+            row += 1
+        ends[number] = count
+        piece = predicates[number, 1]
+
+
+@njit(nogil=True, cache=True)
 def number_lists(values, begins, ends, first, table, numbers):
     """Number lists as they come, equal ones alike, from one on until there is no room; return how many are done.
 
@@ -586,33 +679,36 @@ def number_lists(values, begins, ends, first, table, numbers):
     table         Numbered  those that came before
     numbers       int64[:]  the number of each list, written here
     """
-    counts, slots, hashes, starts, known = table
+    counts, slots, hashes, starts, members = table
     mask = np.uint64(slots.size - 1)
     for number in range(first, begins.size):
         begin, length = begins[number], ends[number] - begins[number]
-        if counts[0] + 1 >= hashes.size or counts[1] + length > known.size:
+        if counts[0] + 1 >= hashes.size or counts[1] + length > members.size:
             return number
         value = np.uint64(length)
         for place in range(length):
             value = (value ^ np.uint64(values[begin + place])) * _SPREAD
             value ^= value >> np.uint64(29)
         slot = value & mask
+        sign = np.int64(value >> np.uint64(33))  # beside the entry, so that other lists are told apart at once
         entry = np.int64(-1)
         while slots[slot] >= 0:
-            entry = np.int64(slots[slot])
-            if hashes[entry] == value and starts[entry + 1] - starts[entry] == length:
-                place, start = 0, starts[entry]
-                while place < length and known[start + place] == values[begin + place]:
-                    place += 1
-                if place == length:
-                    break
-            entry = np.int64(-1)
+            if slots[slot] >> 32 == sign:
+                entry = slots[slot] & np.int64(0xFFFFFFFF)
+                start = starts[entry]
+                if starts[entry + 1] - start == length:
+                    place = 0
+                    while place < length and members[start + place] == values[begin + place]:
+                        place += 1
+                    if place == length:
+                        break
+                entry = np.int64(-1)
             slot = (slot + np.uint64(1)) & mask
         if entry < 0:
             entry, start = counts[0], counts[1]
-            slots[slot], hashes[entry] = entry, value
+            slots[slot], hashes[entry] = sign << 32 | entry, value
             for place in range(length):
-                known[start + place] = values[begin + place]
+                members[start + place] = values[begin + place]
             starts[entry + 1] = start + length
             counts[0], counts[1] = entry + 1, start + length
         numbers[number] = entry
@@ -628,4 +724,84 @@ def fill_slots(hashes, count, slots):
         slot = hashes[entry] & mask
         while slots[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
-        slots[slot] = entry
+        slots[slot] = np.int64(hashes[entry] >> np.uint64(33)) << 32 | entry
+
+
+# -- Filling in
+
+
+@njit(nogil=True, cache=True)
+def mark_used(texts, structures, leaf_starts, leaves, outlines, used):
+    """Mark which predicates the outlines of texts ask, as they are (row 0) and negated (row 1).
+
+    texts       int64[:]    their numbers
+    structures  int32[:]    of all texts
+    outlines    Outlines
+    used        bool[2, :]  by predicate, updated in place
+    """
+    starts, positions, signs = outlines
+    for number in range(texts.size):
+        text = texts[number]
+        structure = structures[text]
+        for place in range(starts[structure], starts[structure + 1]):
+            used[signs[place], leaves[leaf_starts[text] + positions[place]]] = True
+
+
+@njit(nogil=True, cache=True)
+def leaves_of_outlines(texts, structures, leaf_starts, leaves, outlines, leaf_numbers, ends, asked):
+    """Write which leaves the outlines of texts ask, one after the other.
+
+    leaf_numbers  uint32[2, :]  the leaf of each predicate, as it is and negated
+    ends          int64[:]      where those of each text end
+    asked         uint32[:]
+    """
+    starts, positions, signs = outlines
+    count = 0
+    for number in range(texts.size):
+        text = texts[number]
+        structure = structures[text]
+        for place in range(starts[structure], starts[structure + 1]):
+            asked[count] = leaf_numbers[signs[place], leaves[leaf_starts[text] + positions[place]]]
+            count += 1
+        ends[number] = count
+
+
+@njit(nogil=True, cache=True)
+def fill_plans(plan_numbers, leaf_ends, asked, plans, first_owner, room):
+    """Write the clauses of texts: their plans, with the leaves of each filled in.
+
+    plan_numbers  int64[:]   the plan of each text
+    leaf_ends     int64[:]   where the leaves of each end among those asked
+    plans         Plans
+    first_owner   int        the number of the first text among all owners
+    room          Room       where they are written, behind what is there
+    """
+    starts, leaf_starts, leaves, tree_starts, tree_leaves, trues, falses, step_starts, actions, step_leaves = plans
+    counts, owners, ordinals, trees = room.counts, room.owners, room.ordinals, room.trees
+    clause, leaf, jump, step = counts[0], counts[1], counts[2], counts[3]
+    base = 0
+    for number in range(plan_numbers.size):
+        plan = plan_numbers[number]
+        for entry in range(starts[plan], starts[plan + 1]):
+            owners[clause] = first_owner + number
+            ordinals[clause] = entry - starts[plan]
+            for place in range(leaf_starts[entry], leaf_starts[entry + 1]):
+                room.clause_leaves[leaf] = asked[base + leaves[place]]
+                leaf += 1
+            room.clause_ends[clause] = leaf
+            trees[clause] = -1
+            if tree_starts[entry + 1] > tree_starts[entry]:
+                trees[clause] = jump
+            for place in range(tree_starts[entry], tree_starts[entry + 1]):
+                room.tree_leaves[jump] = asked[base + tree_leaves[place]]
+                room.tree_trues[jump], room.tree_falses[jump] = trues[place], falses[place]
+                jump += 1
+            for place in range(step_starts[entry], step_starts[entry + 1]):
+                room.step_actions[step] = actions[place]
+                has_leaf = step_leaves[place] >= 0
+                room.step_leaves[step] = asked[base + step_leaves[place]] if has_leaf else np.uint32(_NO_LEAF)
+                step += 1
+            room.step_ends[clause] = step
+            clause += 1
+        base = leaf_ends[number]
+    counts[0], counts[1], counts[2], counts[3] = clause, leaf, jump, step

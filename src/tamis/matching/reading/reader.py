@@ -39,7 +39,8 @@ from tamis.language.tokens import NUMBER as NUMBER_PATTERN
 from tamis.language.tokens import string_value
 from tamis.matching.axes import DOUBLE, NUMBER, STRING, TIME, TRUTH, axis_kind
 from tamis.matching.reading import kernels
-from tamis.matching.reading.kernels import UNREAD, Numbered, Page
+from tamis.matching.reading.kernels import UNREAD, Page
+from tamis.matching.reading.numbering import Numbering
 from tamis.ragged import Ragged, starts_of
 
 if TYPE_CHECKING:
@@ -65,47 +66,6 @@ _OPERATORS = {
 }
 
 
-class _Numbering:
-    """Lists of one sort, numbered as they come."""
-
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self.table = Numbered(
-            np.zeros(2, np.int64),
-            np.full(1 << 13, -1, np.int32),
-            np.zeros(1 << 12, np.uint64),
-            np.zeros(1 << 12, np.int64),
-            np.zeros(1 << 14, dtype),
-        )
-
-    def numbers(self, values: npt.NDArray[Any], begins: Ints, ends: Ints) -> Ints:
-        """Return the number of each of some lists."""
-        numbers, done = np.empty(len(begins), np.int64), 0
-        while True:
-            done = kernels.number_lists(values, begins, ends, done, self.table, numbers)
-            if done == len(begins):
-                return numbers
-            self._make_room(int(ends[done] - begins[done]))
-
-    def _make_room(self, least: int) -> None:
-        counts, slots, hashes, starts, values = self.table
-        if counts[1] + least > len(values):
-            values = _grown(values, 2 * len(values) + least)
-        if counts[0] + 1 >= len(hashes):
-            hashes, starts = _grown(hashes, 2 * len(hashes)), _grown(starts, 2 * len(starts))
-            slots = np.empty(2 * len(slots), np.int32)
-            kernels.fill_slots(hashes, counts[0], slots)
-        self.table = Numbered(counts, slots, hashes, starts, values)
-
-    @property
-    def lists(self) -> Ragged[Any]:
-        """All lists by number."""
-        counts, _, _, starts, values = self.table
-        return Ragged(starts[: counts[0] + 1], values[: counts[1]])
-
-    def __len__(self) -> int:
-        return int(self.table.counts[0])
-
-
 class Reader:
     """Texts that were read, as columns.
 
@@ -121,12 +81,12 @@ class Reader:
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
-        self._words = _Numbering(np.uint8)
-        self._operands = _Numbering(np.int64)
+        self._words = Numbering(np.uint8)
+        self._operands = Numbering(np.int64)
         """Each a name, a kind, and an integer or a word."""
-        self._predicates = _Numbering(np.int64)
+        self._predicates = Numbering(np.int64)
         """Each a form and its operands; of OTHER its word."""
-        self._structures = _Numbering(np.int64)
+        self._structures = Numbering(np.int64)
         self._of_texts: list[npt.NDArray[np.int32]] = []
         """The structures of texts, page by page,"""
         self._counts: list[npt.NDArray[np.int32]] = []
@@ -144,9 +104,7 @@ class Reader:
     def read(self, texts: Sequence[str]) -> None:
         """Read more texts."""
         for first in range(0, len(texts), PAGE):
-            encoded = [_encoded(text) for text in texts[first : first + PAGE]]
-            offsets = starts_of([len(each) for each in encoded])
-            self._read_page(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+            self._read_page(*_encoded(texts[first : first + PAGE]))
 
     def _read_page(self, data: npt.NDArray[np.uint8], offsets: Ints) -> None:
         count = len(offsets) - 1
@@ -168,34 +126,21 @@ class Reader:
         is_word = pieces[:, kernels.KIND] != kernels.INTEGER
         begins, ends = (np.ascontiguousarray(pieces[is_word, column]) for column in (kernels.BEGIN, kernels.END))
         pieces[is_word, kernels.VALUE] = self._words.numbers(data, begins, ends)
-        numbers = self._predicate_numbers(predicates[:, 0], predicates[:, 1], pieces)
-        word_starts = np.concatenate([np.zeros(1, np.int64), word_ends])[:-1]
-        structures = self._structures.numbers(words, word_starts, word_ends)
+        numbers = self._predicate_numbers(predicates, pieces)
+        structures = self._structures.numbers(words, _begins(word_ends), word_ends)
         self._of_texts.append(np.where(is_read, structures, UNREAD).astype(np.int32))
         self._counts.append(np.diff(predicate_ends, prepend=0).astype(np.int32))
         self._leaves.append(numbers.astype(np.int32))
 
-    def _predicate_numbers(self, forms: Ints, ends: Ints, pieces: Ints) -> Ints:
-        """Return the numbers of predicates, given their forms and where the pieces of each end."""
-        counts = np.diff(ends, prepend=0)
-        firsts = ends - counts
-        is_name = np.zeros(len(pieces), np.bool_)
-        is_name[firsts] = True
-        operands = np.empty((len(pieces) - len(forms), 3), np.int64)
-        operands[:, 0] = np.repeat(pieces[firsts, kernels.VALUE], counts - 1)
-        operands[:, 1:] = pieces[~is_name][:, [kernels.KIND, kernels.VALUE]]
+    def _predicate_numbers(self, predicates: Ints, pieces: Ints) -> Ints:
+        """Return the numbers of predicates."""
+        operands = np.empty((len(pieces) - len(predicates), 3), np.int64)
+        kernels.operands_of(predicates, pieces, operands)
         begins = np.arange(len(operands)) * 3
-        lists = pieces[:, kernels.VALUE].copy()  # of OTHER the word stays
-        lists[~is_name] = self._operands.numbers(operands.ravel(), begins, begins + 3)
-        # The form stands before the operands: in the place of the name, and of OTHER before the word.
-        is_other = forms == kernels.OTHER
-        starts = starts_of(counts + is_other)[:-1]
-        values = np.empty(len(lists) + int(is_other.sum()), np.int64)
-        is_form = np.zeros(len(values), np.bool_)
-        is_form[starts] = True
-        values[~is_form] = lists[~is_name | np.repeat(is_other, counts)]
-        values[starts] = forms
-        return self._predicates.numbers(values, starts, starts + counts + is_other)
+        numbers = self._operands.numbers(operands.ravel(), begins, begins + 3)
+        values, ends = np.empty(len(pieces) + len(predicates), np.int64), np.empty(len(predicates), np.int64)
+        kernels.lists_of(predicates, pieces, numbers, values, ends)
+        return self._predicates.numbers(values, _begins(ends), ends)
 
     # -- What was read
 
@@ -378,18 +323,29 @@ def expression_of(shape: list[int], predicates: Iterator[Expression | None]) -> 
 _CONNECTIVES: dict[int, Any] = {kernels.CONJUNCTION: And, kernels.DISJUNCTION: Or, kernels.PARITY: Xor}
 
 
-def _grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    grown = np.zeros(size, column.dtype)
-    grown[: len(column)] = column
-    return grown
+def _encoded(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """Return texts as bytes, and where each starts; half a surrogate pair has none, and is left to the parser."""
+    joined = "".join(texts)
+    if joined.isascii():
+        return _buffer(joined.encode()), starts_of(list(map(len, texts)))
+    encoded = list(map(_bytes, texts))
+    return _buffer(b"".join(encoded)), starts_of(list(map(len, encoded)))
 
 
-def _encoded(text: str) -> bytes:
-    """Return a text as bytes; half a surrogate pair has none, and is left to the parser."""
+def _buffer(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(data or b" ", np.uint8)
+
+
+def _bytes(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
         return b""
+
+
+def _begins(ends: Ints) -> Ints:
+    """Return where lists begin that lie one behind the other, given where each ends."""
+    return np.concatenate([np.zeros(1, np.int64), ends])[:-1]
 
 
 def _named(name: str) -> Attribute:
