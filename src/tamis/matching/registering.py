@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tamis.language.types import Written
     from tamis.matching.axes import Axis
+    from tamis.matching.base import TextsRead
     from tamis.matching.storage import Part
     from tamis.matching.tables import ArrowStream, Interchanged, Table
 
@@ -506,22 +507,27 @@ class Registering:
 
     def _prepared(self, rows: Rows) -> Any:
         ids, conditions = _checked(rows).ids, rows.conditions
-        if set(map(type, conditions)) == {str}:
-            return self._engine.prepare_texts(
-                conditions, lambda number: self._parsed_one(ids[number], conditions[number])
-            )
+        texts = self._texts(conditions)
+        if texts is not None:
+            return texts.prepared(range(len(ids)), lambda number: self._parsed_one(ids[number], conditions[number]))
         return self._engine.prepare(self._expressions(ids, conditions))
+
+    def _texts(self, conditions: list[Any]) -> TextsRead | None:
+        """Return conditions read by the algorithm, if they are texts, and it can."""
+        return self._engine.read(conditions) if set(map(type, conditions)) == {str} else None
 
     def _register_good(self, rows: Rows, *, is_replacing: bool) -> list[Rejected]:
         """Register the rows that can be; return the others."""
         understood: Callable[[Any], Expression] = self._understood
+        texts = self._texts(rows.conditions)
         while True:
-            sieve = Sieve(rows, () if is_replacing else self._register.handles, understood, keeps_last=is_replacing)
+            present = () if is_replacing else self._register.handles
+            sieve = Sieve(rows, present, understood, keeps_last=is_replacing, texts=texts)
             try:
-                prepared = self._engine.prepare(sieve.expressions())
+                prepared = sieve.prepared(self._engine)
             except TamisError:  # the algorithm refuses one of them, so it is worth the time to ask it for each
                 assert understood != self._prepared_alone, "an algorithm that took each takes all of them"
-                understood = self._prepared_alone
+                understood, texts = self._prepared_alone, None
                 continue
             good = rows.chosen(sieve.accepted)
             with self._lock:

@@ -14,7 +14,7 @@ from tamis import Matcher
 from tamis.errors import LanguageError
 from tamis.matching.block import algorithm
 from tamis.matching.block.plans import ALWAYS
-from tamis.matching.block.read_texts import draft_of_texts
+from tamis.matching.block.read_texts import ReadTexts
 from tamis.workloads import WORKLOADS
 from tests.matching.reading import texts as written
 
@@ -91,7 +91,7 @@ def test_only_what_the_reader_leaves_is_parsed():
         return tamis.parse(texts[number])
 
     texts = ["a = 1", "a + 1 = 2", "b LIKE '%x' OR c", "at_least(0, a, b)", "at_least(3, a, b)", "a XOR b XOR NOT c"]
-    draft = draft_of_texts(texts, parsed, None)
+    draft = ReadTexts(texts, None).draft(range(6), parsed)
     assert asked == [1]
     assert draft.handles.tolist() == list(range(6))
     assert sorted(set(draft.clauses.owners.tolist())) == [0, 1, 2, 3, 5], "nothing asks for three of two"
@@ -150,7 +150,9 @@ def test_columns_of_arrow_tables_are_read_too():
 
 
 def test_one_attribute_under_two_spellings_is_one_axis():
-    draft = draft_of_texts(["a = 1", "`a` = 2 AND a = 2.0", "`a` IS NULL OR `a` IN (3, 1)"], tamis.parse, None)
+    draft = ReadTexts(["a = 1", "`a` = 2 AND a = 2.0", "`a` IS NULL OR `a` IN (3, 1)"], None).draft(
+        range(3), tamis.parse
+    )
     assert [axis.operands for axis in draft.axes if len(axis.operands) != 2] == [[1, 2, 3]]
 
 
@@ -160,3 +162,21 @@ def test_a_text_that_would_grow_too_large_is_asked_whole_as_its_expression_is():
     matcher.add_many({1: odd, 2: "r"})
     event = {f"{letter}{number}": number % 3 == 0 for letter in "pq" for number in range(30)} | {"r": True}
     assert matcher.match(event) == [number for number, text in ((1, odd), (2, "r")) if tamis.holds(text, event)]
+
+
+@pytest.mark.parametrize("is_replacing", [False, True])
+def test_bad_rows_are_skipped_with_the_reasons_that_they_had(is_replacing, monkeypatch):
+    rows = [
+        (1, "a = 1"), (2, "a <"), (1, "a = 2"), (3, "lower(a) = 'x'"), (4, "a = 'x'"), (None, "a = 1"), (5, "b = 1"),
+        (4, "a = 1 AND"), (6, "a BETWEEN 1 AND 3 OR a = 7"), (3, "a = 3"),
+    ]  # fmt: skip
+    schema = tamis.Schema({"a": "bigint"})
+    answers = []
+    for taken in (1, 1_000):
+        monkeypatch.setattr(algorithm, "_COMPILED_AT_ONCE", taken)
+        matcher = Matcher(schema=schema)
+        register = matcher.upsert_many if is_replacing else matcher.add_many
+        rejected = register(rows, on_error="skip")
+        answers.append((rejected, dict(matcher.items()), [matcher.match({"a": value}) for value in (1, 2, 3, 7)]))
+    assert answers[0] == answers[1]
+    assert len(answers[0][0]) > 4

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot, numbered
+from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot, TextsRead, numbered
 from tamis.matching.block import kernels
 from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
@@ -29,7 +29,7 @@ from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
-from tamis.matching.block.read_texts import draft_of_texts
+from tamis.matching.block.read_texts import ReadTexts
 from tamis.matching.block.segment import Segment, compiled
 from tamis.matching.watching import PlainAxes, as_column
 
@@ -124,10 +124,8 @@ class BlockAlgorithm(Algorithm):
         drafting.add_many(count(), chain(first, waiting))
         return compiled(drafting.finished(), self._sample, self.schema)
 
-    def prepare_texts(self, texts: Sequence[str], understood: Callable[[int], Expression]) -> Any:
-        if len(texts) < _COMPILED_AT_ONCE:
-            return super().prepare_texts(texts, understood)
-        return compiled(draft_of_texts(texts, understood, self.schema), self._sample, self.schema)
+    def read(self, texts: Sequence[str]) -> _BlockTexts | None:
+        return None if len(texts) < _COMPILED_AT_ONCE else _BlockTexts(self, ReadTexts(texts, self.schema))
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:
@@ -691,6 +689,19 @@ class BlockSnapshot(Snapshot):
                 kernels.count_events(numbers, matches.counts)
                 matches.pieces.append((numbers, owners, segment.draft.handles))
         return matches
+
+
+class _BlockTexts(TextsRead):
+    """Texts that become a segment."""
+
+    def __init__(self, algorithm: BlockAlgorithm, texts: ReadTexts) -> None:
+        self._algorithm, self._texts = algorithm, texts
+
+    def is_understood(self, number: int) -> bool:
+        return self._texts.is_understood(number)
+
+    def prepared(self, numbers: Sequence[int], understood: Callable[[int], Expression]) -> Segment:
+        return compiled(self._texts.draft(numbers, understood), self._algorithm._sample, self._algorithm.schema)
 
 
 def _drafted(entries: Iterable[OpenSubscription]) -> Draft:

@@ -69,20 +69,21 @@ class _Outline(NamedTuple):
     plan: tuple[Clause, ...] | None = None
 
 
-def draft_of_texts(texts: Sequence[str], understood: Callable[[int], Expression], schema: Schema | None) -> Draft:
-    """Return the draft of texts, whose handles are their numbers.
+class ReadTexts:
+    """Texts that were read in columns, and the drafts that they make.
 
-    `understood` returns the expression of a text by its number, or raises. It is asked for those that the reader leaves
-    to the parser, in order.
+    >>> from tamis.language.parser import parse
+    >>> texts = ReadTexts(["price < 20", "lower(title) = 'x'", "price <"], None)
+    >>> [texts.is_understood(number) for number in range(3)]
+    [True, False, False]
+    >>> draft = texts.draft([0, 1], lambda number: parse("lower(title) = 'x'"))
+    >>> draft.handles.tolist(), draft.clauses.owners.tolist()
+    ([0, 1], [0, 1])
     """
-    reader = Reader(schema)
-    reader.read(texts)
-    return _Filling(reader).draft(understood)
 
-
-class _Filling:
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, texts: Sequence[str], schema: Schema | None) -> None:
+        self._reader = reader = Reader(schema)
+        reader.read(texts)
         self._structures = reader.structures
         self._leaves = reader.leaves
         self._outlines = [_outline_of(_words(reader.shapes, number)) for number in range(reader.shapes.list_count)]
@@ -93,27 +94,33 @@ class _Filling:
             np.array([place for outline in has_outline for place in outline.positions], np.int64),
             np.array([sign for outline in has_outline for sign in outline.signs], np.int64),
         )
-        self._is_good = np.array([outline is not None for outline in self._outlines] + [False])
-        """By structure; the last is UNREAD."""
-
-    def draft(self, understood: Callable[[int], Expression]) -> Draft:
-        """Return the draft of all texts."""
-        texts = np.flatnonzero(self._is_good[self._structures])
-        used = self._used(texts)
-        mistakes = self._mistakes(used)
+        of_structures = np.array([outline is not None for outline in self._outlines] + [False])  # the last is UNREAD's
+        self._is_understood: npt.NDArray[np.bool_] = of_structures[self._structures]
+        mistakes = self._mistakes(self._used(np.flatnonzero(self._is_understood)))
         if mistakes.any():
-            texts = texts[~self._has_mistake(mistakes)[texts]]
-            used = self._used(texts)
-        is_left = np.ones(len(self._structures), np.bool_)
-        is_left[texts] = False
-        left = np.flatnonzero(is_left).tolist()
+            self._is_understood &= ~self._has_mistake(mistakes)
+
+    def is_understood(self, number: int) -> bool:
+        """Is nothing left to the parser of this text?"""
+        return bool(self._is_understood[number])
+
+    def draft(self, numbers: Sequence[int], understood: Callable[[int], Expression]) -> Draft:
+        """Return the draft of some texts, which come in order; their handles are counted from 0.
+
+        `understood` returns the expression of a text by its number, or raises. It is asked for those that are left to
+        the parser, in order.
+        """
+        chosen = np.asarray(numbers, np.int64)
+        is_read = self._is_understood[chosen]
+        handles, texts = np.flatnonzero(is_read), chosen[is_read]
+        left = np.flatnonzero(~is_read)
         drafting = Drafting()
-        drafting.add_many(left, map(understood, left))
-        read, leaf_numbers, operations = self._read_leaves(drafting.leaves, used)
+        drafting.add_many(left.tolist(), map(understood, chosen[left].tolist()))
+        read, leaf_numbers, operations = self._read_leaves(drafting.leaves, self._used(texts))
         draft = drafting.finished(read)
         rooms = self._filled(texts, leaf_numbers, operations, len(draft.handles))
-        whole = _extended(draft, texts, rooms)
-        return ordered(whole) if left and len(texts) else whole
+        whole = _extended(draft, handles, rooms)
+        return ordered(whole) if len(left) and len(texts) else whole
 
     # -- Which predicates
 
@@ -370,8 +377,8 @@ def _placed(leaves: Sequence[Expression], numbers: dict[Expression, int]) -> tup
 # -- The draft
 
 
-def _extended(draft: Draft, texts: Ints, rooms: list[Room]) -> Draft:
-    """Return a draft with the clauses of texts behind its own."""
+def _extended(draft: Draft, handles: Ints, rooms: list[Room]) -> Draft:
+    """Return a draft with the clauses of texts, under these handles, behind its own."""
     clauses, jumps, steps = draft.clauses, draft.jumps, draft.steps
     leaf_ends, step_ends = [clauses.leaves.starts], [steps.starts]
     trees = [clauses.trees]
@@ -389,7 +396,7 @@ def _extended(draft: Draft, texts: Ints, rooms: list[Room]) -> Draft:
 
     return Draft(
         draft.axes,
-        np.concatenate([draft.handles, texts]),
+        np.concatenate([draft.handles, handles]),
         draft.leaves,
         draft.sets,
         ClauseTable(
