@@ -348,8 +348,12 @@ def _with_read(
     is_set = (read.operations == AMONG) | (read.operations == NOT_AMONG)
     a = np.where(is_set, read.a + len(set_ends) - 1, places[np.where(is_set, 0, read.a)] if len(places) else 0)
     b = places[read.b] if len(places) else read.b
-    columns = read.axes.astype(np.uint32), read.operations, a.astype(np.int32), b.astype(np.int32)
-    joined = LeafColumns(*(np.concatenate(column) for column in zip(leaves, columns, strict=True)))
+    joined = LeafColumns(
+        np.concatenate([leaves.axes, read.axes.astype(np.uint32)]),
+        np.concatenate([leaves.operations, read.operations]),
+        np.concatenate([leaves.a, a.astype(np.int32)]),
+        np.concatenate([leaves.b, b.astype(np.int32)]),
+    )
     ends = np.concatenate([set_ends, len(members) + read.sets.starts[1:].astype(np.int32)]).astype(np.int32)
     return joined, ends, np.concatenate([members, places[read.sets.values]])
 

@@ -44,17 +44,18 @@ class _Page:
     __slots__ = ("_expressions", "_living", "_packed", "_sizes")
 
     def __init__(self, conditions: list[str | Expression | None]) -> None:
-        is_usual = set(map(type, conditions)) == {str}
-        texts = conditions if is_usual else [each if isinstance(each, str) else "" for each in conditions]
-        joined = "".join(texts)  # type: ignore[arg-type]
-        data = joined.encode("utf-8", "surrogatepass")
-        if len(data) > len(joined):
-            texts = [text.encode("utf-8", "surrogatepass") for text in texts]  # type: ignore[union-attr]
-        self._sizes = np.fromiter(map(len, texts), np.int32, len(texts))  # type: ignore[arg-type]
+        texts = [each if isinstance(each, str) else "" for each in conditions]
+        joined = "".join(texts)
+        if joined.isascii():  # which is quicker than to encode each
+            data, sizes = joined.encode(), list(map(len, texts))
+        else:
+            encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+            data, sizes = b"".join(encoded), list(map(len, encoded))
+        self._sizes = np.array(sizes, np.int32)
         self._packed = pa.compress(data, "zstd", asbytes=True)
         self._expressions = {
             index: condition
-            for index, condition in enumerate(() if is_usual else conditions)
+            for index, condition in enumerate(conditions)
             if condition is not None and not isinstance(condition, str)
         }
         self._living = np.array([condition is not None for condition in conditions], np.bool_)

@@ -36,7 +36,7 @@ from tamis.matching.operations import (
     WITHIN,
 )
 from tamis.matching.reading import kernels
-from tamis.matching.reading.kernels import Outlines, Plans, Room
+from tamis.matching.reading.kernels import ClauseRoom, Outlines, Plans
 from tamis.matching.reading.numbering import Numbering
 from tamis.matching.reading.reader import KINDS, NO_KIND, Reader, expression_of
 from tamis.ragged import Ragged, starts_of
@@ -203,9 +203,9 @@ class ReadTexts:
         rows, numbers = reader.operands, np.flatnonzero(is_used)
         of_operands = rows[numbers, 0] * width + reader.operand_kinds()[numbers]
         order = np.argsort(of_operands, kind="stable")
-        bounds = np.searchsorted(of_operands[order], pairs, "left"), np.searchsorted(of_operands[order], pairs, "right")
+        begins, ends = (np.searchsorted(of_operands[order], pairs, side).tolist() for side in ("left", "right"))
         places: dict[int, tuple[Ints, list[Any]]] = {}
-        for axis, begin, end in zip(axis_of_pairs, *(bound.tolist() for bound in bounds), strict=True):
+        for axis, begin, end in zip(axis_of_pairs, begins, ends, strict=True):
             chosen = numbers[order[begin:end]]
             values = self._values(rows[chosen])
             if axis in places:  # one attribute under several names, such as a and `a`
@@ -223,7 +223,7 @@ class ReadTexts:
 
     def _filled(
         self, texts: Ints, leaf_numbers: npt.NDArray[np.uint32], operations: npt.NDArray[np.uint8], first_owner: int
-    ) -> list[Room]:
+    ) -> list[ClauseRoom]:
         """Return the clauses of texts."""
         starts, leaves = self._leaves
         plans = _Plans(self._outlines)
@@ -231,7 +231,7 @@ class ReadTexts:
             [outline is not None and outline.outline is not None for outline in self._outlines], np.bool_
         )
         costs = np.unique(GUESSES, return_inverse=True)[1][operations] if len(operations) else np.zeros(0, np.int64)
-        rooms: list[Room] = []
+        rooms: list[ClauseRoom] = []
         for begin in range(0, len(texts), _AT_A_TIME):
             some = texts[begin : begin + _AT_A_TIME]
             structures = self._structures[some]
@@ -305,7 +305,7 @@ class _Plans:
             )  # fmt: skip
         return self._columns
 
-    def room(self, numbers: Ints) -> Room:
+    def room(self, numbers: Ints) -> ClauseRoom:
         """Return room for the clauses of texts with these plans."""
         columns = self.columns()
         clauses = int(np.diff(columns.starts)[numbers].sum())
@@ -315,7 +315,7 @@ class _Plans:
             return int(of_plans[numbers].sum())
 
         leaves, jumps, steps = map(total, (columns.leaf_starts, columns.tree_starts, columns.step_starts))
-        return Room(
+        return ClauseRoom(
             np.zeros(4, np.int64), np.empty(clauses, np.uint32), np.empty(clauses, np.uint16),
             np.empty(clauses, np.int32), np.empty(clauses, np.int32), np.empty(leaves, np.uint32),
             np.empty(jumps, np.uint32), np.empty(jumps, np.uint32), np.empty(jumps, np.uint32),
@@ -377,7 +377,7 @@ def _placed(leaves: Sequence[Expression], numbers: dict[Expression, int]) -> tup
 # -- The draft
 
 
-def _extended(draft: Draft, handles: Ints, rooms: list[Room]) -> Draft:
+def _extended(draft: Draft, handles: Ints, rooms: list[ClauseRoom]) -> Draft:
     """Return a draft with the clauses of texts, under these handles, behind its own."""
     clauses, jumps, steps = draft.clauses, draft.jumps, draft.steps
     leaf_ends, step_ends = [clauses.leaves.starts], [steps.starts]

@@ -37,7 +37,7 @@ KIND, BEGIN, END, VALUE = range(4)
 """What is known of a piece of a text: columns of the pieces."""
 
 
-class Numbered(NamedTuple):
+class NumberedLists(NamedTuple):
     """Lists that are numbered as they come, each once. The arrays have room for more than there is.
 
     counts  int64[2]    how many lists there are, and how many members they have together
@@ -105,7 +105,7 @@ class Plans(NamedTuple):
     step_leaves: Any
 
 
-class Room(NamedTuple):
+class ClauseRoom(NamedTuple):
     """Where clauses are written: the columns of a draft (`block.draft`), whose ends are counted from the first.
 
     counts  int64[4]  how many clauses, leaves, jumps and steps are there
@@ -676,7 +676,7 @@ def number_lists(values, begins, ends, first, table, numbers):
 
     values        any[:]    the members of all lists
     begins, ends  int64[:]  list n is values[begins[n]:ends[n]]
-    table         Numbered  those that came before
+    table         NumberedLists  those that came before
     numbers       int64[:]  the number of each list, written here
     """
     counts, slots, hashes, starts, members = table
@@ -774,7 +774,7 @@ def fill_plans(plan_numbers, leaf_ends, asked, plans, first_owner, room):
     leaf_ends     int64[:]   where the leaves of each end among those asked
     plans         Plans
     first_owner   int        the number of the first text among all owners
-    room          Room       where they are written, behind what is there
+    room          ClauseRoom       where they are written, behind what is there
     """
     starts, leaf_starts, leaves, tree_starts, tree_leaves, trues, falses, step_starts, actions, step_leaves = plans
     counts, owners, ordinals, trees = room.counts, room.owners, room.ordinals, room.trees

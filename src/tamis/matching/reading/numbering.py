@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.reading import kernels
-from tamis.matching.reading.kernels import Numbered
+from tamis.matching.reading.kernels import NumberedLists
 from tamis.ragged import Ragged
 
 Ints = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class Numbering:
     """
 
     def __init__(self, dtype: type[np.generic]) -> None:
-        self.table = Numbered(
+        self.table = NumberedLists(
             np.zeros(2, np.int64),
             np.full(1 << 13, -1, np.int64),
             np.zeros(1 << 12, np.uint64),
@@ -54,7 +54,7 @@ class Numbering:
             hashes, starts = _grown(hashes, 2 * len(hashes)), _grown(starts, 2 * len(starts))
             slots = np.empty(2 * len(slots), np.int64)
             kernels.fill_slots(hashes, counts[0], slots)
-        self.table = Numbered(counts, slots, hashes, starts, values)
+        self.table = NumberedLists(counts, slots, hashes, starts, values)
 
     @property
     def lists(self) -> Ragged[Any]:

@@ -226,13 +226,13 @@ class Reader:
         is_operand[lists.starts[:-1]] = False
         is_operand[lists.starts[:-1][is_other] + 1] = False
         kinds = self._sensible(self.operand_kinds())[lists.values[is_operand]]
-        found = np.full(lists.list_count, NO_KIND, np.uint8)
+        of_predicates = np.full(lists.list_count, NO_KIND, np.uint8)
         if len(kinds):
             begins = starts_of((lists.counts - 1)[~is_other])[:-1]
             least, most = np.minimum.reduceat(kinds, begins), np.maximum.reduceat(kinds, begins)
-            found[~is_other] = np.where(least == most, least, NO_KIND)
-        self._kinds = found
-        return found
+            of_predicates[~is_other] = np.where(least == most, least, NO_KIND)
+        self._kinds = of_predicates
+        return of_predicates
 
     def forms(self) -> npt.NDArray[np.int64]:
         """Return what each predicate asks."""
