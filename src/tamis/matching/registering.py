@@ -30,6 +30,7 @@ from tamis.matching.register import Register, Subscription
 from tamis.matching.rejections import Rejected, Sieve, latest
 from tamis.matching.sources import parsed
 from tamis.matching.tables import Rows, subscription_rows
+from tamis.matching.text_columns import types_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -512,22 +513,23 @@ class Registering:
             return texts.prepared(range(len(ids)), lambda number: self._parsed_one(ids[number], conditions[number]))
         return self._engine.prepare(self._expressions(ids, conditions))
 
-    def _texts(self, conditions: list[Any]) -> TextsRead | None:
+    def _texts(self, conditions: Sequence[Any]) -> TextsRead | None:
         """Return conditions read by the algorithm, if they are texts, and it can."""
-        return self._engine.read(conditions) if set(map(type, conditions)) == {str} else None
+        return self._engine.read(conditions) if types_of(conditions) == {str} else None
 
     def _register_good(self, rows: Rows, *, is_replacing: bool) -> list[Rejected]:
         """Register the rows that can be; return the others."""
         understood: Callable[[Any], Expression] = self._understood
-        texts = self._texts(rows.conditions)
+        is_alone = False
         while True:
+            texts = None if is_alone else self._texts(rows.conditions)
             present = () if is_replacing else self._register.handles
             sieve = Sieve(rows, present, understood, keeps_last=is_replacing, texts=texts)
             try:
                 prepared = sieve.prepared(self._engine)
             except TamisError:  # the algorithm refuses one of them, so it is worth the time to ask it for each
                 assert understood != self._prepared_alone, "an algorithm that took each takes all of them"
-                understood, texts = self._prepared_alone, None
+                understood, is_alone = self._prepared_alone, True
                 continue
             good = rows.chosen(sieve.accepted)
             with self._lock:
@@ -607,13 +609,13 @@ class Registering:
 
     # -- Conditions
 
-    def _expressions(self, ids: list[Any], conditions: list[Any]) -> Iterable[Expression]:
+    def _expressions(self, ids: list[Any], conditions: Sequence[Any]) -> Iterable[Expression]:
         """Return the expression of each condition."""
-        if self.schema is None and all(issubclass(kind, ConditionNode) for kind in set(map(type, conditions))):
+        if self.schema is None and all(issubclass(kind, ConditionNode) for kind in types_of(conditions)):
             return conditions
         return self._parsed(ids, conditions)
 
-    def _parsed(self, ids: list[Any], conditions: list[Any]) -> Iterator[Expression]:
+    def _parsed(self, ids: list[Any], conditions: Sequence[Any]) -> Iterator[Expression]:
         """Return the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
         return map(self._parsed_one, ids, conditions)
 

@@ -692,16 +692,21 @@ class BlockSnapshot(Snapshot):
 
 
 class _BlockTexts(TextsRead):
-    """Texts that become a segment."""
+    """Texts that become a segment, once: what was read of them is dropped before that takes memory."""
 
     def __init__(self, algorithm: BlockAlgorithm, texts: ReadTexts) -> None:
-        self._algorithm, self._texts = algorithm, texts
+        self._algorithm = algorithm
+        self._texts: ReadTexts | None = texts
 
     def is_understood(self, number: int) -> bool:
+        assert self._texts is not None, "texts are prepared once"
         return self._texts.is_understood(number)
 
     def prepared(self, numbers: Sequence[int], understood: Callable[[int], Expression]) -> Segment:
-        return compiled(self._texts.draft(numbers, understood), self._algorithm._sample, self._algorithm.schema)
+        assert self._texts is not None, "texts are prepared once"
+        draft = self._texts.draft(numbers, understood)
+        self._texts = None
+        return compiled(draft, self._algorithm._sample, self._algorithm.schema)
 
 
 def _drafted(entries: Iterable[OpenSubscription]) -> Draft:

@@ -203,9 +203,10 @@ class ReadTexts:
         rows, numbers = reader.operands, np.flatnonzero(is_used)
         of_operands = rows[numbers, 0] * width + reader.operand_kinds()[numbers]
         order = np.argsort(of_operands, kind="stable")
-        begins, ends = (np.searchsorted(of_operands[order], pairs, side).tolist() for side in ("left", "right"))
+        in_order = of_operands[order]
+        begins, ends = np.searchsorted(in_order, pairs), np.searchsorted(in_order, pairs, "right")
         places: dict[int, tuple[Ints, list[Any]]] = {}
-        for axis, begin, end in zip(axis_of_pairs, begins, ends, strict=True):
+        for axis, begin, end in zip(axis_of_pairs, begins.tolist(), ends.tolist(), strict=True):
             chosen = numbers[order[begin:end]]
             values = self._values(rows[chosen])
             if axis in places:  # one attribute under several names, such as a and `a`
