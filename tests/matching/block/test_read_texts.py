@@ -28,6 +28,7 @@ VALUES = (
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
     monkeypatch.setattr(algorithm, "_COMPILED_AT_ONCE", 1)
+    monkeypatch.setattr(algorithm, "_WORTH_COMPILING", 1)
 
 
 def understood(text):
@@ -180,3 +181,12 @@ def test_bad_rows_are_skipped_with_the_reasons_that_they_had(is_replacing, monke
         answers.append((rejected, dict(matcher.items()), [matcher.match({"a": value}) for value in (1, 2, 3, 7)]))
     assert answers[0] == answers[1]
     assert len(answers[0][0]) > 4
+
+
+@pytest.mark.parametrize("was_compiled", [False, True])
+def test_a_few_thousand_texts_do_not_wait_until_what_reads_them_is_compiled(was_compiled, monkeypatch):
+    monkeypatch.setattr(algorithm, "_WORTH_COMPILING", 3)
+    monkeypatch.setattr(algorithm, "is_compiled", lambda: was_compiled)
+    engine = algorithm.BlockAlgorithm()
+    assert (engine.read(["a = 1"] * 2) is not None) is was_compiled
+    assert engine.read(["a = 1"] * 3) is not None

@@ -31,6 +31,7 @@ from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
 from tamis.matching.block.read_texts import ReadTexts
 from tamis.matching.block.segment import Segment, compiled
+from tamis.matching.reading.reader import is_compiled
 from tamis.matching.watching import PlainAxes, as_column
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ _MOST_FLUSHED = 4096
 """What is open is merged with the segments before it up to so many subscriptions; more would take too long."""
 _COMPILED_AT_ONCE = 4096
 """So many subscriptions that come together are compiled as they come."""
+_WORTH_COMPILING = 1 << 16
+"""To parse fewer texts takes no longer than to compile what reads them, where that was not done before."""
 _IN_USE = 8
 """Up to so many changes after a match another match is expected after each, and what it needs is done at once."""
 _RATIO = 8
@@ -125,7 +128,9 @@ class BlockAlgorithm(Algorithm):
         return compiled(drafting.finished(), self._sample, self.schema)
 
     def read(self, texts: Sequence[str]) -> _BlockTexts | None:
-        return None if len(texts) < _COMPILED_AT_ONCE else _BlockTexts(self, ReadTexts(texts, self.schema))
+        if len(texts) < _COMPILED_AT_ONCE or (len(texts) < _WORTH_COMPILING and not is_compiled()):
+            return None
+        return _BlockTexts(self, ReadTexts(texts, self.schema))
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:

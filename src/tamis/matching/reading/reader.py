@@ -12,6 +12,7 @@ Source: the structures are those of an operator-precedence parser (Dijkstra's sh
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -321,6 +322,19 @@ def expression_of(shape: list[int], predicates: Iterator[Expression | None]) -> 
 
 
 _CONNECTIVES: dict[int, Any] = {kernels.CONJUNCTION: And, kernels.DISJUNCTION: Or, kernels.PARITY: Xor}
+
+
+def is_compiled() -> bool:
+    """Were the loops compiled before, in this process or, as far as files tell, in another?
+
+    They take seconds, once for an installation: too long for a few thousand texts, which the parser has read by then.
+    """
+    if not hasattr(kernels.read_texts, "stats"):
+        return False  # the compiler is switched off
+    if kernels.read_texts.signatures:
+        return True
+    folder = kernels.read_texts.stats.cache_path
+    return folder is not None and any(Path(folder).glob("kernels.read_texts-*.nbi"))
 
 
 def _encoded(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Ints]:
