@@ -190,3 +190,14 @@ def test_a_few_thousand_texts_do_not_wait_until_what_reads_them_is_compiled(was_
     engine = algorithm.BlockAlgorithm()
     assert (engine.read(["a = 1"] * 2) is not None) is was_compiled
     assert engine.read(["a = 1"] * 3) is not None
+
+
+def test_a_saved_matcher_that_is_compiled_again_is_read_in_columns(tmp_path):
+    texts = ["a = 1", "lower(b) = 'x'", "a IN (1, 2) AND NOT c", "at_least(1, a = 2, c)"]
+    saved = Matcher()
+    saved.add_many(dict(enumerate(texts)))
+    saved.remove(0)
+    saved.save(tmp_path / "saved.tamis")
+    loaded = Matcher.load(tmp_path / "saved.tamis", recompile=True)
+    for event in ({"a": 1, "c": False}, {"a": 2, "b": "X"}, {"c": True}):
+        assert loaded.match(event) == saved.match(event) != []

@@ -204,7 +204,8 @@ class ReadTexts:
         of_operands = rows[numbers, 0] * width + reader.operand_kinds()[numbers]
         order = np.argsort(of_operands, kind="stable")
         in_order = of_operands[order]
-        begins, ends = np.searchsorted(in_order, pairs), np.searchsorted(in_order, pairs, "right")
+        begins: Ints = np.asarray(np.searchsorted(in_order, pairs), np.int64)
+        ends: Ints = np.asarray(np.searchsorted(in_order, pairs, "right"), np.int64)
         places: dict[int, tuple[Ints, list[Any]]] = {}
         for axis, begin, end in zip(axis_of_pairs, begins.tolist(), ends.tolist(), strict=True):
             chosen = numbers[order[begin:end]]
