@@ -24,13 +24,13 @@ from tamis.language.parser import parse
 from tamis.language.schema import Schema
 from tamis.matching import forking
 from tamis.matching.algorithms import ALGORITHMS
+from tamis.matching.condition_columns import types_of
 from tamis.matching.destinations import named
 from tamis.matching.errors import BadTableError, MatcherOptionError, UnknownIdError
 from tamis.matching.register import Register, Subscription
 from tamis.matching.rejections import Rejected, Sieve, latest
 from tamis.matching.sources import parsed
 from tamis.matching.tables import Rows, subscription_rows
-from tamis.matching.text_columns import types_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from tamis.errors import EventError, TamisError, did_you_mean
 from tamis.language.expressions import Expression
+from tamis.matching.condition_columns import ConditionColumn, types_of
 from tamis.matching.errors import BadTableError, LifetimeError
-from tamis.matching.text_columns import TextColumn, types_of
 
 
 class ArrowStream(Protocol):
@@ -332,7 +332,7 @@ class _Names:
         names = table.schema.names
         id_name, where = _chosen(names, self.id, IDS, "id"), _chosen(names, self.where, CONDITIONS, "where")
         priority = _chosen(names, self.priority, PRIORITIES, None if self.priority is None else "priority")
-        texts = TextColumn.of(table.column(names.index(where)))
+        texts = ConditionColumn.of(table.column(names.index(where)))
         rows = Rows(_values(table, id_name), _values(table, where) if texts is None else texts)
         if priority is not None:
             rows.priorities = _all_whole(_values(table, priority))

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _PAGE = 1 << 12
 
 
-class TextColumn(Sequence[str]):
+class ConditionColumn(Sequence[str]):
     """Texts of a column of Arrow's, all of which are there.
 
-    >>> column = TextColumn(pa.chunked_array([["price < 20"], ["signed", "sold"]]))
+    >>> column = ConditionColumn(pa.chunked_array([["price < 20"], ["signed", "sold"]]))
     >>> column[1], column[1:], list(column), len(column)
     ('signed', ['signed', 'sold'], ['price < 20', 'signed', 'sold'], 3)
     """
@@ -29,10 +29,10 @@ class TextColumn(Sequence[str]):
         self._column = column
 
     @classmethod
-    def of(cls, column: Any) -> TextColumn | None:
+    def of(cls, column: Any) -> ConditionColumn | None:
         """Return a column as a sequence of texts; None if it has anything else in it.
 
-        >>> TextColumn.of(pa.array(["signed", None])) is None
+        >>> ConditionColumn.of(pa.array(["signed", None])) is None
         True
         """
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)) or column.null_count:
@@ -71,4 +71,4 @@ def types_of(values: Sequence[Any]) -> set[type]:
     >>> types_of(["signed", None]) == {str, type(None)}
     True
     """
-    return {str} if isinstance(values, TextColumn) and len(values) else set(map(type, values))
+    return {str} if isinstance(values, ConditionColumn) and len(values) else set(map(type, values))
