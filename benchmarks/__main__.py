@@ -44,6 +44,7 @@ from benchmarks.parsing import parsing
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
 from benchmarks.ranked_desk import ranked_desk
+from benchmarks.reading_texts import reading_a_million, reading_texts
 from benchmarks.receiving import batch_sizes, receiving
 from benchmarks.registration import churn, registration
 from benchmarks.relations import covering, hard_relations, relations, solvers, worst_texts
@@ -74,6 +75,8 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "shares_of_time": shares_of_time,
     "registration": registration,
     "churn": churn,
+    "reading_texts": reading_texts,
+    "reading_a_million": reading_a_million,
     "warm_up": warm_up,
     "watching": watching,
     "destinations": destinations,

@@ -3,7 +3,7 @@
     python tools/warm.py       prints where the kernels are kept, and how many; exits with 1 if they stay in memory
 
 A broker is ready when it has matched batches of every size; so one is started, in memory and at a free port, and
-stopped.
+stopped. Then subscriptions are registered as a column, as from a file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ async def start_and_stop() -> None:
     await service.stop()
 
 
+def read_texts() -> None:
+    """Register a column of texts: many come at once when a broker starts from its log, or are loaded from a file."""
+    from tamis.matching.matcher import Matcher
+
+    matcher = Matcher()
+    matcher.add_many({number: f"a < {number} AND (b = 'x' OR c)" for number in range(1 << 16)})
+    matcher.match({"a": 1})
+
+
 def main() -> int:
     """Compile, and report."""
     from tamis.compilation import kernel_cache
@@ -33,6 +42,7 @@ def main() -> int:
         )
         return 1
     asyncio.run(start_and_stop())
+    read_texts()
     count = sum(1 for _ in folder.rglob("*.nbc"))
     print(f"{count} compiled kernels in {folder}")
     return 0 if count else 1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.cases import CASES, MEASURED, WITH_YARDSTICK, built, matches_of, parsed, wrong_matches
 from benchmarks.matching import growth, single_events, throughput
+from benchmarks.reading_texts import reading_a_million, reading_texts
 from benchmarks.registration import churn, registration
 from benchmarks.shares_of_time import STAGES, shares_of_time
 from benchmarks.warm_up import warm_up
@@ -146,3 +147,15 @@ def test_a_matcher_that_loses_matches_is_caught(monkeypatch):
     monkeypatch.setattr(Matcher, "match_batch", lambda self, events, **options: honest(self, events, **options)[::2])
     rows = list(throughput(("w1", "auction"), batch_sizes=(400,), passes=1, **SMALL))
     assert all(row["wrong"] > 0 for row in rows)
+
+
+def test_reading_texts_finds_what_their_expressions_find():
+    rows = list(reading_texts(subscription_count=300, names=("w2", "auction"), passes=1))
+    assert [row["way"] for row in rows] == ["read in columns", "parsed one by one"] * 2
+    assert all(row["wrong"] == 0 for row in rows)
+
+
+def test_a_table_is_registered_by_a_process_of_its_own():
+    (row,) = reading_a_million(subscription_count=5_000)
+    assert row["texts"] == 5_000
+    assert row["mb_at_most"] >= row["mb_before"] > 0

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tamis.matching import forking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
@@ -94,6 +94,21 @@ class Snapshot(ABC):
         return (events_of_matches[~has_one], handles[~has_one]), (reached // width, reached % width)
 
 
+class TextsRead(ABC):
+    """Texts that an algorithm read by itself, finding in them what the parser does."""
+
+    @abstractmethod
+    def is_understood(self, number: int) -> bool:
+        """Is nothing left to the parser of this text?"""
+
+    @abstractmethod
+    def prepared(self, numbers: Sequence[int], understood: Callable[[int], Expression]) -> Any:
+        """Return of some texts, in order, what `Algorithm.prepare` does of their expressions.
+
+        `understood` returns the expression of a text by its number, or raises; it is asked where the parser is needed.
+        """
+
+
 class Algorithm(ABC):
     """A way to find the subscriptions that match. `Matcher` calls it under a lock; snapshots are used without."""
 
@@ -106,6 +121,10 @@ class Algorithm(ABC):
     def prepare(self, expressions: Iterable[Expression]) -> Any:
         """Do what can be done before the subscriptions are registered, and without the lock; `add` takes the result."""
         return list(expressions)
+
+    def read(self, texts: Sequence[str]) -> TextsRead | None:
+        """Read texts without the parser, as far as the algorithm can; None if it had better be given expressions."""
+        return None
 
     @abstractmethod
     def add(self, handles: Sequence[int], prepared: Any) -> None:

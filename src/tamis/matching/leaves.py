@@ -106,6 +106,25 @@ class LeafTables:
     """The operands of the sets that leaves ask for."""
 
 
+class ReadLeaves(NamedTuple):
+    """Leaves that come in columns, behind those that are there, over axes that are there and operands of their own.
+
+    axes        int64[leaves]
+    operations  uint8[leaves]
+    a, b        int64[leaves]  operands; of AMONG and NOT_AMONG a is the number of the set
+    sets        lists of operands
+    places      of each axis: which operands lie on it, int64[:], and their values
+    """
+
+    axes: Ints
+    operations: npt.NDArray[np.uint8]
+    a: Ints
+    b: Ints
+    sets: Ragged[np.int64]
+    operand_count: int
+    places: dict[int, tuple[Ints, list[Any]]]
+
+
 class Leaves:
     """Leaves under construction, numbered as they come.
 
@@ -279,12 +298,27 @@ class Leaves:
 
     # -- The result
 
-    def finished(self) -> LeafTables:
-        """Sort the operands of every axis, and return the leaves."""
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def axis(self, term: Expression, kind: str) -> int:
+        """Return the number of an axis, a new one if it is not there yet."""
+        return self._place(term, kind)[0] >> 4
+
+    def finished(self, read: ReadLeaves | None = None) -> LeafTables:
+        """Sort the operands of every axis, and return the leaves, those that come in columns at the end."""
         axes: list[Axis] = []
         places: list[Ints] = []
-        for key, operands in zip(self._axis_numbers, self._operands, strict=True):
-            unique, place = sorted_operands(key.kind, list(operands))
+        read_places = np.zeros(0 if read is None else read.operand_count, np.int64)
+        for number, (key, operands) in enumerate(zip(self._axis_numbers, self._operands, strict=True)):
+            own = list(operands)
+            if read is not None and number in read.places:
+                read_operands, values = read.places[number]
+                unique, place = sorted_operands(key.kind, own + values)
+                read_places[read_operands] = place[len(own) :]
+                place = place[: len(own)]
+            else:
+                unique, place = sorted_operands(key.kind, own)
             axes.append(Axis(key, unique))
             places.append(place)
         asked = integers(self._asked)
@@ -299,10 +333,29 @@ class Leaves:
         set_ends = starts_of_ends(self._set_ends)
         owners = np.repeat(leaf_axes[is_set], np.diff(set_ends))
         members = flat[offsets[owners] + integers(self._set_operands)]
+        leaves = LeafColumns(leaf_axes, operations, moved_a, moved_b)
+        if read is not None:
+            leaves, set_ends, members = _with_read(leaves, set_ends, members, read, read_places)
         set_starts, sorted_members = np.empty(len(set_ends), np.int32), np.empty(len(members), np.int32)
         member_count = sort_sets(set_ends, members, set_starts, sorted_members)
-        leaves = LeafColumns(leaf_axes, operations, moved_a, moved_b)
         return LeafTables(axes, leaves, Ragged(set_starts, sorted_members[:member_count]))
+
+
+def _with_read(
+    leaves: LeafColumns, set_ends: Starts, members: Ints, read: ReadLeaves, places: Ints
+) -> tuple[LeafColumns, Starts, Ints]:
+    """Return leaves and sets with those behind them that come in columns, whose operands lie in these places."""
+    is_set = (read.operations == AMONG) | (read.operations == NOT_AMONG)
+    a = np.where(is_set, read.a + len(set_ends) - 1, places[np.where(is_set, 0, read.a)] if len(places) else 0)
+    b = places[read.b] if len(places) else read.b
+    joined = LeafColumns(
+        np.concatenate([leaves.axes, read.axes.astype(np.uint32)]),
+        np.concatenate([leaves.operations, read.operations]),
+        np.concatenate([leaves.a, a.astype(np.int32)]),
+        np.concatenate([leaves.b, b.astype(np.int32)]),
+    )
+    ends = np.concatenate([set_ends, len(members) + read.sets.starts[1:].astype(np.int32)]).astype(np.int32)
+    return joined, ends, np.concatenate([members, places[read.sets.values]])
 
 
 def integers(values: list[int], dtype: Any = np.int64) -> npt.NDArray[Any]:

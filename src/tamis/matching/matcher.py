@@ -584,8 +584,14 @@ class Matcher(Registering):
             engine.restore(saved.parts)
         else:
             living = register.living()
-            expressions = (matcher._read(str(source)) for source in saved.sources if source is not None)
-            engine.add(living.tolist(), engine.prepare(expressions))
+            sources = [str(source) for source in saved.sources if source is not None]
+            texts = engine.read(sources)
+            prepared = (
+                engine.prepare(map(matcher._read, sources))
+                if texts is None
+                else texts.prepared(range(len(sources)), lambda number: matcher._read(sources[number]))
+            )
+            engine.add(living.tolist(), prepared)
         urgent, priorities = register.urgent()
         if urgent:
             engine.prioritise(urgent, priorities)

@@ -24,6 +24,7 @@ from tamis.language.parser import parse
 from tamis.language.schema import Schema
 from tamis.matching import forking
 from tamis.matching.algorithms import ALGORITHMS
+from tamis.matching.condition_columns import types_of
 from tamis.matching.destinations import named
 from tamis.matching.errors import BadTableError, MatcherOptionError, UnknownIdError
 from tamis.matching.register import Register, Subscription
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from tamis.language.types import Written
     from tamis.matching.axes import Axis
+    from tamis.matching.base import TextsRead
     from tamis.matching.storage import Part
     from tamis.matching.tables import ArrowStream, Interchanged, Table
 
@@ -505,18 +507,29 @@ class Registering:
         return rows
 
     def _prepared(self, rows: Rows) -> Any:
-        return self._engine.prepare(self._expressions(_checked(rows).ids, rows.conditions))
+        ids, conditions = _checked(rows).ids, rows.conditions
+        texts = self._texts(conditions)
+        if texts is not None:
+            return texts.prepared(range(len(ids)), lambda number: self._parsed_one(ids[number], conditions[number]))
+        return self._engine.prepare(self._expressions(ids, conditions))
+
+    def _texts(self, conditions: Sequence[Any]) -> TextsRead | None:
+        """Return conditions read by the algorithm, if they are texts, and it can."""
+        return self._engine.read(conditions) if types_of(conditions) == {str} else None
 
     def _register_good(self, rows: Rows, *, is_replacing: bool) -> list[Rejected]:
         """Register the rows that can be; return the others."""
         understood: Callable[[Any], Expression] = self._understood
+        is_alone = False
         while True:
-            sieve = Sieve(rows, () if is_replacing else self._register.handles, understood, keeps_last=is_replacing)
+            texts = None if is_alone else self._texts(rows.conditions)
+            present = () if is_replacing else self._register.handles
+            sieve = Sieve(rows, present, understood, keeps_last=is_replacing, texts=texts)
             try:
-                prepared = self._engine.prepare(sieve.expressions())
+                prepared = sieve.prepared(self._engine)
             except TamisError:  # the algorithm refuses one of them, so it is worth the time to ask it for each
                 assert understood != self._prepared_alone, "an algorithm that took each takes all of them"
-                understood = self._prepared_alone
+                understood, is_alone = self._prepared_alone, True
                 continue
             good = rows.chosen(sieve.accepted)
             with self._lock:
@@ -596,20 +609,22 @@ class Registering:
 
     # -- Conditions
 
-    def _expressions(self, ids: list[Any], conditions: list[Any]) -> Iterable[Expression]:
+    def _expressions(self, ids: list[Any], conditions: Sequence[Any]) -> Iterable[Expression]:
         """Return the expression of each condition."""
-        if self.schema is None and all(issubclass(kind, ConditionNode) for kind in set(map(type, conditions))):
+        if self.schema is None and all(issubclass(kind, ConditionNode) for kind in types_of(conditions)):
             return conditions
         return self._parsed(ids, conditions)
 
-    def _parsed(self, ids: list[Any], conditions: list[Any]) -> Iterator[Expression]:
-        """Yield the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
-        for subscription_id, condition in zip(ids, conditions, strict=True):
-            try:
-                yield self._understood(condition)
-            except TamisError as error:
-                error.add_note(f"in the subscription {subscription_id!r}")
-                raise
+    def _parsed(self, ids: list[Any], conditions: Sequence[Any]) -> Iterator[Expression]:
+        """Return the expression of each condition, as far as somebody asks: texts are many, and expressions large."""
+        return map(self._parsed_one, ids, conditions)
+
+    def _parsed_one(self, subscription_id: Any, condition: Any) -> Expression:
+        try:
+            return self._understood(condition)
+        except TamisError as error:
+            error.add_note(f"in the subscription {subscription_id!r}")
+            raise
 
     def _read(self, source: str | Expression) -> Expression:
         """Return the expression of a condition that was understood before."""

@@ -13,12 +13,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import TamisError
+from tamis.language.expressions import TRUE
 from tamis.matching.errors import BadTableError, DuplicateIdError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
     from tamis.language.expressions import Expression
+    from tamis.matching.base import Algorithm, TextsRead
     from tamis.matching.tables import Rows
 
 
@@ -63,8 +65,10 @@ class Sieve:
         understood: Callable[[Any], Expression],
         *,
         keeps_last: bool = False,
+        texts: TextsRead | None = None,
     ) -> None:
         self._rows, self._taken, self._understood, self._keeps_last = rows, taken, understood, keeps_last
+        self._texts = texts
         self.accepted: list[int] = []
         """The numbers of the rows that become subscriptions, in their order."""
         self.rejected: list[Rejected] = []
@@ -86,6 +90,14 @@ class Sieve:
             self.accepted.append(number)
             yield expression
 
+    def prepared(self, engine: Algorithm) -> Any:
+        """Return the accepted rows as the algorithm takes them."""
+        if self._texts is None:
+            return engine.prepare(self.expressions())
+        expressions = list(self.expressions())
+        parsed = dict(zip(self.accepted, expressions, strict=True))
+        return self._texts.prepared(self.accepted, parsed.__getitem__)
+
     def _expression(self, number: int, ids: Container[Any] = ()) -> Expression:
         subscription_id = self._rows.ids[number]
         objection = None if self._is_usual else self._rows.objection(number)
@@ -93,6 +105,8 @@ class Sieve:
             raise BadTableError(objection)
         if subscription_id in ids or subscription_id in self._taken:
             raise DuplicateIdError(subscription_id)  # of a row with two mistakes this one is told
+        if self._texts is not None and self._texts.is_understood(number):
+            return TRUE  # nobody asks what it is
         return self._understood(self._rows.conditions[number])
 
     def _overwritten(self) -> set[int]:

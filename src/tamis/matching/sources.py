@@ -44,12 +44,15 @@ class _Page:
     __slots__ = ("_expressions", "_living", "_packed", "_sizes")
 
     def __init__(self, conditions: list[str | Expression | None]) -> None:
-        texts = [
-            condition.encode("utf-8", "surrogatepass") if isinstance(condition, str) else b""
-            for condition in conditions
-        ]
-        self._sizes = np.array([len(text) for text in texts], np.int32)
-        self._packed = pa.compress(b"".join(texts), "zstd", asbytes=True)
+        texts = [each if isinstance(each, str) else "" for each in conditions]
+        joined = "".join(texts)
+        if joined.isascii():  # which is quicker than to encode each
+            data, sizes = joined.encode(), list(map(len, texts))
+        else:
+            encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+            data, sizes = b"".join(encoded), list(map(len, encoded))
+        self._sizes = np.array(sizes, np.int32)
+        self._packed = pa.compress(data, "zstd", asbytes=True)
         self._expressions = {
             index: condition
             for index, condition in enumerate(conditions)

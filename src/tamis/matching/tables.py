@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tamis.errors import EventError, TamisError, did_you_mean
 from tamis.language.expressions import Expression
+from tamis.matching.condition_columns import ConditionColumn, types_of
 from tamis.matching.errors import BadTableError, LifetimeError
 
 
@@ -133,7 +134,7 @@ class Rows:
     """Subscriptions as they came, column by column."""
 
     ids: list[Any]
-    conditions: list[Any]
+    conditions: Sequence[Any]
     priorities: list[Any] | None = None
     """None where all of them are 0."""
     metadata: list[Any] | None = None
@@ -152,13 +153,14 @@ class Rows:
 
     def chosen(self, numbers: list[int]) -> Rows:
         """Return some of the rows."""
-        columns = (self.ids, self.conditions, self.priorities, self.metadata, self.destinations, self.untils)
-        ids, conditions, priorities, metadata, destinations, untils = (
+        conditions = list(self.conditions)  # one by one out of a column they would take longer
+        columns = (self.ids, conditions, self.priorities, self.metadata, self.destinations, self.untils)
+        ids, chosen, priorities, metadata, destinations, untils = (
             None if column is None else [column[number] for number in numbers] for column in columns
         )
         assert ids is not None
-        assert conditions is not None
-        return Rows(ids, conditions, priorities, metadata, destinations, untils, self.now)
+        assert chosen is not None
+        return Rows(ids, chosen, priorities, metadata, destinations, untils, self.now)
 
     def followed_by(self, others: Rows) -> Rows:
         """Return these rows and others behind them."""
@@ -173,13 +175,13 @@ class Rows:
             else [value for rows in (self, others) for value in getattr(rows, name) or [filler] * len(rows)]
             for name, filler in columns
         )
-        ids, conditions = self.ids + others.ids, self.conditions + others.conditions
+        ids, conditions = self.ids + others.ids, [*self.conditions, *others.conditions]
         return Rows(ids, conditions, priorities, metadata, destinations, untils, max(self.now, others.now))
 
     def first_objection(self) -> tuple[int, str] | None:
         """Return the first row that cannot be a subscription whatever its condition says, and why; None: all can."""
         # Looked at by type, which is quick; what is unusual is looked at row by row.
-        is_usual = set(map(type, self.ids)) <= {int, str} and type(None) not in set(map(type, self.conditions))
+        is_usual = set(map(type, self.ids)) <= {int, str} and type(None) not in types_of(self.conditions)
         if is_usual and self._has_plain_priorities() and self.untils is None:
             return None
         for number in range(len(self)):
@@ -289,7 +291,9 @@ def _mapped(source: Mapping[Any, Any]) -> Rows:
 def _mixed(entries: list[Any], names: _Names) -> Rows:
     """Read rows one by one: tuples, lists and mappings, each as it is."""
     rows = Rows([], [], [], [], untils=[])
-    columns: tuple[list[Any], ...] = (rows.ids, rows.conditions)
+    conditions: list[Any] = []
+    rows.conditions = conditions
+    columns: tuple[list[Any], ...] = (rows.ids, conditions)
     columns += tuple(column for column in (rows.priorities, rows.metadata, rows.untils) if column is not None)
     for number, entry in enumerate(entries):
         try:
@@ -328,7 +332,8 @@ class _Names:
         names = table.schema.names
         id_name, where = _chosen(names, self.id, IDS, "id"), _chosen(names, self.where, CONDITIONS, "where")
         priority = _chosen(names, self.priority, PRIORITIES, None if self.priority is None else "priority")
-        rows = Rows(_values(table, id_name), _values(table, where))
+        texts = ConditionColumn.of(table.column(names.index(where)))
+        rows = Rows(_values(table, id_name), _values(table, where) if texts is None else texts)
         if priority is not None:
             rows.priorities = _all_whole(_values(table, priority))
         until = _chosen(names, self.until, UNTILS, None if self.until is None else "until")

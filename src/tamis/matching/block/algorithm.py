@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot, numbered
+from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot, TextsRead, numbered
 from tamis.matching.block import kernels
 from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
@@ -29,7 +29,9 @@ from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
+from tamis.matching.block.read_texts import ReadTexts
 from tamis.matching.block.segment import Segment, compiled
+from tamis.matching.reading.reader import is_compiled
 from tamis.matching.watching import PlainAxes, as_column
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ _MOST_FLUSHED = 4096
 """What is open is merged with the segments before it up to so many subscriptions; more would take too long."""
 _COMPILED_AT_ONCE = 4096
 """So many subscriptions that come together are compiled as they come."""
+_WORTH_COMPILING = 1 << 16
+"""To parse fewer texts takes no longer than to compile what reads them, where that was not done before."""
 _IN_USE = 8
 """Up to so many changes after a match another match is expected after each, and what it needs is done at once."""
 _RATIO = 8
@@ -122,6 +126,11 @@ class BlockAlgorithm(Algorithm):
         drafting = Drafting()
         drafting.add_many(count(), chain(first, waiting))
         return compiled(drafting.finished(), self._sample, self.schema)
+
+    def read(self, texts: Sequence[str]) -> _BlockTexts | None:
+        if len(texts) < _COMPILED_AT_ONCE or (len(texts) < _WORTH_COMPILING and not is_compiled()):
+            return None
+        return _BlockTexts(self, ReadTexts(texts, self.schema))
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:
@@ -685,6 +694,24 @@ class BlockSnapshot(Snapshot):
                 kernels.count_events(numbers, matches.counts)
                 matches.pieces.append((numbers, owners, segment.draft.handles))
         return matches
+
+
+class _BlockTexts(TextsRead):
+    """Texts that become a segment, once: what was read of them is dropped before that takes memory."""
+
+    def __init__(self, algorithm: BlockAlgorithm, texts: ReadTexts) -> None:
+        self._algorithm = algorithm
+        self._texts: ReadTexts | None = texts
+
+    def is_understood(self, number: int) -> bool:
+        assert self._texts is not None, "texts are prepared once"
+        return self._texts.is_understood(number)
+
+    def prepared(self, numbers: Sequence[int], understood: Callable[[int], Expression]) -> Segment:
+        assert self._texts is not None, "texts are prepared once"
+        draft = self._texts.draft(numbers, understood)
+        self._texts = None
+        return compiled(draft, self._algorithm._sample, self._algorithm.schema)
 
 
 def _drafted(entries: Iterable[OpenSubscription]) -> Draft:

@@ -43,7 +43,7 @@ from tamis.language.rewrites.weighing import weighed
 from tamis.matching.block.budgets import asked_whole, is_linear
 from tamis.matching.block.kernels import NONE
 from tamis.matching.block.plans import ALWAYS, LEAF, NEVER, Clause, plan_of, sketched, with_leaves
-from tamis.matching.leaves import LeafColumns, Leaves, Starts, integers, starts_of_ends
+from tamis.matching.leaves import LeafColumns, Leaves, ReadLeaves, Starts, integers, starts_of_ends
 from tamis.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -149,6 +149,11 @@ class Drafting:
     def __len__(self) -> int:
         return len(self._handles)
 
+    @property
+    def leaves(self) -> Leaves:
+        """The leaves so far, for whoever adds some of his own."""
+        return self._leaves
+
     def add_many(self, handles: Iterable[int], expressions: Iterable[Expression]) -> None:
         """Take subscriptions."""
         leaves_of = self._leaves.leaves
@@ -188,9 +193,9 @@ class Drafting:
                 return
         if not _calls(expression) and self._take_sketched(handle, expression):
             return
-        rewritten = _monotone(expression)
+        rewritten = monotone(expression)
         if _calls(rewritten):
-            rewritten = _monotone(_weighed(rewritten))
+            rewritten = monotone(_weighed(rewritten))
         if rewritten in (FALSE, TRUE):
             self._take(handle, ALWAYS if rewritten == TRUE else NEVER, [])
         elif not self._take_sketched(handle, rewritten):
@@ -198,7 +203,7 @@ class Drafting:
 
     def _add_partly(self, handle: int, others: list[Expression], whole: list[Expression]) -> None:
         """Take the conjunction of some conditions that are taken apart and of others that are not."""
-        rest = _monotone(conjunction(others))
+        rest = monotone(conjunction(others))
         if rest == FALSE:
             self._take(handle, NEVER, [])
             return
@@ -257,10 +262,10 @@ class Drafting:
 
     # -- The result
 
-    def finished(self) -> Draft:
-        """Return the draft."""
+    def finished(self, read: ReadLeaves | None = None) -> Draft:
+        """Return the draft. Leaves that come in columns are those of clauses that will be added to it."""
         self._catch_up()
-        tables = self._leaves.finished()
+        tables = self._leaves.finished(read)
         clauses = ClauseTable(
             integers(self._clause_owners, np.uint32),
             integers(self._clause_ordinals, np.uint16),
@@ -280,7 +285,7 @@ class Drafting:
         return Draft(tables.axes, integers(self._handles), tables.leaves, tables.sets, clauses, jumps, steps)
 
 
-def _monotone(expression: Expression) -> Expression:
+def monotone(expression: Expression) -> Expression:
     """Return what is true for the same events, without NOT and XOR: unknown is then read as false, and folded away."""
     positive = fold_shared(fold_constants(nnf(expression)), _without_unknown)
     return flatten(fold_constants(positive))

@@ -126,8 +126,22 @@ def _renumbered(leaves: Numbers, numbers: Numbers) -> Numbers:
 
 def thinned(draft: Draft, wanted: Flags) -> Draft:
     """Return a draft without the clauses of some subscriptions; all else stays as it is, their handles too."""
+    return _with_clauses(draft, np.flatnonzero(wanted[draft.clauses.owners]))
+
+
+def ordered(draft: Draft) -> Draft:
+    """Return a draft whose subscriptions came in any order in the order of their handles."""
+    order = np.argsort(draft.handles, kind="stable")
+    places = np.empty(len(order), np.uint32)
+    places[order] = np.arange(len(order))
+    owners = places[draft.clauses.owners]
+    moved = replace(draft, handles=draft.handles[order], clauses=draft.clauses._replace(owners=owners))
+    return _with_clauses(moved, np.argsort(owners, kind="stable"))
+
+
+def _with_clauses(draft: Draft, keep: Ints) -> Draft:
+    """Return a draft of some clauses, by number, in this order."""
     clauses = draft.clauses
-    keep = wanted[clauses.owners]
     step_counts, tree_sizes, trees = draft.steps.counts[keep], draft.tree_sizes()[keep], clauses.trees[keep]
     steps = places_of(draft.steps.starts[:-1][keep], step_counts)
     in_trees = places_of(np.maximum(trees, 0), tree_sizes)
