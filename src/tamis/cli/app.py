@@ -26,6 +26,7 @@ from tamis.cli import (
     stream,
     subscribe,
     token,
+    warm,
     workload,
 )
 from tamis.cli.lessons import Example, epilog
@@ -104,6 +105,7 @@ app.command("top", cls=Command, epilog=epilog(links.TOP_EXAMPLES, *links.NOTES))
 app.command("network", cls=Command, epilog=epilog(network.EXAMPLES, *network.NOTES))(network.network)
 app.command("repair", cls=Command, epilog=epilog(repair.EXAMPLES, *repair.NOTES))(repair.repair)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
+app.command("warm", cls=Command, epilog=epilog(warm.EXAMPLES, *warm.NOTES))(warm.warm)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 
 
