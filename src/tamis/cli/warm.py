@@ -1,4 +1,4 @@
-"""What should be done once, so that no later start waits for it? Compiling all kernels ahead, for an image or a cluster.
+"""What is done once, so that no later start waits for it? Compiling all kernels ahead, for an image or a cluster.
 
 Kernels are compiled when they are first called, and kept in a folder. This calls those of matching, ranking and
 standing subscriptions with rules and events of every kind, as made-up workloads have them, and says where that folder

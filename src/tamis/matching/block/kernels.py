@@ -4,7 +4,7 @@ Throughout, an event's value on an axis is a *code*: 0 for NULL or a value of an
 among the axis's operands plus one. What a segment has compiled travels into the loops as the tables below, each a named
 tuple that goes in whole. How they hang together, for a segment of three clauses under two keys:
 
-    Keys        axis 0, code 4          axis 2, codes 2 to 9          a key is a leaf that events are sorted by
+    Keys        axis 0, code 4          axis 2, codes 2 to 9          a key is a leaf that a block is sorted by
                 |                       |
     rows        0           1           2                             one clause each, under the key that finds it
                 |           |           |
@@ -75,22 +75,16 @@ class Program(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """Which rows an event reaches. Invariant: keys lie in the order of their axes, points before ranges, by first code.
+    """By which key a block finds each row, as plans show it. Invariant: keys lie in the order of their axes.
 
-    axis_points  int64[axes + 1]  the keys of axis a that are points are axis_points[a]:axis_ranges[a]
-    axis_ranges  int64[axes]      and those that are ranges axis_ranges[a]:axis_points[a + 1]
     firsts       uint32[keys]     the first code that passes
     lasts        uint32[keys]     and the last
     rows         int64[keys + 1]  the rows of key k are rows[k]:rows[k + 1]
-    scan         int              the key of the rows that no key finds, or -1
     """
 
-    axis_points: Any
-    axis_ranges: Any
     firsts: Any
     lasts: Any
     rows: Any
-    scan: int
 
 
 class Runs(NamedTuple):

@@ -18,11 +18,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 
+from tamis.compilation import prefetch
 from tamis.matching.block.kernels import (
     FEW,
     FIRST,
@@ -124,29 +122,6 @@ class Hulls(NamedTuple):
 
 
 # -- Matching
-
-
-@intrinsic
-def prefetch(typingctx, rows, row):
-    """Ask for the memory of a row that is read soon, and do not wait for it."""
-
-    def codegen(context, builder, signature, arguments):
-        kind = signature.args[0]
-        array = context.make_array(kind)(context, builder, arguments[0])
-        strides = cgutils.unpack_tuple(builder, array.strides, kind.ndim)
-        address = builder.add(builder.ptrtoint(array.data, strides[0].type), builder.mul(arguments[1], strides[0]))
-        pointer = builder.inttoptr(address, cgutils.voidptr_t)
-        number = ir.IntType(32)
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
-            "llvm.prefetch.p0",
-        )
-        # To be read, kept in all caches, data.
-        builder.call(function, [pointer, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(rows, row), codegen
 
 
 @njit(nogil=True, cache=True)

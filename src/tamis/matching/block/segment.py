@@ -578,13 +578,8 @@ def _keys(axes: list[Axis], access: Access, is_broad: Flags) -> tuple[Keys, npt.
     at = np.flatnonzero(_is_new(access.axes) | _is_new(access.firsts) | _is_new(access.lasts))
     row_starts = np.concatenate([at, [len(access.axes)]]).astype(np.int64)
     key_axes, firsts, lasts = access.axes[at], access.firsts[at], access.lasts[at]
-    scan = len(at) - 1 if len(at) and key_axes[-1] == _SCANNED else -1
     known = key_axes[key_axes != _SCANNED]
-    axis_points = np.searchsorted(known, np.arange(len(axes) + 1)).astype(np.int64)
-    is_range = (lasts > firsts)[: len(known)]
-    point_counts = np.bincount(known[~is_range], minlength=len(axes))[: len(axes)]
-    axis_ranges = (axis_points[:-1] + point_counts).astype(np.int64)
-    keys = Keys(axis_points, axis_ranges, firsts.astype(np.uint32), lasts.astype(np.uint32), row_starts, scan)
+    keys = Keys(firsts.astype(np.uint32), lasts.astype(np.uint32), row_starts)
     # Rows of one key may differ: it is one of a set's members for one, and a leaf of its own for another.
     is_narrow = ~np.logical_and.reduceat(is_broad, at) if len(at) else np.zeros(0, np.bool_)
     sorted_axes = _sorted_axes(axes, np.unique(known[is_narrow[: len(known)]]))
