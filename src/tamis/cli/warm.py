@@ -43,17 +43,17 @@ def warm(as_json: AsJson = False) -> None:
             status.update(f"Compiling what {name} needs")
             exercise()
     kept = _kept(folder)
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "folder": str(folder),
         "kernels": len(kept),
         "new": len(kept - before),
         "seconds": round(perf_counter() - start, 1),
     }
     if as_json:
-        to_programs(told)
+        to_programs(report)
     else:
         to_people().print(
-            f"{told['kernels']} compiled kernels in {folder}, {told['new']} of them new, after {told['seconds']} s",
+            f"{report['kernels']} compiled kernels in {folder}, {report['new']} of them new, in {report['seconds']} s",
             soft_wrap=True,
             highlight=False,
         )

@@ -273,6 +273,6 @@ def owners_of(probes: Probes, program: Program) -> npt.NDArray[np.uint32]:
     whose |= probes.rows[:, probing.WHOSE + 1].astype(np.uint32) << np.uint32(16)
     numbers = whose & probing.NUMBER
     is_all = whose >= probing.IS_ALL
-    owners = numbers.copy()
+    owners: npt.NDArray[np.uint32] = numbers.copy()
     owners[~is_all] = program.clauses[numbers[~is_all], kernels.OWNER]
     return owners

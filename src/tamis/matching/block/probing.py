@@ -52,7 +52,7 @@ WHOSE = 10
 """and the last two are a number: a row of the program, or an owner."""
 SECOND_PART = 12
 IS_ALL, IS_TREE_LEFT = np.uint32(1 << 31), np.uint32(1 << 30)
-"""What is told with that number: the probe asks all, and it is an owner; or all but the tree of the row."""
+"""What is said with that number: the probe asks all, and it is an owner; or all but the tree of the row."""
 NUMBER = np.uint32((1 << 30) - 1)
 ONE, OTHER, WIDTH, CELL = range(4)
 """The columns of a pair of axes."""
