@@ -39,6 +39,9 @@ PROMISED_RATIOS = {"w1": 100, "w2": 100, "w3": 100, "w4": 60}
 second."""
 PROMISED_SINGLE_RATIO = 10
 """And with one event at a time, on the same workloads."""
+PROMISED_P50_US = {"w1": 30, "w2": 100, "w3": 30, "w4": 30, "templates": 8}
+"""And so many microseconds for half of the single events, on a machine at rest; p99 at most three times that."""
+PROMISED_TAIL = 3
 PROMISED_SUBSCRIPTIONS, PROMISED_BATCH = 100_000, 8_192
 
 
@@ -105,6 +108,9 @@ def single_events(
                 "events": len(times),
                 "p50_us": percentile_us(times, 50),
                 "p99_us": percentile_us(times, 99),
+                "promised_p50_us": PROMISED_P50_US.get(name) if count >= PROMISED_SUBSCRIPTIONS else None,
+                "p99_to_p50": percentile_us(times, 99) / percentile_us(times, 50),
+                "promised_tail": PROMISED_TAIL if is_promised else None,
                 "mean_us": fmean(times) * 1e6,
                 "times_the_yardstick": ratios.get("plain"),
                 "promised": PROMISED_SINGLE_RATIO if is_promised else None,

@@ -134,7 +134,7 @@ def _named(broker: Broker, routed: Routed, event_count: int) -> list[dict[str, A
 def batch_sizes(
     names: Sequence[str] = ("auction", "w1"),
     subscription_counts: Sequence[int] = (10_000, 100_000),
-    sizes: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8, 32, 64, 128, 192, 256, 512),
+    sizes: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 192, 256, 512, 1_024),
     event_count: int = 2_048,
     passes: int = 3,
     seed: int = 1,
@@ -172,6 +172,7 @@ def batch_sizes(
                     "matches_per_event": case.matches_per_event,
                     "single_us": best_us["single"],
                     "batch_us": best_us["batch"],
+                    "batch_events_per_s": round(1e6 / best_us["batch"]),
                     "batch_to_single": best_us["batch"] / best_us["single"],
                     "all_singly_us": best_us["all_singly"],
                     "all_blocks_us": best_us["all_blocks"],

@@ -25,8 +25,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numba import config, njit
-from numba.core import caching
+from llvmlite import ir  # type: ignore[import-untyped, unused-ignore]
+from numba import config, njit, types
+from numba.core import caching, cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.core.types.containers import BaseTuple
 from numba.core.types.npytypes import Array
@@ -160,6 +161,9 @@ if config.DISABLE_JIT:
         """Return the same table."""
         return table
 
+    def prefetch(rows: Any, row: Any) -> None:
+        """Do nothing: the interpreter is not that quick."""
+
 else:
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
@@ -175,3 +179,24 @@ else:
             return _without_owners(context, builder, signature.args[0], arguments[0])
 
         return table(table), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def prefetch(typingctx: Any, rows: Any, row: Any) -> Any:
+        """Ask for the memory of a row of an array that is read soon, and do not wait for it."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = signature.args[0]
+            array = context.make_array(kind)(context, builder, arguments[0])
+            stride = cgutils.unpack_tuple(builder, array.strides, kind.ndim)[0]
+            address = builder.add(builder.ptrtoint(array.data, stride.type), builder.mul(arguments[1], stride))
+            number = ir.IntType(32)
+            function = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
+                "llvm.prefetch.p0",
+            )
+            # To be read, to stay in all caches, data.
+            builder.call(function, [builder.inttoptr(address, cgutils.voidptr_t), number(0), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return types.void(rows, row), codegen

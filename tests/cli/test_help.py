@@ -30,6 +30,7 @@ from tamis.cli import (
     stream,
     subscribe,
     token,
+    warm,
     workload,
 )
 from tests.cli.conftest import environment, tamis
@@ -46,6 +47,7 @@ EXAMPLES = {
     ("language",): language.EXAMPLES,
     ("demo",): demo.EXAMPLES,
     ("doctor",): doctor.EXAMPLES,
+    ("warm",): warm.EXAMPLES,
     ("match",): match.EXAMPLES,
     ("run",): run.EXAMPLES,
     ("stream",): stream.EXAMPLES,

@@ -27,6 +27,7 @@ from tamis.cli import (
     stream,
     subscribe,
     token,
+    warm,
     workload,
 )
 from tamis.cli.lessons import Example, epilog
@@ -108,6 +109,7 @@ app.command("why", cls=Command, epilog=epilog(asking.WHY_EXAMPLES, *asking.WHY_N
 app.command("dead", cls=Command, epilog=epilog(asking.DEAD_EXAMPLES, *asking.DEAD_NOTES))(asking.dead)
 app.command("repair", cls=Command, epilog=epilog(repair.EXAMPLES, *repair.NOTES))(repair.repair)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
+app.command("warm", cls=Command, epilog=epilog(warm.EXAMPLES, *warm.NOTES))(warm.warm)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 
 

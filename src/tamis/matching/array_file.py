@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x89tamis\r\n"
 """No text starts so, and a transfer that takes the file for a text breaks it here already (as PNG does it)."""
-VERSION = 5
+VERSION = 6
 """Who changes what the saved arrays mean raises it."""
 ALIGNMENT = 64
 

@@ -31,8 +31,9 @@ from tamis.language.schema import Schema
 from tamis.matching import array_file
 from tamis.matching.axes import Axis, AxisKey
 from tamis.matching.block.draft import ClauseTable, Draft, TreeJumps, TreeSteps
-from tamis.matching.block.kernels import Broad, Keys, Probes, Program, Runs
+from tamis.matching.block.kernels import Broad, Keys, Program, Runs
 from tamis.matching.block.maps import Maps
+from tamis.matching.block.probing import Finders, Probes
 from tamis.matching.block.segment import Segment, SortedAxes
 from tamis.matching.columns import Texts
 from tamis.matching.destinations import Destinations
@@ -56,7 +57,7 @@ T = TypeVar("T")
 RECORDS = {
     record.__name__: record
     for record in (
-        *(Segment, SortedAxes, Program, Keys, Runs, Probes, Broad, Maps),
+        *(Segment, SortedAxes, Program, Keys, Runs, Finders, Probes, Broad, Maps),
         *(Draft, LeafColumns, ClauseTable, TreeJumps, TreeSteps, Ragged),
         *(Axis, AxisKey, Texts),
     )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.matching.block import kernels
+from tamis.matching.block import kernels, probing
 from tamis.matching.block.kernels import FEW, INTERVAL, LISTED, MEMBER, NONE, OUTSIDE, UNLISTED
 from tamis.ragged import Ragged
 
@@ -93,12 +93,6 @@ def laid_out(clauses):
     return kernels.Program(table, np.array(rows, np.uint32).reshape(-1, 3), empty, program.bitmaps, numbers, numbers)
 
 
-def one_row(leaf_count):
-    """A layout of one row, which has all leaves and is found by none of them."""
-    leaves_of_row = np.arange(leaf_count, dtype=np.uint32)
-    return kernels.Layout(np.array([0]), np.array([-1]), Ragged(np.array([0, leaf_count]), leaves_of_row))
-
-
 def matches(clauses, codes):
     """Return the events and owners that match."""
     return {
@@ -145,49 +139,90 @@ def test_match_keys_finds_the_events_of_each_key_that_pass_its_clauses(clauses, 
     }
 
 
-@given(clauses=clause_lists, event=st.lists(st.integers(0, CODES - 1), min_size=2, max_size=2), room=st.integers(0, 5))
-def test_match_event_finds_the_clauses_under_the_keys_that_an_event_passes(clauses, event, room):
-    # Clause number i lies under a range: "axis 0 has a code from i to i + 5". Probes let everything through.
+@given(
+    clauses=clause_lists,
+    event=st.lists(st.integers(0, CODES - 1), min_size=2, max_size=2),
+    room=st.integers(0, 5),
+    way=st.sampled_from(["range", "cell", "scan"]),
+)
+def test_match_event_finds_the_clauses_that_its_codes_lead_to(clauses, event, room, way):
+    # Clause number i lies under a range, "axis 0 has a code from i to i + 5", in buckets of two codes each; or in the
+    # cell of operand i of axis 0; or is found by nothing. Probes let everything through, and name its row.
     count = len(clauses)
-    probes = np.tile(np.array([0, 0, 0xFFFF] * 3 + [0, 2, 1, 0, 0, 0, 0], np.uint16), (count, 1))
-    out = np.empty(room, np.uint32)
-    numbers = np.arange(count, dtype=np.uint32)
-    keys = kernels.Keys(
-        np.array([0, count, count]), np.array([0, count]), numbers, numbers + np.uint32(5), np.arange(count + 1), -1
+    firsts = np.tile(np.array([0, 0, 0xFFFF, 2], np.uint16), (count, 1))
+    rows = np.tile(np.array([0, 0, 0xFFFF] * 2 + [1, 0, 0, 0, 0, 0], np.uint16), (count, 1))
+    rows[:, probing.WHOSE] = np.arange(count)
+    reaching = [
+        [i for i in range(count) if i <= 2 * bucket + 1 and i + 5 >= 2 * bucket] for bucket in range(CODES // 2)
+    ]
+    cells = np.minimum(np.arange(CODES // 2 + 1), count) if way == "cell" else np.zeros(1)
+    finders = probing.Finders(
+        np.zeros(2, np.uint8),
+        np.array([(0, 2, 1, 0)] if way == "cell" else [], np.uint32).reshape(-1, 4),
+        cells.astype(np.uint32),
+        np.array([(0, 1, 0)] if way == "range" else [], np.uint32).reshape(-1, 3),
+        np.cumsum([0, *map(len, reaching)]).astype(np.uint32),
+        np.array([i for some in reaching for i in some], np.uint32),
+        np.array([(i, 5) for i in range(count)], np.uint32),
+        count if way == "cell" else 0,
+        0 if way == "scan" else count,
     )
-    written = kernels.match_event(
-        np.array(event, np.uint32).reshape(-1, 1), keys, kernels.Probes(np.zeros(2, np.uint8), probes),
+    found_by = {
+        "range": lambda code, i: code and i <= code <= i + 5,
+        "cell": lambda code, i: code == 2 * i + 2,
+        "scan": lambda code, i: True,
+    }[way]
+    out = np.empty(room, np.uint32)
+    written = probing.match_event(
+        np.array(event, np.uint32).reshape(-1, 1), finders, probing.Probes(np.zeros(2, np.uint8), firsts, rows),
         laid_out(clauses), np.ones(count, np.bool_), out, None,
     )  # fmt: skip
-    expected = [
-        owner
-        for _, owner in sorted(matches(clauses, [[code] for code in event]))
-        if event[0] and owner <= event[0] <= owner + 5
-    ]
+    expected = [owner for _, owner in sorted(matches(clauses, [[code] for code in event])) if found_by(event[0], owner)]
     assert written == len(expected)
     assert out[: min(written, room)].tolist() == expected[:room]
+
+
+def chosen_probes(table, hulls, shifts, demanded=-1):
+    """Choose the probe of one clause that has all leaves and is found by none of them."""
+    count = len(table.kinds)
+    leaves_of_clause = Ragged(np.array([0, count]), np.arange(count, dtype=np.uint32))
+    probes = probing.Probes(
+        shifts, np.empty((1, probing.FIRST_PART), np.uint16), np.empty((1, probing.SECOND_PART), np.uint16)
+    )
+    probing.choose_probes(leaves_of_clause, np.full((1, 2), -1), np.array([demanded]), table, hulls, shifts, probes)
+    return probes
 
 
 @given(
     clause=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 200_000), st.integers(0, 200_000)), max_size=5),
     event=st.tuples(st.integers(0, 200_000), st.integers(0, 200_000)),
+    data=st.data(),
 )
-def test_probes_let_through_whatever_their_leaves_let_through(clause, event):
+def test_probes_let_through_whatever_their_leaves_let_through(clause, event, data):
     count = len(clause)
     firsts, lasts = (np.array(bounds, np.uint32) for bounds in zip(*((min(a, b), max(a, b)) for _, a, b in clause), strict=True)) if count else (np.zeros(0, np.uint32),) * 2  # fmt: skip
-    probes = np.empty((1, 16), np.uint16)
     shifts = np.array([2, 2], np.uint8)
     axes, costs = np.array([axis for axis, _, _ in clause], np.uint32), np.arange(count, dtype=np.float32)
-    table = kernels.LeafTable(axes, np.zeros(count, np.uint8), firsts, lasts - firsts, costs)
-    kernels.choose_probes(one_row(count), table, kernels.Hulls(firsts, lasts, costs), shifts, probes)
+    table = probing_table(axes, firsts, lasts, costs)
+    demanded = data.draw(st.integers(-1, count - 1))
+    probes = chosen_probes(table, probing.Hulls(firsts, lasts, costs), shifts, demanded)
+    intervals_of_probe = [*probes.firsts[0, :3].tolist(), *probes.rows[0, :6].tolist()]
     passes = [
         (event[axis] >> 2) - first in range(span + 1)
-        for axis, first, span in probes[0, :9].reshape(3, 3).astype(int).tolist()
+        for axis, first, span in np.reshape(intervals_of_probe, (3, 3)).tolist()
     ]
     assert all(passes) or not all(first <= event[axis] <= last for (axis, _, _), first, last in zip(clause, firsts, lasts, strict=True))  # fmt: skip
-    assert probes[0, 9] == (not clause)  # shifted codes do not tell all
-    for (axis, low, high), is_passed in zip(clause[:3], passes, strict=False):
+    assert (probes.rows[0, probing.WHOSE + 1] != 0) == (not clause)  # shifted codes do not tell all
+    first_ones = [number for number in range(count) if number == demanded] + [
+        number for number in range(count) if number != demanded
+    ]
+    for number, is_passed in zip(first_ones[:3], passes, strict=False):
+        axis, low, high = clause[number]
         assert is_passed == (min(low, high) >> 2 <= event[axis] >> 2 <= max(low, high) >> 2)
+
+
+def probing_table(axes, firsts, lasts, costs):
+    return kernels.LeafTable(axes, np.zeros(len(axes), np.uint8), firsts, lasts - firsts, costs)
 
 
 @given(
@@ -201,24 +236,27 @@ def test_a_probe_tells_all_of_one_small_set(sets, event):
     operands = np.array([each for some in sets for each in some], np.int32)
     kernels.write_few(numbers, numbers, Ragged(starts, operands), firsts, spans)
     shares = np.array([len(each) for each in sets], np.float32)
-    probes = np.empty((1, 16), np.uint16)
     axes = np.arange(count, dtype=np.uint32)
     table = kernels.LeafTable(axes, np.full(count, FEW, np.uint8), firsts, spans, shares)
-    hulls = kernels.Hulls(np.zeros(count, np.uint32), np.full(count, 127, np.uint32), shares)
-    kernels.choose_probes(one_row(count), table, hulls, np.zeros(count, np.uint8), probes)
-    assert probes[0, 9] == (count == 1)
-    cheapest = int(np.argmin(shares))
-    assert probes[0, 10] == cheapest
+    hulls = probing.Hulls(np.zeros(count, np.uint32), np.full(count, 127, np.uint32), shares)
+    probes = chosen_probes(table, hulls, np.zeros(count, np.uint8))
+    assert (probes.rows[0, probing.WHOSE + 1] != 0) == (count == 1)
+    assert probes.firsts[0, probing.FEW_AXIS] == int(np.argmin(shares))
+    probes.rows[0, probing.WHOSE :] = 0  # row 0, whatever it asks itself
     leaves_of_clause = np.array([(8 * axis + FEW, firsts[axis], spans[axis]) for axis in range(count)], np.uint32)
     clauses = np.array([(0, NONE, 0, 0), (count, 0, 0, 0)], np.uint32)
     none = np.zeros(1, np.uint32)
-    keys = kernels.Keys(np.zeros(4, np.int64), np.zeros(3, np.int64), none, none, np.array([0, 1]), 0)
     program = kernels.Program(
         clauses, leaves_of_clause, np.zeros((1, 5), np.uint32), np.zeros(1, np.uint64), none, none
     )
-    written = kernels.match_event(
-        np.array(event, np.uint32).reshape(-1, 1), keys, kernels.Probes(np.zeros(3, np.uint8), probes),
-        program, np.ones(1, np.bool_), np.empty(1, np.uint32), None,
+    table_of_none = np.zeros((0, 4), np.uint32)
+    finders = probing.Finders(
+        np.zeros(count, np.uint8), table_of_none, none, table_of_none[:, :3], none, none, table_of_none[:, :2], 0, 0
+    )
+    shifts = np.zeros(3, np.uint8)
+    written = probing.match_event(
+        np.array(event, np.uint32).reshape(-1, 1), finders._replace(truths=np.zeros(3, np.uint8)),
+        probes._replace(shifts=shifts), program, np.ones(1, np.bool_), np.empty(1, np.uint32), None,
     )  # fmt: skip
     assert written == all(code in {2 * each + 2 for each in some} for some, code in zip(sets, event, strict=False))
 
@@ -344,7 +382,8 @@ def test_an_event_reaches_the_destinations_of_the_living_and_is_asked_until_it_r
     members = np.unique(destinations)
     reached = np.array([0, *before], np.uint64)
     shortcut = kernels.Reaching(
-        np.zeros(1, np.uint32), Ragged(np.array([0, len(members)], np.uint32), members), destinations,
+        np.zeros(len(twins), np.uint32), np.zeros(1, np.uint32),
+        Ragged(np.array([0, len(members)], np.uint32), members), destinations,
         Ragged(np.array([0, len(twins)], np.uint32), np.arange(len(twins), dtype=np.uint32)),
         np.array([is_alive for _, is_alive in twins]), 1, reached, np.zeros(10, np.uint32),
     )  # fmt: skip

@@ -4,7 +4,7 @@ Throughout, an event's value on an axis is a *code*: 0 for NULL or a value of an
 among the axis's operands plus one. What a segment has compiled travels into the loops as the tables below, each a named
 tuple that goes in whole. How they hang together, for a segment of three clauses under two keys:
 
-    Keys        axis 0, code 4          axis 2, codes 2 to 9          a key is a leaf that events are sorted by
+    Keys        axis 0, code 4          axis 2, codes 2 to 9          a key is a leaf that a block is sorted by
                 |                       |
     rows        0           1           2                             one clause each, under the key that finds it
                 |           |           |
@@ -40,8 +40,8 @@ KIND_BITS, KIND_MASK = np.uint32(3), np.uint32(7)
 LEAVES, TREE, OWNER, ORDINAL = 0, 1, 2, 3
 INTERVAL, OUTSIDE, MEMBER, LISTED, UNLISTED, FEW = 0, 1, 2, 3, 4, 5
 MOST_FEW = 63
-AXIS_1, FIRST_1, SPAN_1, AXIS_2, FIRST_2, SPAN_2, AXIS_3, FIRST_3, SPAN_3, IS_ALL, FEW_AXIS, FEW_BITS = range(12)
-"""The columns of a probe; the 64 bits are four columns from FEW_BITS on."""
+MOST_KEYS_OF_A_SET = 16
+"""A clause that is found by the members of a set is laid out once for each; larger sets find nobody."""
 TERM, OTHER_MAP = 0, 1
 """The columns of a leaf on bitmaps."""
 ACTION, STEP_KIND, ONE, OTHER = 0, 1, 2, 3
@@ -75,22 +75,16 @@ class Program(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """Which rows an event reaches. Invariant: keys lie in the order of their axes, points before ranges, by first code.
+    """By which key a block finds each row, as plans show it. Invariant: keys lie in the order of their axes.
 
-    axis_points  int64[axes + 1]  the keys of axis a that are points are axis_points[a]:axis_ranges[a]
-    axis_ranges  int64[axes]      and those that are ranges axis_ranges[a]:axis_points[a + 1]
     firsts       uint32[keys]     the first code that passes
     lasts        uint32[keys]     and the last
     rows         int64[keys + 1]  the rows of key k are rows[k]:rows[k + 1]
-    scan         int              the key of the rows that no key finds, or -1
     """
 
-    axis_points: Any
-    axis_ranges: Any
     firsts: Any
     lasts: Any
     rows: Any
-    scan: int
 
 
 class Runs(NamedTuple):
@@ -108,19 +102,6 @@ class Runs(NamedTuple):
     ends: Any
     rows: Any
     is_broad: Any
-
-
-class Probes(NamedTuple):
-    """What a single event is tried on first: half a cache line a row, after which most rows are done with.
-
-    shifts  uint8[axes]       by how many bits the codes of each axis are shifted to fit into 16
-    rows    uint16[rows, 16]  AXIS_1 to SPAN_3: three intervals that the row's leaves lie in, in shifted codes;
-                              IS_ALL: 1 if that is all its leaves ask; FEW_AXIS and FEW_BITS: the axis and the 64 bits
-                              of a leaf of the kind FEW, or of one that always holds; and a column of nothing
-    """
-
-    shifts: Any
-    rows: Any
 
 
 class Broad(NamedTuple):
@@ -187,7 +168,8 @@ class Matches(NamedTuple):
 class Reaching(NamedTuple):
     """What is needed to ask nobody twice. A destination is a number from 1 on; 0 is that of those who have none.
 
-    row_groups    uint32[rows]    the group of destinations that the row's owner, or one of the owner's twins, has
+    owner_groups  uint32[owners]  the group of destinations that an owner, or one of the owner's twins, has
+    probe_groups  uint32[:]       that of the owner of each probe, for single events
     groups        lists[groups]   of uint32: the destinations of each group, in order
     destinations  uint32[owners]  of each owner
     twins         lists[owners]   of uint32: the owner's twins, see `twins.py`; no lists where nobody has any
@@ -197,7 +179,8 @@ class Reaching(NamedTuple):
     targets       uint32[:]       room for all destinations, and behind them a mark for each, cleared after use
     """
 
-    row_groups: Any
+    owner_groups: Any
+    probe_groups: Any
     groups: Any
     destinations: Any
     twins: Any
@@ -222,19 +205,6 @@ class LeafTable(NamedTuple):
     firsts: Any
     spans: Any
     shares: Any
-
-
-class Hulls(NamedTuple):
-    """An interval around each leaf, and roughly the share of events in it; infinite where there is none.
-
-    firsts  uint32[leaves]
-    lasts   uint32[leaves]
-    costs   float32[leaves]
-    """
-
-    firsts: Any
-    lasts: Any
-    costs: Any
 
 
 class Layout(NamedTuple):
@@ -328,11 +298,11 @@ def is_repeated(codes, event, owner, ordinal, program):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def reached_word(row, word, shortcut):
-    """Return the events of a word that have reached all whom a row could reach."""
+def reached_word(group, word, shortcut):
+    """Return the events of a word that have reached all destinations of a group."""
     group_starts, group_members = shortcut.groups.starts, shortcut.groups.values
     reached, words = shortcut.reached, shortcut.words
-    group = np.uintp(shortcut.row_groups[row])
+    group = np.uintp(group)
     bits = ~np.uint64(0)
     for index in range(np.uintp(group_starts[group]), np.uintp(group_starts[group + np.uintp(1)])):
         # A row is done with where all destinations of its group are reached, so this is an intersection; destination 0
@@ -476,7 +446,8 @@ def match_keys(block, runs, program, asked, survivors, place, out, shortcut):
                     event = survivors[index]
                     # A leaf costs no more than this question, so it is asked only now.
                     if shortcut is not None and (
-                        reached_word(row, np.uintp(event >> 6), shortcut) >> np.uint64(event & 63)
+                        reached_word(shortcut.owner_groups[owner], np.uintp(event >> 6), shortcut)
+                        >> np.uint64(event & 63)
                     ) & np.uint64(1):
                         continue
                     if tree != NONE and not tree_holds(codes, event, tree, trees, bitmaps):
@@ -583,7 +554,7 @@ def match_maps(block, broad, program, asked, room, at, out, shortcut):
                 unmatched[word] = everything[word]
             if shortcut is not None:
                 for word in range(words):
-                    unmatched[word] &= ~reached_word(row, word, shortcut)
+                    unmatched[word] &= ~reached_word(shortcut.owner_groups[owner], word, shortcut)
         for word in range(words):
             survivors[word] = unmatched[word]
         first_leaf, last_leaf = np.uintp(clauses[row, LEAVES]), np.uintp(clauses[row + np.uintp(1), LEAVES])
@@ -714,179 +685,7 @@ for _number in range(64):
     _BIT_NUMBERS[((1 << _number) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _number
 
 
-# -- A single event
-
-
-@njit(nogil=True, cache=True)
-def match_event(codes, keys, probes, program, asked, out_owners, shortcut):
-    """Match a single event against the rows of the keys it passes. Returns how many match, perhaps not all written.
-
-    A subscription is written once for each of its clauses that match. Written out in one piece: a call that passes
-    arrays costs more than a leaf.
-
-    codes       [axes, 1]     the event's code on each axis
-    asked       bool[owners]  whose clauses are asked
-    out_owners  uint32[:]     written as far as there is room
-    shortcut                  None, or a `Reaching`: then whoever is reached is not asked again
-    """
-    axis_points, axis_ranges, key_firsts, key_lasts, key_rows, scan_key = keys
-    shifts, probe_rows = probes
-    clauses, leaves, trees, bitmaps = program.clauses, program.leaves, program.trees, program.bitmaps
-    # Room for all keys and all rows: to ask whether there is room would be a branch in the inner loop.
-    passed = np.empty(key_firsts.size + 1, np.uint32)
-    candidates = np.empty(probe_rows.shape[0], np.uint32)
-    candidate_count = 0
-    # The event in the words of the probes: codes of 16 bits, and where a small set would have its bit.
-    coarse = np.empty(shifts.size + 1, np.uint16)
-    bits = np.zeros(shifts.size + 1, np.uint8)  # the last axis is none: its bit 0 always holds
-    for axis in range(shifts.size):
-        code = np.uint32(codes[axis, 0])
-        coarse[axis] = code >> shifts[axis]
-        if code & 1 == 0 and code <= 2 * MOST_FEW:
-            bits[axis] = code >> 1
-    # One turn for each axis, and a last one for the rows that no key finds.
-    for axis in range(axis_ranges.size + 1):
-        count = 0
-        if axis < axis_ranges.size:
-            code = np.uint32(codes[axis, 0])
-            if code == 0:
-                continue
-            # Points are found by halving; ranges lie in the order of their first codes, and are walked up to the code.
-            low, high = axis_points[axis], axis_ranges[axis]
-            while low < high:
-                middle = (low + high) >> 1
-                if key_firsts[middle] < code:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < axis_ranges[axis] and key_firsts[low] == code:
-                passed[0] = low
-                count = 1
-            for key in range(axis_ranges[axis], axis_points[axis + 1]):
-                if key_firsts[key] > code:
-                    break
-                # Written in any case, and kept only if it is counted: no branch on whether the range reaches so far.
-                passed[count] = key
-                count += np.int64(key_lasts[key] >= code)
-        elif scan_key >= 0:
-            passed[0] = scan_key
-            count = 1
-        for index in range(count):
-            key = np.uintp(passed[index])
-            for clause in range(np.uintp(key_rows[key]), np.uintp(key_rows[key + np.uintp(1)])):
-                if shortcut is not None and reached_word(clause, np.uintp(0), shortcut) != 0:
-                    continue
-                # One comparison tests both ends: a code below the first wraps around to more than any span.
-                one = np.uint16(coarse[np.uintp(probe_rows[clause, AXIS_1])] - probe_rows[clause, FIRST_1])
-                two = np.uint16(coarse[np.uintp(probe_rows[clause, AXIS_2])] - probe_rows[clause, FIRST_2])
-                three = np.uint16(coarse[np.uintp(probe_rows[clause, AXIS_3])] - probe_rows[clause, FIRST_3])
-                bit = np.uintp(bits[np.uintp(probe_rows[clause, FEW_AXIS])])
-                word = probe_rows[clause, np.uintp(FEW_BITS) + (bit >> np.uintp(4))] >> (bit & np.uintp(15))
-                # Without a branch: whether an interval holds is a coin that the processor cannot foresee.
-                candidates[candidate_count] = clause
-                candidate_count += np.int64(
-                    (one <= probe_rows[clause, SPAN_1])
-                    & (two <= probe_rows[clause, SPAN_2])
-                    & (three <= probe_rows[clause, SPAN_3])
-                ) & np.int64(word)
-                if (
-                    shortcut is not None
-                    and candidate_count > 0
-                    and candidates[candidate_count - 1] == clause
-                    and probe_rows[clause, IS_ALL] == 1
-                    and clauses[clause, TREE] == NONE
-                    and asked[clauses[clause, OWNER]]
-                    and not reach(np.uintp(0), find_targets(clauses[clause, OWNER], shortcut), shortcut)
-                ):
-                    candidate_count -= 1  # it holds, and is noted; the rows that follow may be spared
-    written = 0
-    for begin in range(0, candidate_count, 64):
-        end = min(begin + 64, candidate_count)
-        # The rows of a candidate lie anywhere. Read one word of each ahead, so that the waits for memory overlap.
-        ahead = np.uint32(0)
-        if shortcut is not None:
-            # Who was reached by earlier candidates is left out here, not only when its turn comes, so that its rows
-            # are not even read.
-            kept = begin
-            for index in range(begin, end):
-                candidates[kept] = candidates[index]
-                kept += np.int64(reached_word(np.uintp(candidates[index]), np.uintp(0), shortcut) == 0)
-            end = kept
-        for index in range(begin, end):
-            clause = np.uintp(candidates[index])
-            ahead |= clauses[clause, LEAVES]
-        for index in range(begin, end):
-            clause = np.uintp(candidates[index])
-            leaf = np.uintp(clauses[clause, LEAVES])
-            ahead |= np.uint32(asked[clauses[clause, OWNER]])
-            if probe_rows[clause, IS_ALL] == 0 and leaf < np.uintp(leaves.shape[0]):
-                ahead |= leaves[leaf, WHAT]
-            if clauses[clause, TREE] != NONE:
-                ahead |= trees[np.uintp(clauses[clause, TREE]), WHAT]
-        passed[0] = ahead  # so that no compiler leaves the reads out
-        for index in range(begin, end):
-            clause = np.uintp(candidates[index])
-            is_match = True
-            leaf, last_leaf = np.uintp(clauses[clause, LEAVES]), np.uintp(clauses[clause + np.uintp(1), LEAVES])
-            if probe_rows[clause, IS_ALL] == 1:
-                leaf = last_leaf
-            while leaf < last_leaf and is_match:
-                code = np.uint32(codes[(leaves[leaf, WHAT] >> KIND_BITS), 0])
-                if (leaves[leaf, WHAT] & KIND_MASK) == INTERVAL:
-                    is_match = code - leaves[leaf, FIRST] <= leaves[leaf, SPAN]
-                else:
-                    is_match = holds(
-                        code, (leaves[leaf, WHAT] & KIND_MASK), leaves[leaf, FIRST], leaves[leaf, SPAN], bitmaps
-                    )
-                leaf += np.uintp(1)
-            owner, tree = clauses[clause, OWNER], clauses[clause, TREE]
-            if not is_match or not asked[owner]:
-                continue
-            if tree != NONE and not tree_holds(codes, np.uintp(0), tree, trees, bitmaps):
-                continue
-            if shortcut is not None and not reach(np.uintp(0), find_targets(owner, shortcut), shortcut):
-                continue
-            if written < out_owners.size:
-                out_owners[written] = owner
-            written += 1
-    return written
-
-
-@njit(nogil=True, cache=True)
-def match_event_of_columns(codes, columns, asked, out_owners, shortcut):
-    """`match_event`, given the columns of keys, probes and program side by side, in one plain tuple.
-
-    Python calls this one: to look into a named tuple takes the dispatcher 0.6 µs, and a small event takes 20.
-    """
-    return match_event(
-        codes, Keys(*columns[:6]), Probes(*columns[6:8]), Program(*columns[8:]), asked, out_owners, shortcut
-    )
-
-
-@njit(nogil=True, cache=True)
-def match_few_of_columns(codes, columns, asked, numbers, out):
-    """Match a few events one by one, in one call: a call from Python takes as long as a small event.
-
-    codes    uint32[events, axes]  their codes
-    columns                        those of keys, probes and program side by side, as for `match_event_of_columns`
-    numbers  int64[:]              written: the number of the event of each match
-    out      uint32[:]             written: its owner; those of an event are in order, each once
-
-    Returns how many are written, or a negative number of matches that there should be room for at least.
-    """
-    keys, probes, program = Keys(*columns[:6]), Probes(*columns[6:8]), Program(*columns[8:])
-    written = 0
-    for event in range(codes.shape[0]):
-        column = codes[event].reshape(-1, 1)
-        count = match_event(column, keys, probes, program, asked, out[written:], None)
-        if count > out.size - written:
-            return -(written + count)
-        owners = out[written : written + count]
-        owners.sort()
-        end = written + drop_repeated(owners)
-        numbers[written:end] = event
-        written = end
-    return written
+# -- Owners
 
 
 @njit(nogil=True, cache=True)
@@ -1003,68 +802,6 @@ def lay_out_leaves(leaves_of_clauses, keeps_chosen, shares, layout):
             written += 1
     starts[rows.size] = written
     return written
-
-
-@njit(nogil=True, cache=True)
-def choose_probes(layout, table, hulls, shifts, probes):
-    """Choose the cheapest leaves of each row, but for the one by which it is found, and write what they ask.
-
-    probes  uint16[rows, 16]  see `Probes`
-    """
-    rows, chosen, (leaf_starts, placed) = layout
-    leaf_axes, kinds, leaf_firsts, leaf_spans, _ = table
-    firsts, lasts, costs = hulls
-    best = np.empty(3, np.int64)
-    for row in range(rows.size):
-        few = -1
-        # Of the sets of few operands the one that holds least often is asked as 64 bits; there is room for one.
-        for index in range(leaf_starts[row], leaf_starts[row + 1]):
-            leaf = np.int64(placed[index])
-            if leaf != chosen[rows[row]] and kinds[leaf] == FEW and (few < 0 or costs[leaf] < costs[few]):
-                few = leaf
-        best[:] = -1  # the three cheapest so far, in order: an insertion sort of three places
-        count = 0
-        is_all = True
-        for index in range(leaf_starts[row], leaf_starts[row + 1]):
-            leaf = np.int64(placed[index])
-            if leaf == chosen[rows[row]] or leaf == few:
-                continue
-            if costs[leaf] == np.inf or leaf_axes[leaf] > 0xFFFF:
-                is_all = False
-                continue
-            # The probes are the whole answer only if nothing was rounded: no hull around a set, and no code that lost
-            # bits.
-            is_all &= kinds[leaf] == INTERVAL and shifts[leaf_axes[leaf]] == 0
-            count += 1
-            for place in range(3):
-                if best[place] < 0 or costs[leaf] < costs[best[place]]:
-                    for later in range(2, place, -1):
-                        best[later] = best[later - 1]
-                    best[place] = leaf
-                    break
-        if few >= 0 and leaf_axes[few] > 0xFFFF:
-            few, is_all = -1, False
-        probes[row, IS_ALL] = is_all and count <= 3
-        for place in range(3):
-            leaf = best[place]
-            if leaf < 0:
-                probes[row, 3 * place + AXIS_1] = probes[row, 3 * place + FIRST_1] = 0  # an interval that always holds
-                probes[row, 3 * place + SPAN_1] = 0xFFFF
-            else:
-                axis = leaf_axes[leaf]
-                first = firsts[leaf] >> shifts[axis]
-                probes[row, 3 * place + AXIS_1] = axis
-                probes[row, 3 * place + FIRST_1] = first
-                probes[row, 3 * place + SPAN_1] = (lasts[leaf] >> shifts[axis]) - first
-        probes[row, FEW_AXIS:] = 0
-        if few < 0:
-            # No such set: the axis behind the last one, whose bit 0 always holds.
-            probes[row, FEW_AXIS], probes[row, FEW_BITS] = shifts.size, 1
-        else:
-            probes[row, FEW_AXIS] = leaf_axes[few]
-            # The leaf has its 64 bits in two words of 32; here they are four of 16, the lowest first.
-            probes[row, FEW_BITS], probes[row, FEW_BITS + 1] = leaf_firsts[few] & 0xFFFF, leaf_firsts[few] >> 16
-            probes[row, FEW_BITS + 2], probes[row, FEW_BITS + 3] = leaf_spans[few] & 0xFFFF, leaf_spans[few] >> 16
 
 
 @njit(nogil=True, cache=True)

@@ -9,14 +9,14 @@ Of subscriptions that ask the same only the first has its clauses laid out (`twi
 
 A segment is made in stages, each a table that does not change once it exists (`kernels`, where they are drawn):
 
-    draft ──▶ LeafTable ──▶ Access ──▶ Layout ──▶ Program, Probes, Broad
+    draft ──▶ LeafTable ──▶ Access ──▶ Layout ──▶ Program, Broad
              in codes,      a row for  the leaves  what a row asks
              with shares    each key   of a row
-                               └─────▶ Keys, Runs  which rows an event, or a block, reaches
+                               ├─────▶ Keys, Runs        which rows a block reaches
+                               └─────▶ Finders, Probes   what a single event is tried on (`finders`)
 
 Matching a block: codes for every axis, one counting sort for every axis that has keys, maps for every axis of
-broad clauses, then the kernels. A single event takes the same arrays through a binary search for the keys it
-passes.
+broad clauses, then the kernels. A single event has tables of its own, and kernels of its own (`probing`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching import operations as op
-from tamis.matching.block import kernels
+from tamis.matching.block import finders, kernels, probing
 from tamis.matching.block.breathing import breathe
 from tamis.matching.block.joining import thinned
-from tamis.matching.block.kernels import Hulls, Keys, Layout, LeafTable, Matches, Probes, Program, Runs
+from tamis.matching.block.kernels import Keys, Layout, LeafTable, Matches, Program, Runs
 from tamis.matching.block.maps import Maps, planned
 from tamis.matching.block.plans import DEEPEST_STACK
 from tamis.matching.block.shortcut import Shortcut
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis, Codes
     from tamis.matching.block.draft import Draft
+    from tamis.matching.block.probing import Finders, Probes
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.leaves import Ints
@@ -57,13 +58,10 @@ Flags = npt.NDArray[np.bool_]
 Found = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]
 """The events and the owners of matches, side by side."""
 
-_MOST_KEYS_OF_A_SET = 16
 _BROAD = 0.004
 """The share of events from which on a clause is checked with bitmaps: some thirty events of a block."""
 _NEVER = 2**32 - 2
 """A code that no value has."""
-_WIDTH_OF_A_HULL = 4
-"""The interval around a set holds about so many times the events that the set holds."""
 _SCANNED = np.iinfo(np.int32).max
 """Sorts behind every axis."""
 _FIRST_ROOM = 1 << 18
@@ -91,7 +89,7 @@ class _Caches:
     offset: tuple[npt.NDArray[np.int64], np.int64 | None] | None = None
     first_twins: npt.NDArray[np.uint32] | None = None
     event_columns: tuple[Any, ...] = ()
-    """The columns of keys, probes and program, side by side, for `kernels.match_event_of_columns`."""
+    """The columns of finders, probes and program, side by side, for `probing.match_event_of_columns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +105,7 @@ class Segment:
     """The axis of each key, -1 for that of the rows that no key finds."""
     runs: Runs
     sorted_axes: SortedAxes
+    finders: Finders
     probes: Probes
     maps: Maps
     has_several: bool
@@ -189,8 +188,8 @@ class Segment:
         """Return what its kernels need to know of the destinations of its subscriptions."""
         caches = self._caches
         if caches.shortcut is None or caches.shortcut.table is not destinations:
-            owners = self.program.clauses[:-1, kernels.OWNER]
             numbers = destinations.of(self.draft.handles)
+            owners = finders.owners_of(self.probes, self.program)
             caches.shortcut = Shortcut.of(destinations, numbers, owners, self.twins)
         return caches.shortcut
 
@@ -258,7 +257,7 @@ class Segment:
         columns = self._event_columns()
         out = np.empty(1024, np.uint32)
         while True:
-            written = kernels.match_event_of_columns(column, columns, asked, out, shortcut)
+            written = probing.match_event_of_columns(column, columns, asked, out, shortcut)
             if written <= len(out):
                 owners = out[:written]
                 if written == 0:
@@ -280,7 +279,7 @@ class Segment:
         columns, room = self._event_columns(), 1024
         while True:
             numbers, owners = np.empty(room, np.int64), np.empty(room, np.uint32)
-            written = kernels.match_few_of_columns(table, columns, asked, numbers, owners)
+            written = probing.match_few_of_columns(table, columns, asked, numbers, owners)
             if written >= 0:
                 break
             room = 2 * -written
@@ -294,7 +293,7 @@ class Segment:
     def _event_columns(self) -> tuple[npt.NDArray[Any], ...]:
         columns = self._caches.event_columns
         if not columns:
-            columns = self._caches.event_columns = (*self.keys, *self.probes, *self.program)
+            columns = self._caches.event_columns = (*self.finders, *self.probes, *self.program)
         return columns
 
 
@@ -372,15 +371,18 @@ def compiled(draft: Draft, sample: Events | None = None, schema: Schema | None =
     layout = _layout(draft, access, is_shared | is_broad, leaves)
     breathe()
     broad_rows = _broad_rows(access.clauses, is_broad, is_shared)
+    program = _program(draft, leaves, layout, bitmaps)
+    for_events = finders.laid_out(draft, leaves, access.chosen, is_shared | is_broad, program)
+    breathe()
     return Segment(
         whole,
         sample_codes is not None,
-        _program(draft, leaves, layout, bitmaps),
+        program,
         keys,
         key_axes,
         runs,
         sorted_axes,
-        _probes(draft, leaves, layout),
+        *for_events,
         planned(draft, leaves, layout, runs.is_broad, broad_rows, sample_codes),
         bool(is_shared.any()),
         twins,
@@ -454,15 +456,6 @@ def _program(draft: Draft, leaves: LeafTable, layout: Layout, bitmaps: npt.NDArr
     return Program(clauses, asked[layout.leaves.values], trees, bitmaps, owner_clauses, clause_rows)
 
 
-def _probes(draft: Draft, leaves: LeafTable, layout: Layout) -> Probes:
-    """Choose what a single event is tried on first."""
-    widths = [int(axis.code_count - 1).bit_length() for axis in draft.axes]
-    shifts = np.array([max(0, width - 16) for width in widths], np.uint8)
-    probes = Probes(shifts, np.empty((len(layout.clauses), 16), np.uint16))
-    kernels.choose_probes(layout, leaves, _hulls(draft, leaves), shifts, probes.rows)
-    return probes
-
-
 def leaf_table(
     draft: Draft, sample_codes: list[npt.NDArray[Any]] | None = None
 ) -> tuple[LeafTable, npt.NDArray[np.uint64]]:
@@ -533,28 +526,13 @@ def _write_sets(
     return words
 
 
-def _hulls(draft: Draft, leaves: LeafTable) -> Hulls:
-    """Return an interval around each leaf."""
-    firsts, lasts = leaves.firsts.copy(), leaves.firsts + leaves.spans
-    is_interval = (leaves.kinds == kernels.INTERVAL) & (firsts < _NEVER)
-    costs = np.where(is_interval, leaves.shares, np.float32(np.inf))
-    sets = np.flatnonzero(draft.leaves.operations == op.AMONG)
-    if len(sets):
-        numbers = draft.leaves.a[sets]
-        least = draft.sets.values[draft.sets.starts[numbers]]  # members lie in order
-        greatest = draft.sets.values[draft.sets.starts[numbers + 1] - 1]
-        firsts[sets], lasts[sets] = 2 * least + 2, 2 * greatest + 2
-        costs[sets] = np.minimum(_WIDTH_OF_A_HULL * leaves.shares[sets], 1)
-    return Hulls(firsts, lasts, costs)
-
-
 def _access(draft: Draft, leaves: LeafTable) -> Access:
     """Choose the leaf by which each clause is found; a set is found by each of its members."""
     set_sizes = draft.sets.counts
     costs = leaves.shares.astype(np.float64).copy()
     is_small_set = np.zeros(len(leaves.kinds), np.bool_)
     among = draft.leaves.operations == op.AMONG
-    is_small_set[among] = set_sizes[draft.leaves.a[among]] <= _MOST_KEYS_OF_A_SET
+    is_small_set[among] = set_sizes[draft.leaves.a[among]] <= kernels.MOST_KEYS_OF_A_SET
     costs[is_small_set] *= 1.5  # a clause that lies under several keys is read several times
     costs[(leaves.kinds != kernels.INTERVAL) & ~is_small_set] = np.inf
     chosen = np.empty(draft.clause_count, np.int64)
@@ -600,13 +578,8 @@ def _keys(axes: list[Axis], access: Access, is_broad: Flags) -> tuple[Keys, npt.
     at = np.flatnonzero(_is_new(access.axes) | _is_new(access.firsts) | _is_new(access.lasts))
     row_starts = np.concatenate([at, [len(access.axes)]]).astype(np.int64)
     key_axes, firsts, lasts = access.axes[at], access.firsts[at], access.lasts[at]
-    scan = len(at) - 1 if len(at) and key_axes[-1] == _SCANNED else -1
     known = key_axes[key_axes != _SCANNED]
-    axis_points = np.searchsorted(known, np.arange(len(axes) + 1)).astype(np.int64)
-    is_range = (lasts > firsts)[: len(known)]
-    point_counts = np.bincount(known[~is_range], minlength=len(axes))[: len(axes)]
-    axis_ranges = (axis_points[:-1] + point_counts).astype(np.int64)
-    keys = Keys(axis_points, axis_ranges, firsts.astype(np.uint32), lasts.astype(np.uint32), row_starts, scan)
+    keys = Keys(firsts.astype(np.uint32), lasts.astype(np.uint32), row_starts)
     # Rows of one key may differ: it is one of a set's members for one, and a leaf of its own for another.
     is_narrow = ~np.logical_and.reduceat(is_broad, at) if len(at) else np.zeros(0, np.bool_)
     sorted_axes = _sorted_axes(axes, np.unique(known[is_narrow[: len(known)]]))

@@ -30,22 +30,24 @@ Numbers: TypeAlias = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """The destinations of a segment's subscriptions, and the groups of its rows."""
+    """The destinations of a segment's subscriptions, and the groups of these."""
 
     table: Destinations
     """Whose numbers these are."""
     destinations: Numbers
-    row_groups: Numbers
+    owner_groups: Numbers
+    probe_groups: Numbers
     groups: Ragged[np.uint32]
     twins: Ragged[np.uint32]
 
     @classmethod
     def of(cls, table: Destinations, numbers: Numbers, owners: Numbers, twins: Ragged[np.uint32]) -> Shortcut:
-        """Group the rows, given the number of each subscription's destination and the owner of each row."""
+        """Group the owners, given the number of each subscription's destination and the owner of each probe."""
         if not twins.list_count:
             members, places = np.unique(numbers, return_inverse=True)
             groups = Ragged(np.arange(len(members) + 1, dtype=np.uint32), members)
-            return cls(table, numbers, places[owners].astype(np.uint32), groups, twins)
+            owner_groups = places.astype(np.uint32)
+            return cls(table, numbers, owner_groups, owner_groups[owners], groups, twins)
         firsts = np.repeat(np.arange(len(numbers)), twins.counts)
         pairs = np.unique((firsts.astype(np.int64) << 32) + numbers[twins.values])
         bounds = np.searchsorted(pairs >> 32, np.arange(len(numbers) + 1)).astype(np.uint32)
@@ -54,11 +56,13 @@ class Shortcut:
         likes = np.empty(len(numbers), np.int64)
         room = np.full(1 << (2 * len(numbers) + 1).bit_length(), -1, np.int64)
         kernels.find_first_equal(groups, room, likes)
-        return cls(table, numbers, likes[owners].astype(np.uint32), groups, twins)
+        owner_groups = likes.astype(np.uint32)
+        return cls(table, numbers, owner_groups, owner_groups[owners], groups, twins)
 
     def arrays(self, alive: npt.NDArray[np.bool_], reached: npt.NDArray[np.uint64], words: int) -> kernels.Reaching:
         """Return what the kernels take: with the maps of the events that reached each destination, to be written."""
         targets = np.zeros(2 * (len(reached) // words), np.uint32)
         return kernels.Reaching(
-            self.row_groups, self.groups, self.destinations, self.twins, alive, words, reached, targets
+            self.owner_groups, self.probe_groups, self.groups, self.destinations, self.twins, alive, words, reached,
+            targets,
         )  # fmt: skip
