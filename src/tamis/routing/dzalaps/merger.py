@@ -45,9 +45,9 @@ def merger(reaches: Iterable[Reach], grid: Grid, border: str = "clip", boxes: in
     """Return the box of cells around all that subscriptions want, or at most so many boxes.
 
     >>> merger([Reach((0.3, 0.3), (0.1, 0.1)), Reach((0.05, 0.3), (0.1, 0.1))], Grid(2, 4))
-    ((3, 2),)
+    ((3, 3),)
     >>> merger([Reach((0.05, 0.3), (0.1, 0.1))], Grid(2, 4), "wrap")
-    ((9, 2),)
+    ((9, 3),)
     """
     extents = [extent for reach in reaches if (extent := _extent(reach)) is not None]
     while len(extents) > boxes:

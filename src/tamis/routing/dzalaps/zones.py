@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tamis.routing.errors import KnownPeerError, UnknownPeerError, ZoneError
+from tamis.routing.errors import ZoneError
 
 Point: TypeAlias = tuple[float, ...]
 SHORTEST = 2.0**-20
@@ -156,7 +156,7 @@ class Zones:
     def of(self, name: str) -> tuple[Zone, ...]:
         """Return the zones of a peer."""
         if name not in self._held:
-            raise UnknownPeerError(name, tuple(self._held))
+            raise ZoneError(f"{name!r} holds no zone", f"one of {', '.join(self._held)}"[:200])
         return self._held[name]
 
     def owner(self, point: Point) -> str:
@@ -176,7 +176,7 @@ class Zones:
         The zone's owner gives the whole of it away if it holds another one.
         """
         if name in self._held:
-            raise KnownPeerError(name)
+            raise ZoneError(f"{name!r} joins and holds a zone already", "another name")
         owner = self.owner(point)
         zone = next(each for each in self._held[owner] if point in each)
         rest = tuple(each for each in self._held[owner] if each != zone)
