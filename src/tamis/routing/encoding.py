@@ -1,8 +1,8 @@
 """How does a message become bytes, and bytes a message? The wire format.
 
 A mark, the version of the format, the kind of message, and the fields in MessagePack, in the order of the table of
-kinds (`kinds`). Filters travel as text, which parses to an equal expression, whatever version of tamis reads it. Values
-that MessagePack does not know (large integers, decimals, dates, timestamps) carry a code of their own. What comes from
+kinds (`kinds`). Filters and ranked subscriptions travel as text, which parses to an equal one, whatever version of tamis
+reads it. Values that MessagePack does not know (large integers, decimals, dates, timestamps) carry a code of their own. What comes from
 outside is never trusted: anything that is not exactly a message is a `MessageError`, a filter that is too large a
 `LimitError`.
 """
@@ -23,11 +23,27 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.routing.acceptance import check_message
 from tamis.routing.errors import MessageError
-from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, NUMBERS, VERSIONS, MessageKind
-from tamis.routing.messages import Entry, Message
+from tamis.routing.kinds import (
+    DEPOSITS,
+    ENTRIES,
+    EVENT,
+    FILTER,
+    KEYS,
+    KINDS,
+    MESSAGE,
+    MESSAGES,
+    NUMBERS,
+    TUPLES,
+    VERSIONS,
+    WANTED,
+    MessageKind,
+)
+from tamis.routing.messages import Deposited, Entry, Message
+from tamis.topk.ranked import Ranked
+from tamis.topk.text import is_ranked
 
 MARK = 0xA7
-VERSION = 3
+VERSION = 4
 _INTEGER, _DECIMAL, _DATE, _TIMESTAMP = range(1, 5)
 _AS_DATETIME = 3
 """How MessagePack is told what to make of timestamps of its own."""
@@ -43,13 +59,26 @@ def encode(message: Message) -> bytes:
     check_message(message)
     number = NUMBERS[type(message)]
     try:
-        values = [_plain(getattr(message, name)) for name in KINDS[number].fields]
+        values = [_written(getattr(message, name), form) for name, form in KINDS[number].fields.items()]
         if VERSIONS in KINDS[number].fields.values() and not values[-1]:
             values.pop()  # what is not there is not written, as before there was any of it
         body = msgpack.packb(values, default=_extended, unicode_errors="surrogatepass", strict_types=True)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise MessageError(f"a value cannot travel: {error}", "values of the language, lists and records") from error
     return bytes((MARK, VERSION, number)) + bytes(body)
+
+
+def _written(value: Any, form: str) -> Any:
+    if form == MESSAGE:
+        return encode(value)
+    if form == MESSAGES:
+        return list(map(encode, value))
+    if form == DEPOSITS:
+        return [
+            [each.home, each.client, each.key, str(each.wanted), _plain(each.state), list(map(encode, each.held))]
+            for each in value
+        ]
+    return _plain(value)
 
 
 def _plain(value: Any) -> Any:
@@ -59,7 +88,7 @@ def _plain(value: Any) -> Any:
             while numbers and not numbers[-1]:  # what is 0 to the end is not written, as before there was any of it
                 numbers.pop()
             return [key, str(filter_), *numbers]
-        case Expression():
+        case Expression() | Ranked():
             return str(value)
         case tuple():
             return [_plain(each) for each in value]
@@ -146,7 +175,7 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS, functions: Functions
             strict_map_key=False,  # `_record` is stricter
         )
         with functions_of(functions).in_use():
-            message = _made(kind, values, limits)
+            message = _made(kind, values, limits, functions)
         check_message(message)
         return message
     except (LimitError, MessageError):
@@ -156,18 +185,21 @@ def decode(data: bytes, *, limits: Limits = DEFAULT_LIMITS, functions: Functions
         raise MessageError(f"the body of a {name} is broken: {error}", f"the fields of a {name}") from None
 
 
-def _made(kind: MessageKind, values: Any, limits: Limits) -> Message:
+def _made(kind: MessageKind, values: Any, limits: Limits, functions: Functions | None) -> Message:
     fields = list(kind.fields.items())
     if isinstance(values, list) and len(values) == len(fields) - 1 and fields[-1][1] == VERSIONS:
         fields.pop()
     if not isinstance(values, list) or len(values) != len(fields):
         raise TypeError(f"{len(fields)} fields, found {values!r:.60}")
     return kind.message(
-        **{name: _read(name, form, value, limits) for (name, form), value in zip(fields, values, strict=True)}
+        **{
+            name: _read(name, form, value, limits, functions)
+            for (name, form), value in zip(fields, values, strict=True)
+        }
     )
 
 
-def _read(name: str, form: str, value: Any, limits: Limits) -> Any:
+def _read(name: str, form: str, value: Any, limits: Limits, functions: Functions | None) -> Any:
     """Return a field in the form that the message has it in."""
     if form == EVENT:
         if not isinstance(value, dict):
@@ -177,6 +209,22 @@ def _read(name: str, form: str, value: Any, limits: Limits) -> Any:
         if not isinstance(value, str):
             raise TypeError(f"a filter is a text, found {value!r:.60}")
         return parse(value, limits=limits)
+    if form == WANTED:
+        if not isinstance(value, str):
+            raise TypeError(f"a subscription is a text, found {value!r:.60}")
+        return _wanted(value, limits)
+    if form == MESSAGE:
+        if not isinstance(value, bytes):
+            raise TypeError(f"{name} is a message in bytes, found {value!r:.60}")
+        return decode(value, limits=limits, functions=functions)
+    if form == TUPLES:
+        return _tuples(value)
+    if form in (MESSAGES, DEPOSITS):
+        if not isinstance(value, list):
+            raise TypeError(f"{name} are a list, found {value!r:.60}")
+        if form == MESSAGES:
+            return _messages(value, limits, functions)
+        return tuple(_deposited(each, limits, functions) for each in value)
     if form == VERSIONS:
         if not isinstance(value, list) or not value or not all(isinstance(each, list) for each in value):
             raise TypeError(f"{name} are pairs of a name and a version, if there are any, found {value!r:.60}")
@@ -188,16 +236,38 @@ def _read(name: str, form: str, value: Any, limits: Limits) -> Any:
     return tuple(_entry(each, limits) for each in value) if form == ENTRIES else tuple(value)
 
 
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _messages(values: list[Any], limits: Limits, functions: Functions | None) -> tuple[Any, ...]:
+    if not all(isinstance(each, bytes) for each in values):
+        raise TypeError(f"messages in bytes, found {values!r:.60}")
+    return tuple(decode(each, limits=limits, functions=functions) for each in values)
+
+
+def _deposited(value: Any, limits: Limits, functions: Functions | None) -> Deposited:
+    match value:
+        case [home, client, key, str(text), list(state), list(held)]:
+            wanted = _wanted(text, limits)
+            return Deposited(home, client, key, wanted, _tuples(state), _messages(held, limits, functions))
+    raise TypeError(f"a home, a client, a key, the text of a subscription, a ranking and events, found {value!r:.60}")
+
+
+def _wanted(text: str, limits: Limits) -> Expression | Ranked:
+    return Ranked.parse(text, limits=limits) if is_ranked(text) else parse(text, limits=limits)
+
+
 def _entry(value: Any, limits: Limits) -> Entry:
     match value:
         case [key, str(text)]:
-            return Entry(key, parse(text, limits=limits))
+            return Entry(key, _wanted(text, limits))
         case [key, str(text), imperfection] if imperfection:  # it is written only if there is any
-            return Entry(key, parse(text, limits=limits), imperfection)
+            return Entry(key, _wanted(text, limits), imperfection)
         case [key, str(text), imperfection, hops] if hops:
-            return Entry(key, parse(text, limits=limits), imperfection, hops)
+            return Entry(key, _wanted(text, limits), imperfection, hops)
         case [key, str(text), imperfection, hops, priority] if priority:
-            return Entry(key, parse(text, limits=limits), imperfection, hops, priority)
+            return Entry(key, _wanted(text, limits), imperfection, hops, priority)
     raise TypeError(
         f"an entry is a key, the text of a filter, and its imperfection, hops and priority if any, found {value!r:.60}"
     )

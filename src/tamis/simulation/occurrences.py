@@ -58,6 +58,15 @@ class MessageCarried:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePosted:
+    """A message left for any node, not along a link."""
+
+    source: str
+    target: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class EventDelivered:
     """An event reached a client, for these of its subscriptions."""
 
@@ -106,6 +115,7 @@ Occurrence: TypeAlias = (
     | Expired
     | EventPublished
     | MessageCarried
+    | MessagePosted
     | EventDelivered
     | Failed
     | Renewed

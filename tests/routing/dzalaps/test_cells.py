@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.routing.dzalaps.cells import Grid, Plots, has_cell, intersection, size
+from tamis.routing.dzalaps.cells import CellGrid, Plots, has_cell, intersection, size
 from tamis.routing.dzalaps.merger import Reach, merger
 from tamis.routing.dzalaps.zones import Zones
 from tamis.routing.errors import ZoneError
@@ -31,7 +31,7 @@ def test_every_cell_belongs_to_the_one_peer_whose_zone_has_its_centre(resolution
     for place in leaving:
         if len(zones) > 1:
             zones = zones.leave(list(zones)[place % len(zones)])
-    grid = Grid(2, resolution)
+    grid = CellGrid(2, resolution)
     plots = Plots(zones, grid)
     for cell in itertools.product(range(resolution), repeat=2):
         owners = [name for name in zones if has_cell(plots.of(name), cell)]
@@ -40,7 +40,7 @@ def test_every_cell_belongs_to_the_one_peer_whose_zone_has_its_centre(resolution
 
 def test_a_peer_may_own_no_cell():
     zones = Zones.joined([("a", ()), ("b", (0.0,)), ("c", (0.0,)), ("d", (0.0,))], 1)
-    plots = Plots(zones, Grid(1, 2))
+    plots = Plots(zones, CellGrid(1, 2))
     assert [plots.of(name) for name in zones].count(()) == 2
 
 
@@ -53,7 +53,7 @@ def test_a_peer_may_own_no_cell():
 )
 @settings(max_examples=150, deadline=None)
 def test_a_merger_has_the_cells_of_all_that_lies_within_a_radius(dimensions, resolution, border, boxes, data):
-    grid = Grid(dimensions, resolution)
+    grid = CellGrid(dimensions, resolution)
     points = st.tuples(*[anywhere] * dimensions)
     reaches = [
         Reach(point, (radius,) * dimensions)
@@ -74,7 +74,7 @@ def test_a_merger_has_the_cells_of_all_that_lies_within_a_radius(dimensions, res
 
 
 def test_nothing_wanted_is_an_empty_merger_and_an_infinite_radius_is_everything():
-    grid = Grid(2, 4)
+    grid = CellGrid(2, 4)
     assert merger([], grid) == ()
     assert merger([Reach((0.5, 0.5), (-1.0, -1.0))], grid) == merger([Reach((0.5, 0.5), (math.nan, 1.0))], grid) == ()
     for border in ("clip", "wrap"):
@@ -82,7 +82,7 @@ def test_nothing_wanted_is_an_empty_merger_and_an_infinite_radius_is_everything(
 
 
 def test_a_box_that_goes_round_the_border_has_more_cells_and_never_fewer():
-    chance, grid = Random(1), Grid(2, 9)
+    chance, grid = Random(1), CellGrid(2, 9)
     for _ in range(200):
         reaches = [Reach((chance.random(), chance.random()), (chance.random() / 2,) * 2) for _ in range(3)]
         (clipped,), (round_,) = merger(reaches, grid), merger(reaches, grid, "wrap")
@@ -91,11 +91,11 @@ def test_a_box_that_goes_round_the_border_has_more_cells_and_never_fewer():
 
 def test_several_boxes_have_no_more_cells_than_one():
     corner, other = Reach((0.1, 0.1), (0.05, 0.05)), Reach((0.9, 0.9), (0.05, 0.05))
-    one, two = merger([corner, other], Grid(2, 10)), merger([corner, other], Grid(2, 10), boxes=2)
+    one, two = merger([corner, other], CellGrid(2, 10)), merger([corner, other], CellGrid(2, 10), boxes=2)
     assert (sum(map(size, one)), sum(map(size, two))) == (100, 8)
 
 
 def test_a_grid_that_is_too_fine_or_none_is_refused():
     for resolution in (0, 2000, 2.5, True):
         with pytest.raises(ZoneError, match="cells an axis"):
-            Grid(2, resolution)
+            CellGrid(2, resolution)

@@ -29,10 +29,10 @@ FINEST = 1024
 
 
 @dataclass(frozen=True)
-class Grid:
+class CellGrid:
     """A regular grid.
 
-    >>> grid = Grid(2, 4)
+    >>> grid = CellGrid(2, 4)
     >>> grid.cell((0.6, 1.0)), grid.centre((2, 3))
     ((2, 3), (0.625, 0.875))
     """
@@ -79,7 +79,7 @@ class Grid:
 class Plots:
     """Which cells are whose, by a map and a grid."""
 
-    def __init__(self, zones: Zones, grid: Grid) -> None:
+    def __init__(self, zones: Zones, grid: CellGrid) -> None:
         self.zones = zones
         self.grid = grid
         self._areas = {name: grid.area(zones.of(name)) for name in zones}

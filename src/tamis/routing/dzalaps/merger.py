@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.routing.dzalaps.cells import Area, Box, Grid, area_of, size, span
+from tamis.routing.dzalaps.cells import Area, Box, CellGrid, area_of, size, span
 
 if TYPE_CHECKING:
     from tamis.routing.dzalaps.zones import Point
@@ -41,12 +41,12 @@ class _Extent(NamedTuple):
     high: Point
 
 
-def merger(reaches: Iterable[Reach], grid: Grid, border: str = "clip", boxes: int = 1) -> Area:
+def merger(reaches: Iterable[Reach], grid: CellGrid, border: str = "clip", boxes: int = 1) -> Area:
     """Return the box of cells around all that subscriptions want, or at most so many boxes.
 
-    >>> merger([Reach((0.3, 0.3), (0.1, 0.1)), Reach((0.05, 0.3), (0.1, 0.1))], Grid(2, 4))
+    >>> merger([Reach((0.3, 0.3), (0.1, 0.1)), Reach((0.05, 0.3), (0.1, 0.1))], CellGrid(2, 4))
     ((3, 3),)
-    >>> merger([Reach((0.05, 0.3), (0.1, 0.1))], Grid(2, 4), "wrap")
+    >>> merger([Reach((0.05, 0.3), (0.1, 0.1))], CellGrid(2, 4), "wrap")
     ((9, 3),)
     """
     extents = [extent for reach in reaches if (extent := _extent(reach)) is not None]
@@ -72,7 +72,7 @@ def _around(extents: Sequence[_Extent]) -> _Extent:
     )
 
 
-def _with_two_united(extents: list[_Extent], grid: Grid, border: str) -> list[_Extent]:
+def _with_two_united(extents: list[_Extent], grid: CellGrid, border: str) -> list[_Extent]:
     one, other = min(
         combinations(range(len(extents)), 2),
         key=lambda pair: size(_box(_around([extents[place] for place in pair]), grid, border)),
@@ -81,11 +81,11 @@ def _with_two_united(extents: list[_Extent], grid: Grid, border: str) -> list[_E
     return [extent for place, extent in enumerate(extents) if place not in (one, other)] + [united]
 
 
-def _box(extent: _Extent, grid: Grid, border: str) -> Box:
+def _box(extent: _Extent, grid: CellGrid, border: str) -> Box:
     return tuple(_side(low, high, grid, border) for low, high in zip(*extent, strict=True))
 
 
-def _side(low: float, high: float, grid: Grid, border: str) -> int:
+def _side(low: float, high: float, grid: CellGrid, border: str) -> int:
     """Return the places of an axis from one coordinate to another."""
     # What lies outside of space lies in the cells at its border, so these count wherever the box goes round it.
     side = span(grid.place(max(low, 0.0)), grid.place(min(high, 1.0)))
