@@ -170,10 +170,10 @@ class TestBrokers:
 
     def test_hello_has_names_and_versions_and_these_bytes(self):
         hello = Hello(schema="ffff", functions=(("is_even", 2), ("score", 1)))
-        written = "a70300979090a466666666c000c29292a769735f6576656e0292a573636f726501"
+        written = "a70400979090a466666666c000c29292a769735f6576656e0292a573636f726501"
         assert encode(hello).hex() == written
         assert decode(bytes.fromhex(written)) == hello
-        assert encode(Hello(schema="ffff")).hex() == "a70300969090a466666666c000c2", "as before there were any"
+        assert encode(Hello(schema="ffff")).hex() == "a70400969090a466666666c000c2", "as before there were any"
 
     def test_filters_travel_as_text_and_are_read_with_the_functions_of_the_reader(self):
         message = Subscribe((Entry(0, parse("score(a, b) > 5")),))
@@ -189,7 +189,7 @@ class TestBrokers:
 
         body = msgpack.packb([[], [], "", None, 0, False, functions])
         with pytest.raises(MessageError):
-            decode(bytes((0xA7, 3, 0)) + body)
+            decode(bytes((0xA7, 4, 0)) + body)
 
 
 class TestNetworks:

@@ -118,11 +118,11 @@ def test_a_subscription_under_the_same_key_replaces_the_former_in_one_message():
 def test_a_lease_ends_unless_it_is_renewed():
     broker = broker_between("north", clients=["ann"])
     broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 0.0)
-    assert broker.next_expiry == 10
+    assert broker.next_due == 10
     broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 6.0)
-    assert broker.advance(10.0) == [] and broker.next_expiry == 16
+    assert broker.advance(10.0) == [] and broker.next_due == 16
     assert sent(broker.advance(16.0)) == [("north", Unsubscribe((0,)))]
-    assert broker.next_expiry is None and len(broker.table) == 0
+    assert broker.next_due is None and len(broker.table) == 0
 
 
 def test_what_ends_together_gets_no_word_of_each_other():
@@ -137,7 +137,7 @@ def test_another_filter_under_the_same_key_has_the_new_lease():
     broker = broker_between(clients=["ann"])
     broker.receive(subscribe("s", "x = 1", lease_s=10), "ann", 0.0)
     broker.receive(subscribe("s", "x = 2", lease_s=10), "ann", 5.0)
-    assert broker.next_expiry == 15
+    assert broker.next_due == 15
 
 
 def test_an_advertisement_may_have_a_lease_too():
@@ -303,7 +303,7 @@ def test_a_lease_that_is_none_is_refused_before_anything_is_done(lease_s, kind):
     broker = broker_between("north", clients=["ann"], advertisements="simple")
     with pytest.raises(MessageError, match="expected seconds, more than 0"):
         broker.receive(kind((entry("s", "x = 1"),), lease_s=lease_s), "ann", 0.0)
-    assert len(broker.table) == 0 and broker.advertised_by("ann") == {} and broker.next_expiry is None
+    assert len(broker.table) == 0 and broker.advertised_by("ann") == {} and broker.next_due is None
 
 
 @pytest.mark.parametrize("strategy", ["simple", "covering", "merging"])
@@ -317,7 +317,7 @@ def test_a_filter_that_the_schema_does_not_know_is_refused_and_the_others_count(
     assert tamis.relations.covers(told.message.entries[-1].filter, "x > 5", schema)
     (delivered,) = broker.receive(Publish("e", {"x": 1}), "north", 0.0)
     assert delivered.subscriptions == ("s",), "what was there before stays, without a lease"
-    assert broker.next_expiry == 9.0
+    assert broker.next_due == 9.0
     (rejected,) = broker.receive(Advertise((entry("a", "z = 1"),)), "ann", 0.0)
     assert isinstance(rejected, Reject) and "there is no attribute z" in rejected.reason
 
@@ -428,7 +428,7 @@ def test_a_lease_is_over_at_its_end_though_nobody_told_the_broker_of_the_time():
     taken_back, delivered = broker.receive(Publish("e2", {"x": 5}), "ann", 5.0)
     assert taken_back == Send("north", Unsubscribe((0,), (entry(1, "x > 2"),)))
     assert delivered == Deliver("bob", Publish("e2", {"x": 5}), ("t",))
-    assert broker.next_expiry is None and broker.lease_count == 0
+    assert broker.next_due is None and broker.lease_count == 0
 
 
 def test_what_a_neighbour_said_ends_when_it_was_silent_for_its_lease():
@@ -452,15 +452,15 @@ def test_whatever_a_neighbour_says_renews_its_lease(said):
     broker = broker_between("north")
     broker.receive(Hello((entry(0, "x > 1"),), lease_s=4.0), "north", 0.0)
     broker.receive(said, "north", 3.0)
-    assert broker.advance(4.0) == [] and broker.next_expiry == 7.0
+    assert broker.advance(4.0) == [] and broker.next_due == 7.0
     broker.receive(Renew(), "north", 9.0)  # it was late, and is there
-    assert broker.next_expiry == 13.0 and broker.advance(13.0) == [LostNeighbour("north")]
+    assert broker.next_due == 13.0 and broker.advance(13.0) == [LostNeighbour("north")]
 
 
 def test_a_broker_that_has_nothing_to_say_says_so_in_time():
     broker = broker_between("north", "south", clients=["ann"], link_lease_s=4.0)
     (greeting,) = broker.connect("west", 0.0)
-    assert greeting.message.lease_s == 4.0 and broker.next_expiry == 2.0
+    assert greeting.message.lease_s == 4.0 and broker.next_due == 2.0
     broker.receive(Hello((entry(0, "x > 1"),)), "north", 0.5)
     broker.receive(Publish("e", {"x": 5}), "ann", 1.0)
     assert sent(broker.advance(2.0)) == [], "some heard of a filter, and one got an event"

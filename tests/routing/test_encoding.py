@@ -82,14 +82,14 @@ def test_a_cut_message_is_refused(message):
 @given(st.integers(0, 8), st.binary(max_size=40))
 def test_arbitrary_bytes_are_a_message_or_refused(kind, body):
     try:
-        message = decode(bytes((0xA7, 3, kind)) + body)
+        message = decode(bytes((0xA7, 4, kind)) + body)
     except (MessageError, LimitError):
         return
     assert repr(decode(encode(message))) == repr(message)
 
 
 def raw(kind, *values):
-    return bytes((0xA7, 3, kind)) + msgpack.packb(list(values))
+    return bytes((0xA7, 4, kind)) + msgpack.packb(list(values))
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def raw(kind, *values):
     [
         (b"", "0 bytes"),
         (b"GET / HTTP", "begin with 0x47"),
-        (b"\xa7\x01\x00", "version 1; expected version 3"),
-        (b"\xa7\x03\x63", "kind 99"),
-        (b"\xa7\x03\x05\x92\x01\x01", "an event is a record"),
-        (b"\xa7\x03\x05\x92\xc3\x80", "True is not a key; expected a whole number or a text"),
-        (b"\xa7\x03\x01\x93\x90\x90\xcb\xff\xf8\0\0\0\0\0\0", "a lease of nan; expected seconds, more than 0"),
-        (b"\xa7\x03\x01\x93\x91\x92\x01\xa3x =\x90\xc0", "expected the fields of a Subscribe"),
+        (b"\xa7\x01\x00", "version 1; expected version 4"),
+        (b"\xa7\x04\x63", "kind 99"),
+        (b"\xa7\x04\x05\x92\x01\x01", "an event is a record"),
+        (b"\xa7\x04\x05\x92\xc3\x80", "True is not a key; expected a whole number or a text"),
+        (b"\xa7\x04\x01\x93\x90\x90\xcb\xff\xf8\0\0\0\0\0\0", "a lease of nan; expected seconds, more than 0"),
+        (b"\xa7\x04\x01\x93\x91\x92\x01\xa3x =\x90\xc0", "expected the fields of a Subscribe"),
         (raw(2, "abc", []), "keys are a list, found 'abc'"),
         (raw(2, {1: 2}, []), "name is a text"),
         (
@@ -126,7 +126,7 @@ def raw(kind, *values):
         (raw(5, "e", {"x": msgpack.ExtType(2, b"0x12")}), "the body of a Publish is broken"),
         (raw(5, "e", {"x": msgpack.ExtType(3, b"20240229")}), "is not how a value is written"),
         (raw(5, "e", {b"x": 1}), "name is a text, and there once; found b'x'"),
-        (b"\xa7\x03\x05\x92\xa1e\x82\xa1x\x01\xa1x\x02", "there once; found 'x'"),
+        (b"\xa7\x04\x05\x92\xa1e\x82\xa1x\x01\xa1x\x02", "there once; found 'x'"),
         (raw(5, 1.5, {}), "1.5 is not a key"),
         (raw(8, "q", 5), "a filter is a text, found 5"),
         (raw(8, None, "x = 1"), "None is not a key"),

@@ -124,7 +124,7 @@ def state(broker):
         "rates": links,
         "muted": table._muted,
         "matched": {peer: table.matched(peer) for peer in PEERS},
-        "heard": (silence._heard_s, silence._said_s, broker.next_expiry),
+        "heard": (silence._heard_s, silence._said_s, broker.next_due),
         "peers": (broker.clients, broker.neighbours, broker.lease_count, broker._announced_count),
     }
 

@@ -80,7 +80,7 @@ def test_a_priority_survives_the_wire_and_none_is_not_written(priority, imperfec
 
 
 def test_an_entry_with_a_priority_has_these_bytes():
-    written = "a7030193919503a178cb00000000000000000007" + "90" + "c0"
+    written = "a7040193919503a178cb00000000000000000007" + "90" + "c0"
     message = Subscribe([Entry(3, tamis.parse("x"), 0.0, 0, 7)])
     assert encode(message).hex() == written
     assert decode(bytes.fromhex(written)) == message

@@ -1,4 +1,4 @@
-"""The wire format: a message of every kind, and its bytes as they have been since version 3.
+"""The wire format: a message of every kind, and its bytes as they have been since version 4.
 
 If one of these fails, brokers of different versions no longer understand each other: give the format a new version.
 """
@@ -20,11 +20,13 @@ from tamis.routing import (
     Filter,
     Hello,
     MessageError,
+    Passed,
     Publish,
     Renew,
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    Withdraw,
     decode,
     encode,
 )
@@ -49,58 +51,73 @@ EVENT = {
 GOLDEN = [
     (
         Hello(ENTRIES, (Entry(4, tamis.parse("c IS NULL")),), "ffff", 30.5, 2, True),
-        "a7030096939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
+        "a7040096939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
         "0000000000000002919204a963204953204e554c4ca466666666cb403e80000000000002c3",
     ),
     (
         Subscribe(ENTRIES, (7, "old"), 5),
-        "a7030193939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
+        "a7040193939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
         "00000000000000029207a36f6c6405",
     ),
     (
         Unsubscribe((7, "old"), ENTRIES),
-        "a70302929207a36f6c64939201aa7072696365203c20323093a16ba761203d20277827cb3fc0000000000000"
+        "a70402929207a36f6c64939201aa7072696365203c20323093a16ba761203d20277827cb3fc0000000000000"
         "9403a162cb000000000000000002",
     ),
     (
         Advertise(ENTRIES, (9,), None),
-        "a7030393939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
+        "a7040393939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb00"
         "00000000000000029109c0",
     ),
     (
         Unadvertise((9,), ENTRIES),
-        "a70304929109939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb000000000000000002",
+        "a70404929109939201aa7072696365203c20323093a16ba761203d20277827cb3fc00000000000009403a162cb000000000000000002",
     ),
     (
         Publish("auctions/17", EVENT),
-        "a7030592ab61756374696f6e732f313787a570726963650ca164d602312e3530a3646179c70a03323032342d"
+        "a7040592ab61756374696f6e732f313787a570726963650ca164d602312e3530a3646179c70a03323032342d"
         "30322d3239a26174c71a04323032342d30322d32395431323a30303a30302e303030303035a3626967c72901"
         "3130303030303030303030303030303030303030303030303030303030303030303030303030303030a47461"
         "677392a161c0a17281a178cb3ff8000000000000",
     ),
     (
         Filter(),
-        "a7030690",
+        "a7040690",
     ),
     (
         Renew(),
-        "a7030790",
+        "a7040790",
     ),
     (
         Ask(5, tamis.parse("price < 20")),
-        "a703089205aa7072696365203c203230",
+        "a704089205aa7072696365203c203230",
+    ),
+    (
+        Passed("e", {"price": 12}, 2.5, "b1", 7, 2),
+        "a7040996a16581a570726963650ccb4004000000000000a262310702",
+    ),
+    (
+        Withdraw("e", 2.5),
+        "a7040a92a165cb4004000000000000",
     ),
 ]
 
 
 WITH_PRIORITY = (
     Subscribe((Entry(5, tamis.parse("a"), 0.0, 0, 7),)),
-    "a7030193919505a161cb0000000000000000000790c0",
+    "a7040193919505a161cb0000000000000000000790c0",
 )
 """An entry says its priority only if it has one, so what has none is written as before there were any."""
 
 
-@pytest.mark.parametrize(("message", "written"), [*GOLDEN, WITH_PRIORITY], ids=lambda each: type(each).__name__)
+RANKED = (
+    Subscribe((Entry(5, tamis.Ranked("price", 5, "1 HOUR", "a")),)),
+    "a7040193919205d926544f5020352042592070726963652041534320" + b"OVER 1 HOUR WHERE a".hex() + "90c0",
+)
+"""A client's ranked subscription travels as its text."""
+
+
+@pytest.mark.parametrize(("message", "written"), [*GOLDEN, WITH_PRIORITY, RANKED], ids=lambda each: type(each).__name__)
 def test_a_message_has_the_bytes_it_always_had(message, written):
     assert encode(message).hex() == written
     assert repr(decode(bytes.fromhex(written))) == repr(message)
@@ -128,8 +145,10 @@ def test_a_sender_says_what_the_table_lets_it_say(sender):
         Filter: Filter(),
         Renew: Renew(),
         Ask: Ask(1, tamis.parse("a = 1")),
+        Passed: Passed(1, {}, 0.0, "b"),
+        Withdraw: Withdraw(1, 0.0 if sender == "neighbour" else None),
     }
-    never = {"client": {Hello, Filter, Renew}, "neighbour": {Ask}}
+    never = {"client": {Hello, Filter, Renew, Passed}, "neighbour": {Ask}}
     for kind, message in said.items():
         if kind in never[sender]:
             with pytest.raises(MessageError, match=f"a {sender} said {kind.__name__}; expected"):

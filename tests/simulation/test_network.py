@@ -135,10 +135,10 @@ def test_counters_tell_messages_items_bytes_hops_and_delays():
     network.run()
     network.publish("client a", "e", {"x": 3})
     network.run()
-    assert counters.messages == {Subscribe.__name__: 2, "Publish": 2}
+    assert counters.messages == {Subscribe.__name__: 2, "Passed": 2}
     assert counters.items[Subscribe.__name__] == 4, "each brings a filter and replaces one"
     assert counters.hop_count == 2 and 0.002 <= counters.delay_s <= 0.2
-    assert counters.message_bytes["Publish"] > 10 and counters.messages[Unsubscribe.__name__] == 0
+    assert counters.message_bytes["Passed"] > 10 and counters.messages[Unsubscribe.__name__] == 0
     network.publish("client c", "f", {"x": 3})
     network.publish("client b", "g", {"x": 3})
     network.run()
@@ -179,7 +179,7 @@ def test_a_lease_ends_while_messages_are_under_way_and_the_client_forgets_it():
     network.publish("client c", "e", {"x": 5})
     network.run()
     assert ended == [Expired("client a", "t")] and network.clients["client a"].subscriptions == {}
-    assert network.brokers["a"].next_expiry is None and checker.problems == []
+    assert network.brokers["a"].next_due is None and checker.problems == []
 
 
 def test_a_restarted_broker_gets_a_lease_back_for_the_rest_of_its_time_only():
@@ -196,7 +196,7 @@ def test_a_restarted_broker_gets_a_lease_back_for_the_rest_of_its_time_only():
     network.restart("a")
     network.run()
     assert list(network.brokers["a"].table.of("client a")) == ["long", "ever"]
-    assert network.brokers["a"].next_expiry == pytest.approx(end)
+    assert network.brokers["a"].next_due == pytest.approx(end)
     network.wait(11)
     network.run()
     assert list(network.brokers["a"].table.of("client a")) == ["ever"] and checker.problems == []
@@ -339,7 +339,7 @@ def test_time_stands_still_where_nothing_is_to_come():
     network.run()
     assert network.now < now + 1, "a lease is not waited for"
     network.step()
-    assert network.now == now + 5 and network.brokers["a"].next_expiry is None
+    assert network.now == now + 5 and network.brokers["a"].next_due is None
 
 
 # -- What is asked of a network that it cannot do

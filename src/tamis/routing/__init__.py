@@ -3,7 +3,8 @@
 A `Broker` takes messages of neighbours and clients and returns what is to be sent and delivered; it has no socket,
 clock or thread. `messages` says what is said, `acceptance` what a peer may say, `encoding` how that becomes bytes. Who
 wants an event is in a routing `table`; what is done with one is `publishing`, with many at once `groups`, which tell of
-matches by handles (`wanted`). What a neighbour must know of everybody else's filters is a *strategy's* business
+matches by handles (`wanted`). Who wants the best k is the `desk`'s business, which has a ranker (`rankers`); `recent` is
+what comes a second time for that. What a neighbour must know of everybody else's filters is a *strategy's* business
 (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is
 what a broker knows of one neighbour (worked out step by step: `gradual`, `agenda`; told in parts: `greeting`; said
 again after a restart: `renewal`), `silence` how it finds out that one is gone, `adaptation` when it stops filtering for
@@ -16,9 +17,11 @@ from tamis.routing.adaptation import Adaptation
 from tamis.routing.base import Changes, Strategy, Summary
 from tamis.routing.broker import MOST_ENTRIES, Broker
 from tamis.routing.covering import Covering
+from tamis.routing.desk import Desk, Told
 from tamis.routing.encoding import decode, encode
 from tamis.routing.errors import (
     BudgetOfImperfectionError,
+    DeskSettingError,
     KnownPeerError,
     LeaseOfLinksError,
     LengthOfMessagesError,
@@ -95,6 +98,8 @@ __all__ = [
     "Deliver",
     "Deposit",
     "Deposited",
+    "Desk",
+    "DeskSettingError",
     "Entry",
     "Filter",
     "Flood",
@@ -142,6 +147,7 @@ __all__ = [
     "Summary",
     "TakeBack",
     "TakenOver",
+    "Told",
     "Unadvertise",
     "UnknownHandleError",
     "UnknownPeerError",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.topk.ranked import Ranked
 
 TYPES: dict[type[Any], str] = {
     Subscribe: "tamis.Subscribed",
@@ -41,7 +42,7 @@ PREFIX = "tamis/"
 
 
 def announcement(
-    kind: type[Any], broker: str, client: str, key: Key, filter_: Expression, number: int, now: float
+    kind: type[Any], broker: str, client: str, key: Key, wanted: Expression | Ranked, number: int, now: float
 ) -> Publish:
     """Return the event that says what a client did.
 
@@ -50,7 +51,7 @@ def announcement(
     >>> said.event["type"], said.event["filter"]
     ('tamis.Subscribed', 'price < 20')
     """
-    event = {"type": TYPES[kind], "broker": broker, "client": client, "key": str(key), "filter": str(filter_)}
+    event = {"type": TYPES[kind], "broker": broker, "client": client, "key": str(key), "filter": str(wanted)}
     return Publish(f"{PREFIX}{broker}/{now!r}/{number}", event)
 
 
@@ -66,7 +67,7 @@ def objection(schema: Schema) -> str | None:
 
 
 def reminder(
-    kind: type[Any], teller: str, broker: str, client: str, key: Key, filter_: Expression, number: int, now: float
+    kind: type[Any], teller: str, broker: str, client: str, key: Key, wanted: Expression | Ranked, number: int, now: float
 ) -> Publish:
     """Return what says again what a client did, or what a neighbour told, as a broker knows it.
 
@@ -74,7 +75,7 @@ def reminder(
     >>> is_reminder(reminder(Subscribe, "b1", "b2", "", 7, tamis.parse("price < 20"), 1, 0.0).key)
     True
     """
-    event = announcement(kind, broker, client, key, filter_, number, now).event
+    event = announcement(kind, broker, client, key, wanted, number, now).event
     return Publish(f"{AGAIN}{teller}/{now!r}/{number}", event)
 
 

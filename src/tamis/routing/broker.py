@@ -13,12 +13,17 @@ What a new neighbour must know of very many filters takes long to work out. A dr
 gradually, and gives the broker a little time now and then (`work`). A neighbour that was started anew is renewed: what
 it said stays in force until it has said it again.
 
-Source: Mühl et al. 2002, section 2 (docs/bibliography.md).
+A client may ask for the best k events of a window (`desk`). Neighbours are told a filter in its place, so that all of
+the above holds for it too; the filter moves if the broker has a policy for thresholds, and else never.
+
+Source: Mühl et al. 2002, section 2; ranked subscriptions in networks of brokers: Pripužić 2010, sections 6.3.1 and
+6.3.3 (docs/bibliography.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
@@ -31,6 +36,7 @@ from tamis.relations.advertisements import OverlapIndex
 from tamis.routing import announcements
 from tamis.routing.acceptance import check_message, entries_of, is_lease
 from tamis.routing.base import Knowledge
+from tamis.routing.desk import Desk
 from tamis.routing.errors import (
     KnownPeerError,
     LeaseOfLinksError,
@@ -71,13 +77,15 @@ from tamis.routing.messages import (
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    Withdraw,
 )
 from tamis.routing.silence import Silence
 from tamis.routing.strategies import strategy_of
 from tamis.routing.table import RoutingTable
+from tamis.topk.ranked import Ranked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
@@ -86,6 +94,7 @@ if TYPE_CHECKING:
     from tamis.routing.links import Said
     from tamis.routing.renewal import Content
     from tamis.selectivity.estimates import Share
+    from tamis.topk.policies import Policy
 
 _REMEMBERED = 100_000
 MOST_ENTRIES = 20
@@ -122,6 +131,23 @@ class Broker(Groups):
 
     `functions` are those of the host that filters may call; without them, those of the schema. Neighbours must have the
     same ones, in the same versions.
+
+    `ranked` says how the best k of a window are found for clients, in the words of `TopK`: `{"algorithm": "block"}` if
+    nothing is said. With a `policy`, neighbours are told thresholds, so that fewer events come (`topk.policies`).
+    `buffer_s` is how long events of clients are kept for a second attempt, which filtered algorithms need: one setting
+    for all brokers of a network. Events may be late by `lateness_s`; ranked subscriptions wait so long, and then take
+    them in the order in which they were published. They count what is published from `spread_s` after they were made.
+
+    >>> broker = Broker("middle")
+    >>> broker.attach("ann"), broker.attach("shop")
+    (None, None)
+    >>> best = tamis.Ranked.parse("TOP 1 BY price ASC OVER 10 SECONDS WHERE kind = 'flat'")
+    >>> _ = broker.receive(Subscribe((Entry("best", best),)), "ann", 0.0)
+    >>> offers = [Publish(f"e{price}", {"price": price, "kind": "flat"}) for price in (300, 400, 200)]
+    >>> [output.publication.key for each in offers for output in broker.receive(each, "shop", 1.0)]
+    ['e300', 'e200']
+    >>> broker.next_due
+    11.0
     """
 
     def __init__(
@@ -141,6 +167,11 @@ class Broker(Groups):
         link_lease_s: float | None = None,
         most_entries: int = MOST_ENTRIES,
         functions: Functions | None = None,
+        ranked: Mapping[str, Any] | None = None,
+        policy: Callable[[Ranked], Policy] | None = None,
+        buffer_s: float | None = None,
+        lateness_s: float = 0.0,
+        spread_s: float = 0.0,
     ) -> None:
         if not isinstance(remembered, int) or remembered < 1:
             raise MemoryOfEventsError(remembered)
@@ -151,7 +182,8 @@ class Broker(Groups):
         advertising = None if advertisements is None else strategy_of(advertisements, schema)
         self.functions = functions_of(functions, schema)
         table = RoutingTable(schema, algorithm, self.functions)
-        super().__init__(_named(name), table, schema, advertising, remembered)
+        desk = Desk(schema, self.functions, ranked, policy, buffer_s, lateness_s, spread_s)
+        super().__init__(_named(name), table, schema, advertising, remembered, desk)
         self.strategy = strategy_of(strategy, schema)
         for each in (self.strategy, self.advertising):
             if each is not None and each.schema is not None and each.schema != schema:
@@ -198,8 +230,16 @@ class Broker(Groups):
             return self._links[peer].advertisements.names.numbers(self._links[peer].advertised)
         return dict(self._client(peer))
 
+    def ranked_by(self, client: str) -> dict[Key, Ranked]:
+        """Return what a client wants the best of, by the keys that it uses."""
+        self._client(client)
+        return self.desk.of(client)
+
     def wanted_by(self, peer: str) -> dict[Key, Expression]:
-        """Return what a neighbour or a client wants, by the keys that it uses; `table` has keys of its own for some."""
+        """Return what a neighbour or a client wants, by the keys that it uses; `table` has keys of its own for some.
+
+        Of a ranked subscription it is what others are told in its place (`ranked_by`).
+        """
         if peer in self._links:
             link = self._links[peer]
             return link.filters.names.numbers({**self.table.of(peer), **link.said_filters})
@@ -508,6 +548,7 @@ class Broker(Groups):
         if peer in self._clients:
             del self._clients[peer], self._ranks[peer]
             self.table.detach(peer)
+            self.desk.forget(peer)
         else:
             self._silence.forget(peer)
             self.table.disconnect(peer)
@@ -580,6 +621,8 @@ class Broker(Groups):
         match message:
             case Publish():
                 return self._publish(message, source, now)
+            case Withdraw(key, at):
+                return self._withdrawn(key, at, source, now)
             case Ask(key, filter_):
                 return self._answered(source, key, filter_)
             case Filter():
@@ -606,7 +649,7 @@ class Broker(Groups):
             check_message(message, "neighbour")
             self._check_terms(message, source)
             for entry in entries_of(message):
-                if reason := self.table.objection(entry.filter):
+                if reason := self.table.objection(entry.condition):
                     raise MessageError(f"{source!r} wants {str(entry.filter)!r:.80}: {reason}", "filters of our schema")
         else:
             raise UnknownPeerError(self.name, source)
@@ -633,15 +676,25 @@ class Broker(Groups):
         """
         for client, kind, key in self._leases.ended(now):
             (self._unsubscribe if kind is Subscribe else self._unadvertise)(client, key, now)
-        outputs = self._told(now, is_removal=True)
+        outputs: list[Output] = self._delivered(self.desk.advance(now))
+        outputs += self._told(now, is_removal=True) + self._moves(now) + self._second_attempts(now)
         for neighbour in list(self._silence.lost(now)):
             outputs += [*self.disconnect(neighbour, now), LostNeighbour(neighbour)]
         self._sent(outputs, now)
         return outputs + [Send(neighbour, Renew()) for neighbour in self._silence.unrenewed(now)]
 
     @property
-    def next_expiry(self) -> float | None:
-        """When `advance` has something to do next; None if there are no leases."""
+    def next_due(self) -> float | None:
+        """When `advance` has something to do next; None if nothing is due unless somebody says something.
+
+        A lease ends, or an event leaves the window of a ranked subscription, so that its client is told of another.
+        """
+        dues = (self._next_end, self.desk.due, self._recent.due)
+        return min((each for each in dues if each is not None and each < inf), default=None)
+
+    @property
+    def _next_end(self) -> float | None:
+        """When the next lease ends, of a client or of a link."""
         ends = [each for each in (self._leases.next_end, self._silence.next_s) if each is not None]
         return min(ends, default=None)
 
@@ -651,7 +704,7 @@ class Broker(Groups):
         return len(self._leases)
 
     def _is_due(self, now: float) -> bool:
-        return (at := self.next_expiry) is not None and at <= now
+        return (at := self._next_end) is not None and at <= now
 
     def _sent(self, outputs: list[Output], now: float) -> list[Output]:
         """Take note of who is told something, which renews the lease of what they were told."""
@@ -720,10 +773,15 @@ class Broker(Groups):
         )
         is_client = source in self._clients
         for entry in entries:
-            if is_client and (reason := self.table.objection(entry.filter)):
+            if is_client and (reason := self._objection_to(entry)):
                 rejected.append(Reject(source, entry.key, reason))
                 continue
-            reminds = is_client and kind is Subscribe and self.table.of(source).get(entry.key) != entry.filter
+            reminds = (
+                is_client
+                and kind is Subscribe
+                and not isinstance(entry.filter, Ranked)
+                and self.table.of(source).get(entry.key) != entry.filter
+            )
             add(source, entry, now)
             if reminds and self._announces:
                 rejected += self._reminders(source, entry, now)
@@ -734,6 +792,13 @@ class Broker(Groups):
         ):
             remove(source, key, now)
         return rejected
+
+    def _objection_to(self, entry: Entry) -> str | None:
+        """Return why a client may not have what it says; None if it may."""
+        reason = self.table.objection(entry.condition)
+        if reason is None and isinstance(entry.filter, Ranked):
+            reason = self.desk.objection(entry.filter)
+        return reason
 
     def _conclude(self) -> None:
         """Find out which neighbours are told all that they must know, because all others have said it.
@@ -764,7 +829,7 @@ class Broker(Groups):
         ]
         announced, self._announced = self._announced, []
         for said in announced:
-            outputs += self._route(said, _OWN, now)
+            outputs += self._route(self._stamped(said, _OWN, now), _OWN, now)
         return outputs
 
     # -- Subscriptions
@@ -780,22 +845,37 @@ class Broker(Groups):
                 self._add_provisional(source, entry)
                 return
         if (source, entry.key) in self.table:
-            if self.table.of(source)[entry.key] == entry.filter:
+            if self._wanted_as(source, entry.key) == entry.filter:
                 if source in self._clients:
                     self.table.prioritise(source, entry.key, entry.priority)
                 return
             self._unsubscribe(source, entry.key, now)
+        if isinstance(entry.filter, Ranked):
+            self.desk.add(source, entry.key, entry.filter, now)
         self._add_filter(source, entry, now)
+
+    def _wanted_as(self, source: str, key: Key) -> Expression | Ranked:
+        """Return what a peer said under a key that is there."""
+        return self.desk.wanted(source, key) or self.table.of(source)[key]
 
     def _add_provisional(self, source: str, entry: Entry) -> None:
         """Let events go where anything may be wanted; nobody else hears of that."""
-        self.table.add(source, entry.key, entry.filter, entry.hops)
-        self._interests.add(source, entry.key, entry.filter)
+        self.table.add(source, entry.key, entry.condition, entry.hops)
+        self._interests.add(source, entry.key, entry.condition)
 
     def _add_filter(self, source: str, entry: Entry, now: float) -> None:
-        """Let a filter count that is not there yet."""
-        key, expression = entry.key, entry.filter
-        self.table.add(source, key, expression, entry.hops)
+        """Let a filter count that is not there yet; of a ranked subscription, the one that others are told."""
+        expression = entry.filter
+        if isinstance(expression, Ranked):
+            expression = self.desk.filter(source, entry.key)
+        self._let_count(source, entry, expression)
+        self._announce(Subscribe, source, entry.key, entry.filter, now)
+
+    def _let_count(self, source: str, entry: Entry, expression: Expression) -> None:
+        """Let what a peer wants count as a filter, here and for everybody else."""
+        key = entry.key
+        is_ranked = source in self._clients and self.desk.wanted(source, key) is not None
+        self.table.add(source, key, expression, entry.hops, is_matched=not is_ranked)
         if entry.priority:
             self.table.prioritise(source, key, entry.priority)
         if entry.imperfection:
@@ -806,18 +886,19 @@ class Broker(Groups):
         for neighbour, link in self._links.items():
             if neighbour != source:
                 link.want((source, key), expression, entry.imperfection, self._hops(source, key))
-        self._announce(Subscribe, source, entry, now)
 
     def _as_far_as_it_may_leave(self, entry: Entry, link: Link) -> Entry:
         """Return what a neighbour wants as far as it may have it; what it said is remembered."""
         if link.guard.may_leave is None:
             return entry
-        link.said_filters[entry.key] = entry.filter
-        return replace(entry, filter=link.guard.passed(entry.filter))
+        link.said_filters[entry.key] = entry.condition
+        return replace(entry, filter=link.guard.passed(entry.condition))
 
     def _unsubscribe(self, source: str, key: Key, now: float) -> None:
         if (source, key) not in self.table:
             return  # it is what the sender wants
+        wanted = self._wanted_as(source, key)
+        self.desk.remove(source, key)
         expression = self.table.remove(source, key)
         if source in self._links:
             self._links[source].said_filters.pop(key, None)
@@ -828,11 +909,25 @@ class Broker(Groups):
             del self._links[source].filters.provisional[key]
             self._end_renewal(Subscribe, source, now)
             return
+        self._let_count_no_more(source, key, expression)
+        self._announce(Unsubscribe, source, key, wanted, now)
+
+    def _let_count_no_more(self, source: str, key: Key, expression: Expression) -> None:
         if self._subscriptions is not None:
             self._subscriptions.remove((source, key))
         for link in self._links.values():
             link.unwant((source, key), expression)
-        self._announce(Unsubscribe, source, Entry(key, expression), now)
+
+    def _moves(self, now: float) -> list[Output]:
+        if not (moved := self.desk.moved()):
+            return []
+        for client, key, expression in moved:
+            priority = self.table.priority(client, key)
+            before = self.table.remove(client, key)
+            self._interests.remove(client, key)
+            self._let_count_no_more(client, key, before)
+            self._let_count(client, Entry(key, expression, priority=priority), expression)
+        return self._told(now, is_removal=False)
 
     def _hops(self, source: str, key: Key) -> int:
         """Return how many links lie between this broker and the subscriber of an entry, at least."""
@@ -850,7 +945,7 @@ class Broker(Groups):
             if is_provisional:
                 link.advertisements.provisional[named.key] = entry.key
             entry = named
-        key, expression = entry.key, entry.filter
+        key, expression = entry.key, entry.condition
         heeded = expression
         if link is not None:
             heeded = expression if is_provisional else self._heeding.heeded(expression)
@@ -870,7 +965,7 @@ class Broker(Groups):
                     other.offer((source, key), expression, entry.imperfection)
         if link is not None:
             self._tell_what_concerns(source, link, key, heeded)
-        self._announce(Advertise, source, entry, now)
+        self._announce(Advertise, source, entry.key, expression, now)
 
     def _tell_what_concerns(self, source: str, link: Link, key: Key, heeded: Expression) -> None:
         """Tell a neighbour of the filters that overlap what it advertised under a key, and that it does not know."""
@@ -896,7 +991,7 @@ class Broker(Groups):
             return
         for other in self._links.values():
             other.withdraw((source, key), expression)
-        self._announce(Unadvertise, source, Entry(key, expression), now)
+        self._announce(Unadvertise, source, key, expression, now)
 
     # -- Keeping quiet
 
@@ -915,10 +1010,12 @@ class Broker(Groups):
 
     def _reminders(self, client: str, entry: Entry, now: float) -> list[Output]:
         """Return what a client hears that begins to listen: what this broker knows of its clients and neighbours."""
-        if not announcements.may_match(entry.filter, self._schema):
+        if not announcements.may_match(entry.condition, self._schema):
             return []
-        known: list[tuple[type[Any], str, Key, Expression]] = [
-            (Subscribe, *each) for each in self.table.entries() if each[:2] != (client, entry.key)
+        known: list[tuple[type[Any], str, Key, Expression | Ranked]] = [
+            (Subscribe, peer, key, self._wanted_as(peer, key))
+            for peer, key, _ in self.table.entries()
+            if (peer, key) != (client, entry.key)
         ]
         known += [(Advertise, *each) for each in self._all_advertisements() if each[0] != _OWN]
         deliveries: list[Output] = []
@@ -926,15 +1023,15 @@ class Broker(Groups):
             named = (self.name, peer) if peer in self._clients else (peer, "")
             self._announced_count += 1
             said = announcements.reminder(kind, self.name, *named, key, expression, self._announced_count, now)
-            if holds(entry.filter, said.event, self._schema):
+            if holds(entry.condition, said.event, self._schema):
                 deliveries.append(Deliver(client, said, (entry.key,)))
         return deliveries
 
-    def _announce(self, kind: type[Any], source: str, entry: Entry, now: float) -> None:
+    def _announce(self, kind: type[Any], source: str, key: Key, wanted: Expression | Ranked, now: float) -> None:
         if self._announces and source in self._clients:
             self._announced_count += 1
             self._announced.append(
-                announcements.announcement(kind, self.name, source, entry.key, entry.filter, self._announced_count, now)
+                announcements.announcement(kind, self.name, source, key, wanted, self._announced_count, now)
             )
 
 

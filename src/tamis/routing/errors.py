@@ -83,6 +83,17 @@ class SchemaOfAnnouncementsError(TamisError, ValueError):
         )
 
 
+class DeskSettingError(TamisError, ValueError):
+    """A setting of ranked subscriptions at a broker that means nothing there."""
+
+    def __init__(self, problem: str, expected: str) -> None:
+        super().__init__(problem, expected)
+        self.problem, self.expected = problem, expected
+
+    def __str__(self) -> str:
+        return f"{self.problem}; expected {self.expected}"
+
+
 class UnknownPeerError(TamisError, KeyError):
     """A message from somebody, or to somebody, whom the broker does not know."""
 

@@ -21,7 +21,7 @@ from tamis.errors import EventError
 from tamis.language.schema import NO_SCHEMA
 from tamis.routing.acceptance import check_keys
 from tamis.routing.errors import MessageError
-from tamis.routing.messages import Filter, Output, Publish, Reject, Send
+from tamis.routing.messages import Filter, Output, Passed, Publish, Reject, Send
 from tamis.routing.publishing import PublishingPart
 from tamis.routing.wanted import ClientMatches, Integers, NeighbourMatches, joined
 
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tamis.routing.desk import Told
     from tamis.routing.messages import Key, Message
     from tamis.routing.wanted import GroupMatches
 
 _ANY = Publish("any", {})
+_NO_EVENT: Mapping[str, Any] = {}
 Flags: TypeAlias = "npt.NDArray[np.bool_]"
 
 
@@ -91,18 +93,39 @@ class Groups(PublishingPart, ABC):
         self._check_group(keys, events, source)
         if len(publications) <= 1:
             return [output for each in publications for output in self.receive(each, source, now)]
+        is_rated = bool(self.desk) and any(link.rates is not None for link in self._links.values())
+        if is_rated or any(isinstance(each, Passed) and each.attempt == 2 for each in publications):
+            return [output for each in publications for output in self.receive(each, source, now)]
         outputs = self._heard(source, now)
-        steps: list[Publish | Reject] = []
+        steps: list[Passed | Reject] = []
         for number, admitted in self._admitted(keys, events, source):
             if isinstance(admitted, Reject):
                 steps.append(admitted)
             else:
                 message = publications[number]
-                steps.append(message if admitted is message.event else Publish(message.key, admitted))
-        wanted_by = self._wanted_in_turn([each.event for each in steps if isinstance(each, Publish)], source)
+                published = message if admitted is message.event else Publish(message.key, admitted)
+                steps.append(self._stamped(published, source, now))
+                self._note_passed(steps[-1], source)
+        going = [each for each in steps if isinstance(each, Passed)]
+        wanted_by = self._wanted_in_turn([each.event for each in going], source)
+        if self.desk:
+            wanted_by, ranked = self._ranked_together(going, list(wanted_by), now)
+        else:
+            ranked = iter([] for _ in going)
         for step in steps:
-            outputs += [step] if isinstance(step, Reject) else self._passed_on(step, next(wanted_by), source, now)
+            if isinstance(step, Reject):
+                outputs.append(step)
+            else:
+                outputs += self._passed_on(step, next(wanted_by), source, now, next(ranked))
         return self._sent(outputs, now)
+
+    def _ranked_together(
+        self, group: list[Passed], wanted_by: list[Mapping[str, list[Key]]], now: float
+    ) -> tuple[Iterator[Mapping[str, list[Key]]], Iterator[list[Told]]]:
+        """Return who wants each event of a group, and whom the desk tells of what, for each in turn."""
+        served = [self._served(passed, each) for passed, each in zip(group, wanted_by, strict=True)]
+        withdrawn = [each.key for each in group if each.key in self._withdrawals]
+        return iter(wanted_by), iter(self.desk.take_many(group, now, served, withdrawn))
 
     def _wanted_in_turn(self, events: list[Mapping[str, Any]], source: str) -> Iterator[Mapping[str, list[Key]]]:
         """Yield who wants each event. Whoever takes the next has dealt with the one before."""
@@ -134,22 +157,28 @@ class Groups(PublishingPart, ABC):
         self._check_group(keys, events, source)
         outputs: list[Output] = self._heard(source, now) if len(keys) else []
         passed_on, numbers = list(events), []
+        stamped: list[Passed] = []
         for number, admitted in self._admitted(keys, events, source):
             if isinstance(admitted, Reject):
                 outputs.append(admitted)
             else:
                 passed_on[number] = admitted
                 numbers.append(number)
+                stamped.append(self._stamped(Publish.of_promised(keys[number], admitted), source, now))
+                self._note_passed(stamped[-1], source)
         clients: list[tuple[int, ClientMatches]] = []
         going = [np.zeros((0, len(self._links)), np.bool_)]
         first = 0
         while first < len(numbers):
             count = self._undecided(source, len(numbers) - first)
-            wanted = self.table.match_many([passed_on[number] for number in numbers[first : first + count]])
+            events_of_part = [passed_on[number] for number in numbers[first : first + count]]
+            wanted = self.table.match_many(events_of_part)
             clients.append((first, wanted.clients))
+            if self.desk:
+                outputs += self._told_besides(stamped[first : first + count], wanted, now)
             if self._links:
                 going.append(self._going(wanted, count, source, now))
-                outputs += self._requests(going[-1], wanted.clients, source)
+                outputs += self._requests(going[-1], wanted.clients, source, events_of_part)
             first += count
         taken, of_clients = np.array(numbers, np.int64), joined(clients)
         if len(taken) < len(passed_on):
@@ -159,6 +188,21 @@ class Groups(PublishingPart, ABC):
         self._sent(outputs, now)
         self._said_to((of_neighbours.names[link] for link in set(links.tolist())), now)
         return Routed(taken, passed_on, of_clients, of_neighbours, outputs)
+
+    def _told_besides(self, group: list[Passed], wanted: GroupMatches, now: float) -> list[Output]:
+        """Return what the desk says of events whose other deliveries are arrays: to nobody who is in those."""
+        wanted_by = self.table.named(wanted, len(group))
+        served = [self._served(passed, each) for passed, each in zip(group, wanted_by, strict=True)]
+        withdrawn = [each.key for each in group if each.key in self._withdrawals]
+        outputs: list[Output] = []
+        for passed, clients, ranked in zip(
+            group, served, self.desk.take_many(group, now, served, withdrawn), strict=True
+        ):
+            outputs += self._delivered(
+                told for told in ranked if told.publication.key != passed.key or told.client not in clients
+            )
+            outputs += self._moves(now)
+        return outputs
 
     def _going(self, wanted: GroupMatches, count: int, source: str, now: float) -> Flags:
         """Return which of so many events (rows) go to which links (columns)."""
@@ -174,7 +218,9 @@ class Groups(PublishingPart, ABC):
                 going[:, column] = [self._note_going(neighbour, link, is_match, now) for is_match in matches]
         return going
 
-    def _requests(self, going: Flags, clients: ClientMatches, source: str) -> list[Output]:
+    def _requests(
+        self, going: Flags, clients: ClientMatches, source: str, events: Sequence[Mapping[str, Any]]
+    ) -> list[Output]:
         """Take note which events of a peer nobody wanted; return the requests to filter again."""
         if source not in self._links or self._links[source].rates is None:
             return []
@@ -182,7 +228,11 @@ class Groups(PublishingPart, ABC):
         is_wanted[going.nonzero()[0]] = True
         is_wanted[clients.events] = True
         flags: list[bool] = is_wanted.tolist()
-        return [Send(source, Filter()) for each in flags if self._note_received(source, is_wanted=each)]
+        return [
+            Send(source, Filter())
+            for each, event in zip(flags, events, strict=True)
+            if self._note_received(source, is_wanted=each, event=event)
+        ]
 
     # -- Drivers that have matched and deduplicated already
 
@@ -240,7 +290,7 @@ class Groups(PublishingPart, ABC):
             is_wanted[wanted.clients.events] = True
             flags: list[bool] = is_wanted.tolist()
             for source, flag in zip(sources, flags, strict=True):
-                if self._note_received(source, is_wanted=flag):
+                if self._note_received(source, is_wanted=flag, event=_NO_EVENT):
                     outputs.append(Send(source, Filter()))
         events, neighbours = np.nonzero(going)
         return NeighbourMatches(events, neighbours, names), outputs
@@ -268,7 +318,6 @@ class Groups(PublishingPart, ABC):
                     continue
             elif not self._let_in(event, source):
                 continue
-            self._seen.add(key)
             yield number, admitted
 
     def _check_group(self, keys: Sequence[Key], events: Sequence[Mapping[str, Any]], source: str) -> None:

@@ -111,7 +111,7 @@ def names_said_by(sender: str) -> str:
     """Return the kinds of messages that a sender may say.
 
     >>> names_said_by("client")
-    'Subscribe, Unsubscribe, Advertise, Unadvertise, Publish or Ask'
+    'Subscribe, Unsubscribe, Advertise, Unadvertise, Publish, Ask or Withdraw'
     """
     *names, last = [kind.message.__name__ for kind in KINDS if sender in kind.said_by]
     return f"{', '.join(names)} or {last}"

@@ -76,7 +76,7 @@ class Pruned(Strategy):
         summary = self.summary()
         for number, each in enumerate(filters):
             summary.add(number, each)
-        filters_sent = [entry.filter for entry in summary.entries]
+        filters_sent = [entry.condition for entry in summary.entries]
         summary.close()
         return filters_sent
 
@@ -124,7 +124,7 @@ class PrunedSummary(WrappingSummary):
             return
         new: dict[int, Entry] = {}
         for entry in changes.added:
-            number = self._numbers[entry.key] = self._table.add(entry.filter, distance=1.0 + entry.hops)
+            number = self._numbers[entry.key] = self._table.add(entry.condition, distance=1.0 + entry.hops)
             new[number] = entry
         versions = dict(self._table.prune_new(self._goal))
         for number, entry in new.items():

@@ -2,12 +2,17 @@
 
 An event that was here before goes no further. One that a client publishes is looked at once, here: does it fit the
 schema, may the client publish it? Whatever goes on is matched against the routing table; each client that wants it gets
-it with the keys of the subscriptions that do, and each neighbour behind which somebody may want it, but never the one
-that it came from.
+gets it with the keys of the subscriptions that do, and each neighbour behind which somebody may want it, but never the
+one that it came from.
+
+The first broker of an event stamps it with its clock and a number (`Passed`), by which windows of ranked subscriptions
+go everywhere. With a recent buffer it also sends it a second time, for ranked subscriptions alone. An event may be
+withdrawn by who published it; every broker is told, because any may hold it in a window.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -17,7 +22,8 @@ from tamis.routing import announcements
 from tamis.routing.acceptance import check_keys
 from tamis.routing.errors import UnknownPeerError
 from tamis.routing.memory import LatestKeys
-from tamis.routing.messages import Deliver, Filter, Output, Publish, Reject, Send
+from tamis.routing.messages import Deliver, Filter, Output, Passed, Publish, Reject, Send, Withdraw
+from tamis.routing.recent import RecentEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,19 +32,31 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing.base import Strategy
+    from tamis.routing.desk import Desk, Told
     from tamis.routing.links import Link
     from tamis.routing.messages import Key
     from tamis.routing.table import RoutingTable
 
+_NOBODY = ""
+"""Where an event comes from that its first broker sends a second time."""
 
-class PublishingPart:
+
+class PublishingPart(ABC):
     """The part of `Broker` that passes single events on."""
 
     def __init__(
-        self, name: str, table: RoutingTable, schema: Schema | None, advertising: Strategy | None, remembered: int
+        self,
+        name: str,
+        table: RoutingTable,
+        schema: Schema | None,
+        advertising: Strategy | None,
+        remembered: int,
+        desk: Desk,
     ) -> None:
         self.name = name
         self.table = table
+        self.desk = desk
+        """The ranked subscriptions of its clients."""
         self.advertising = advertising
         self.misfit_count = 0
         """How many events of clients were refused because they did not fit the schema."""
@@ -52,6 +70,11 @@ class PublishingPart:
         self._next_rank = count()
         """Clients hear of an event in the order in which they were attached."""
         self._seen = LatestKeys(remembered)
+        self._seen_again = LatestKeys(remembered)
+        """The events that came for the second time."""
+        self._withdrawals = LatestKeys(remembered)
+        self._recent = RecentEvents(desk.buffer_s)
+        self._passed_count = 0
 
     # -- Events that were here before
 
@@ -79,7 +102,8 @@ class PublishingPart:
     # -- One event
 
     def _publish(self, message: Publish, source: str, now: float) -> list[Output]:
-        if message.key in self._seen:
+        is_second = isinstance(message, Passed) and message.attempt == 2
+        if message.key in (self._seen_again if is_second else self._seen):
             return []
         if source in self._clients:
             try:
@@ -91,7 +115,16 @@ class PublishingPart:
                 return [Reject(source, message.key, reason)]
         elif not self._let_in(message.event, source):
             return []
-        return self._route(message, source, now)
+        return self._route(self._stamped(message, source, now), source, now)
+
+    def _stamped(self, message: Publish, source: str, now: float) -> Passed:
+        """Return an event as brokers pass it on: with the time and the number that its first broker gives it."""
+        if isinstance(message, Passed):
+            return message
+        if source in self._links:  # a neighbour that says no more of it than a client would
+            return Passed.of(message, now, source, 0)
+        self._passed_count += 1
+        return Passed.of(message, now, self.name, self._passed_count)
 
     def _let_in(self, event: Mapping[str, Any], neighbour: str) -> bool:
         """Return whether an event of a neighbour goes further; count it if its link's guard keeps it out."""
@@ -128,27 +161,92 @@ class PublishingPart:
             return None
         return f"{client!r} has advertised no such event; advertise a filter that matches it first"
 
-    def _route(self, message: Publish, source: str, now: float) -> list[Output]:
-        self._seen.add(message.key)
+    def _route(self, message: Passed, source: str, now: float) -> list[Output]:
+        self._note_passed(message, source)
         return self._passed_on(message, self.table.match(message.event), source, now)
 
-    def _passed_on(self, message: Publish, wanted_by: Mapping[str, list[Key]], source: str, now: float) -> list[Output]:
-        """Return what is delivered and sent of an event that was matched."""
-        ranks = self._ranks
-        clients = sorted((peer for peer in wanted_by if peer in ranks), key=ranks.__getitem__)
-        deliveries = [self._delivery(client, message, wanted_by[client]) for client in clients]
-        deliveries.sort(key=lambda each: -each.priority)  # of one priority in their order
-        outputs: list[Output] = [*deliveries]
+    def _note_passed(self, message: Passed, source: str) -> None:
+        """Take note of an event that is here for the first time, or of its second attempt."""
+        if message.attempt == 2:
+            self._seen_again.add(message.key)
+            return
+        self._seen.add(message.key, source if source in self._clients else None)
+        if message.origin == self.name:
+            self._recent.push(message)
+
+    def _passed_on(
+        self,
+        message: Passed,
+        wanted_by: Mapping[str, list[Key]],
+        source: str,
+        now: float,
+        ranked: list[Told] | None = None,
+    ) -> list[Output]:
+        """Return what is delivered and sent of an event that was matched; `ranked` is what the desk has said of it."""
+        served = self._served(message, wanted_by)
+        if ranked is None:
+            is_withdrawn = message.key in self._withdrawals
+            ranked = self.desk.take(message, now, served, is_withdrawn=is_withdrawn) if self.desk else []
+        others = [told for told in ranked if told.publication.key != message.key]
+        for told in ranked:
+            if told.publication.key == message.key:
+                served[told.client] = [*served.get(told.client, ()), *told.keys]
+        outputs: list[Output] = self._delivered(others)
+        if served:
+            ranks, published = self._ranks, message.published
+            clients = sorted(served, key=ranks.__getitem__)
+            deliveries = [self._delivery(client, published, served[client]) for client in clients]
+            deliveries.sort(key=lambda each: -each.priority)  # of one priority in their order
+            outputs += deliveries
+        outputs += self._moves(now)
+        is_wanted = bool(served)
         for neighbour, link in self._links.items():
             if neighbour != source and self._note_going(neighbour, link, neighbour in wanted_by, now):
                 outputs.append(Send(neighbour, message))
-        if self._note_received(source, is_wanted=bool(outputs)):
+                is_wanted = True
+        if self._note_received(source, is_wanted=is_wanted, event=message.event):
             outputs.append(Send(source, Filter()))
         return outputs
 
+    def _served(self, message: Passed, wanted_by: Mapping[str, list[Key]]) -> dict[str, list[Key]]:
+        """Return the clients who are told of an event in any case, with the subscriptions because of which they are."""
+        if message.attempt == 2 or message.key in self._withdrawals:
+            return {}
+        return {peer: keys for peer, keys in wanted_by.items() if peer in self._ranks}
+
+    def _delivered(self, ranked: Iterable[Told]) -> list[Output]:
+        """Return what is delivered because the desk says so."""
+        return [self._delivery(told.client, told.publication, list(told.keys)) for told in ranked]
+
     def _delivery(self, client: str, message: Publish, keys: list[Key]) -> Deliver:
-        priorities = tuple(self.table.priority(client, key) for key in keys)
-        return Deliver(client, message, tuple(keys), priorities if any(priorities) else ())
+        priorities = [self.table.priority(client, key) for key in keys]
+        if any(priorities):  # of one priority in their order
+            order = sorted(range(len(keys)), key=lambda place: -priorities[place])
+            return Deliver(client, message, tuple(keys[each] for each in order), tuple(priorities[each] for each in order))
+        return Deliver(client, message, tuple(keys))
+
+    @abstractmethod
+    def _moves(self, now: float) -> list[Output]:
+        """Return what neighbours are told because thresholds of ranked subscriptions have moved."""
+
+    # -- Second attempts, and withdrawing
+
+    def _second_attempts(self, now: float) -> list[Output]:
+        """Return what comes of the events that leave the recent buffer."""
+        return [output for passed in self._recent.expired(now) for output in self._route(passed, _NOBODY, now)]
+
+    def _withdrawn(self, key: Key, at: float | None, source: str, now: float) -> list[Output]:
+        """Let nobody be told of an event any more, and let neighbours hear of that."""
+        if source in self._clients:
+            if self._seen.publisher(key) != source:
+                return [Reject(source, key, f"{source!r} has published no event {key!r:.60} that is remembered here")]
+            at = now
+        if key in self._withdrawals:
+            return []
+        self._withdrawals.add(key)
+        assert at is not None, "the message was checked"
+        outputs = self._delivered(self.desk.withdraw(key, at, now)) + self._moves(now)
+        return outputs + [Send(each, Withdraw(key, at)) for each in self._links if each != source]
 
     # -- Adaptive filtering
 
@@ -163,10 +261,12 @@ class PublishingPart:
             self.table.mute(neighbour)
         return is_match
 
-    def _note_received(self, source: str, *, is_wanted: bool) -> bool:
+    def _note_received(self, source: str, *, is_wanted: bool, event: Mapping[str, Any]) -> bool:
         """Take note of an event that a peer sent; is it a neighbour that should filter again?"""
         origin = self._links.get(source)
-        return origin is not None and origin.rates is not None and origin.rates.note_received(is_wanted)
+        if origin is None or origin.rates is None:
+            return False
+        return origin.rates.note_received(is_wanted or self.desk.may_want(event))
 
     def _filter_again(self, neighbour: str, now: float) -> None:
         rates = self._link(neighbour).rates

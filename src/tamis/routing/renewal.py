@@ -57,7 +57,7 @@ class Names:
 
     def recognised(self, entry: Entry) -> bool:
         """Is it what the neighbour said before? Then it goes on under its old name."""
-        keys = self._before.get((entry.filter, entry.imperfection))
+        keys = self._before.get((entry.condition, entry.imperfection))
         if not keys:
             return False
         assert self._own is not None

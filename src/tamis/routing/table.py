@@ -89,6 +89,8 @@ class RoutingTable:
         self._matcher.watch()
         self._takes_everything = schema is None and algorithm == "block"
         self._waiting: dict[int, str | None] = {}
+        self._unmatched: set[tuple[str, Key]] = set()
+        """Entries of clients that somebody else matches."""
         self._muted: set[str] = set()
         self._pruned: PrunedTable | None = None
         self._peers: list[str] = []
@@ -223,9 +225,18 @@ class RoutingTable:
             return str(error)
         return None
 
-    def add(self, peer: str, key: Key, expression: Expression, hops: int = 0) -> None:
-        """Add an entry under a new key. With `hops` its subscriber is so many links beyond the neighbour."""
+    def add(self, peer: str, key: Key, expression: Expression, hops: int = 0, *, is_matched: bool = True) -> None:
+        """Add an entry under a new key. With `hops` its subscriber is so many links beyond the neighbour.
+
+        An entry of a client that is not matched here is kept for others to be told of; `match` never names it.
+        """
         assert (peer, key) not in self
+        if not is_matched:
+            assert peer not in self._neighbours, "what neighbours want is always matched"
+            self._filters.setdefault(peer, {})[key] = expression
+            self._handles.enter(peer, key)
+            self._unmatched.add((peer, key))
+            return
         if hops:
             self._hops.setdefault(peer, {})[key] = hops
         filters = self._filters.setdefault(peer, {})
@@ -262,7 +273,9 @@ class RoutingTable:
             del self._filters[peer]
         self._hops.get(peer, {}).pop(key, None)
         if isinstance(kept, Expression):
-            if peer not in self._muted:
+            if (peer, key) in self._unmatched:
+                self._unmatched.remove((peer, key))
+            elif peer not in self._muted:
                 self._let_go(peer, key, self._number(peer, kept))
             if peer not in self._neighbours:
                 self._handles.leave(peer, key)

@@ -34,7 +34,7 @@ class SimulatedClient:
         self.name = name
         self.home = home
         self.is_connected = True
-        self.subscriptions: dict[Key, Expression] = {}
+        self.subscriptions: dict[Key, Expression | Ranked] = {}
         self.advertisements: dict[Key, Expression] = {}
         self.ends: dict[Wish, float] = {}
         """When that ends which is leased."""

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tamis.routing import Advertise, Hello, Publish, Subscribe, Unadvertise, Unsubscribe, encode
+from tamis.routing import Advertise, Hello, Passed, Subscribe, Unadvertise, Unsubscribe, encode
 from tamis.routing.table import text_bytes
 from tamis.simulation.occurrences import EventDelivered, MessageCarried, MessagePosted, Occurrence
 
@@ -68,7 +68,7 @@ class TrafficCounters:
     @property
     def event_count(self) -> int:
         """How many times an event crossed a link."""
-        return self.messages[Publish.__name__]
+        return self.messages[Passed.__name__]
 
 
 def _item_count(message: Any) -> int:

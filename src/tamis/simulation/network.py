@@ -1,6 +1,7 @@
 """How do brokers and clients live together in one process? A discrete-event simulator.
 
-Time is virtual: it jumps to the next arrival, or to the end of a lease. Chance comes from one generator, and nothing
+Time is virtual: it jumps to the next arrival, to the end of a lease, or to when an event leaves the window of a ranked
+subscription and another one takes its place. Chance comes from one generator, and nothing
 depends on the order of a set: the same seed gives the same run.
 
 Clients speak with their broker without delay. They remember what they want, and say it again to a broker that was
@@ -44,6 +45,7 @@ from tamis.routing import (
     Subscribe,
     Unadvertise,
     Unsubscribe,
+    Withdraw,
     decode,
     encode,
     spanning_links,
@@ -56,6 +58,7 @@ from tamis.simulation.occurrences import (
     ClientUnsubscribed,
     EventDelivered,
     EventPublished,
+    EventWithdrawn,
     Expired,
     Failed,
     MessageCarried,
@@ -67,6 +70,7 @@ from tamis.simulation.occurrences import (
 )
 from tamis.simulation.topologies import ways_from
 from tamis.simulation.travel import Numbered, SettledThrough, Travel
+from tamis.topk import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -136,7 +140,7 @@ class Network:
         self._down: set[tuple[str, str]] = set()
         self._hops: dict[Key, dict[str, int]] = {}
         self._published_s: dict[Key, float] = {}
-        self._has_leases = False
+        self._has_dues = False
         self._unnoticed: set[str] = set()
         self._ends = Ends()
         self._advanced: dict[str, float] = {}
@@ -149,7 +153,7 @@ class Network:
             if self._settling is not None:
                 self._settling[name] = Settling()
         self._rewire()
-        self._has_leases = any(
+        self._has_dues = any(
             isinstance(broker, RoutingNode) or broker.next_due is not None for broker in self.brokers.values()
         )
 
@@ -248,8 +252,8 @@ class Network:
             self._end(end)
 
     def _next_end(self) -> float:
-        """Return when the next lease ends, as its client counts or as its broker does."""
-        if not self._has_leases:
+        """Return when the next lease ends, as its client counts or as its broker does, or something leaves a window."""
+        if not self._has_dues:
             return inf
         ends = [self._ends.next_s]
         for name, broker in self.brokers.items():
@@ -258,7 +262,7 @@ class Network:
         return min(ends)
 
     def _end(self, end: float) -> None:
-        """Let leases end: clients forget what they leased, and brokers hear how late it is."""
+        """Let leases and stays in windows end: clients forget what they leased, and brokers hear how late it is."""
         self.now = max(self.now, end)
         homes = set()
         for client, (is_advertisement, key) in self._ends.until(self.now):
@@ -307,7 +311,7 @@ class Network:
             hops = self._hops.setdefault(message_key, {})
             hops.setdefault(target, hops.get(source, 0) + 1)
         frame: Frame = message
-        if self._settling is not None and not isinstance(message, Publish | Filter | Renew):
+        if self._settling is not None and not isinstance(message, Publish | Filter | Renew | Withdraw):
             frame = Numbered(self._settling[source].sent(target), message)
         self.travel.send(source, target, frame, self.now)
 
@@ -359,11 +363,11 @@ class Network:
         state = self._client(client)
         return state.is_connected and state.home in self.brokers
 
-    def subscribe(self, client: str, key: Key, filter_: Expression, lease_s: float | None = None) -> None:
+    def subscribe(self, client: str, key: Key, wanted: Expression | Ranked, lease_s: float | None = None) -> None:
         """A client subscribes; it does not remember what its broker refuses."""
-        self._wish(client, {key: filter_}, lease_s, is_advertisement=False)
+        self._wish(client, {key: wanted}, lease_s, is_advertisement=False)
 
-    def subscribe_many(self, client: str, filters: Mapping[Key, Expression]) -> None:
+    def subscribe_many(self, client: str, filters: Mapping[Key, Expression | Ranked]) -> None:
         """A client subscribes to many at once: tables become the same as one by one, and messages are fewer."""
         self._wish(client, filters, None, is_advertisement=False)
 
@@ -407,6 +411,15 @@ class Network:
         while self.travel and self.travel.next_s <= self.now:
             self.step()
 
+    def withdraw(self, client: str, key: Key) -> None:
+        """A client takes back an event that it has published, if its broker is there."""
+        self._catch_up()
+        if self.is_online(client):
+            outputs = self._answers(client, Withdraw(key))
+            if not any(isinstance(each, Reject) for each in outputs):
+                self._notice(EventWithdrawn(client, self.clients[client].home, key))
+            self._carry_out(self.clients[client].home, outputs)
+
     def ask(self, client: str, filter_: Expression) -> bool | None:
         """Does anybody else want what a filter matches, as far as a client's broker knows? None if that is gone."""
         self._catch_up()
@@ -427,7 +440,7 @@ class Network:
         return self.clients[name]
 
     def _wish(
-        self, name: str, filters: Mapping[Key, Expression], lease_s: float | None, *, is_advertisement: bool
+        self, name: str, filters: Mapping[Key, Expression | Ranked], lease_s: float | None, *, is_advertisement: bool
     ) -> None:
         client, is_online = self._client(name), self.is_online(name)
         self._catch_up()
@@ -441,8 +454,9 @@ class Network:
             if key in refused:
                 continue
             client.say(is_advertisement, key, filter_, None if lease_s is None else self.now + lease_s)
+            self._has_dues |= isinstance(filter_, Ranked)
             if lease_s is not None:
-                self._has_leases = True
+                self._has_dues = True
                 self._ends.add(client, (is_advertisement, key))
             if is_online:
                 self._notice(ClientSubscribed(name, key, filter_, is_advertisement))

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.routing import Message, Publish
     from tamis.routing.messages import Key
+    from tamis.topk import Ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class ClientSubscribed:
 
     client: str
     key: Key
-    filter: Expression
+    filter: Expression | Ranked
     is_advertisement: bool = False
 
 
@@ -46,6 +47,15 @@ class EventPublished:
     client: str
     broker: str
     publication: Publish
+
+
+@dataclass(frozen=True, slots=True)
+class EventWithdrawn:
+    """A client's broker heard that the client takes back an event."""
+
+    client: str
+    broker: str
+    key: Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,7 @@ Occurrence: TypeAlias = (
     | ClientUnsubscribed
     | Expired
     | EventPublished
+    | EventWithdrawn
     | MessageCarried
     | MessagePosted
     | EventDelivered

@@ -94,8 +94,8 @@ class _Announced:
     def take(self, message: Message) -> None:
         match message:
             case Hello(entries, advertisements):
-                self.filters.update({entry.key: entry.filter for entry in entries})
-                self.advertisements.update({entry.key: entry.filter for entry in advertisements})
+                self.filters.update({entry.key: entry.condition for entry in entries})
+                self.advertisements.update({entry.key: entry.condition for entry in advertisements})
                 return
             case Subscribe(entries, keys) | Unsubscribe(keys, entries):
                 known = self.filters
@@ -103,7 +103,7 @@ class _Announced:
                 known = self.advertisements
             case _:
                 return
-        known.update({entry.key: entry.filter for entry in entries})
+        known.update({entry.key: entry.condition for entry in entries})
         for key in keys:
             known.pop(key, None)
 
@@ -176,7 +176,7 @@ class Tables:
 
     def _unknown(self, source: str, target: str) -> Iterator[str]:
         known = self._network.brokers[target].wanted_by(source)
-        if {entry.key: entry.filter for entry in self._network.brokers[source].told(target)} != known:
+        if {entry.key: entry.condition for entry in self._network.brokers[source].told(target)} != known:
             yield f"tables: {target} does not know what {source} sent it"
         said = self._said.get((source, target))
         if said is not None and said.filters != known:
@@ -192,10 +192,10 @@ class Tables:
             return
         advertised = list(broker.heeded_of(target).values())
         for entry in broker.told(target):
-            if not any(_overlap(entry.filter, each, self._schema) for each in advertised) and not (
-                _merges(broker.strategy) and self._is_piece(entry.filter, broker, target, advertised)
+            if not any(_overlap(entry.condition, each, self._schema) for each in advertised) and not (
+                _merges(broker.strategy) and self._is_piece(entry.condition, broker, target, advertised)
             ):
-                yield f"tables: {source} sent {target} {entry.filter}, and nothing like it may come from there"
+                yield f"tables: {source} sent {target} {entry.condition}, and nothing like it may come from there"
 
     def _is_piece(self, filter_: Expression, broker: Broker, target: str, advertised: list[Expression]) -> bool:
         """Is it a piece, cut off a merger, of a filter that as a whole does concern the receiver?"""
@@ -210,7 +210,7 @@ class Tables:
     ) -> Iterator[str]:
         here, there = self._side(source, target), self._side(target, source)
         wishes = self._behind(here, wanted)
-        announced = world.anywhere(entry.filter for entry in self._network.brokers[source].told(target))
+        announced = world.anywhere(entry.condition for entry in self._network.brokers[source].told(target))
         if self._is_perfect and (vain := announced & ~world.anywhere(wishes)):
             yield f"tables: {source} sent {target} what nobody wants{_such(vain, world)}"
         if self._network.brokers[source].advertising is not None:

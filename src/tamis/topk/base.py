@@ -149,6 +149,11 @@ class RankingAlgorithm(ABC):
     def advance(self, now: float, *, inclusive: bool) -> list[Report]:
         """Let leave what leaves before `now` (or then), in order of time; reports are ordered as those of arrivals."""
 
+    @property
+    @abstractmethod
+    def due(self) -> float:
+        """Before this moment nothing is to be told because time passes; infinite if nothing ever is."""
+
     @abstractmethod
     def held(self) -> set[int]:
         """Return the numbers of all events that some ranking refers to."""

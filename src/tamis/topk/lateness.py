@@ -59,6 +59,11 @@ class Lateness:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def waiting_since(self) -> float:
+        """The time of the earliest change that waits; infinite if none does."""
+        return self._waiting[0][0] if self._waiting else math.inf
+
     def waiting(self) -> list[Change]:
         """Return what waits, in the order in which it will be let through."""
         return [change for *_, change in sorted(self._waiting, key=lambda each: each[:2])]

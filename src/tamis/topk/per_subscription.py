@@ -228,6 +228,11 @@ class PerSubscription(RankingAlgorithm):
 
     # -- Looking inside
 
+    @property
+    def due(self) -> float:
+        expulsions = [buffer.next_expulsion() for buffer in self._buffers.values()]
+        return min([self._heap[0][0] if self._heap else math.inf, *expulsions])
+
     def held(self) -> set[int]:
         held = {number for query in self._queries.values() for number in query.ranking.held()}
         return held.union(*({arrival.number for arrival in buffer} for buffer in self._buffers.values()))

@@ -439,6 +439,22 @@ class TopK:
         """The time up to which everything is settled."""
         return self._lateness.settled
 
+    @property
+    def due(self) -> float:
+        """When `advance` may have something to tell next; infinite if only an event can change anything.
+
+        >>> processor = TopK("naive")
+        >>> processor.add("s1", "TOP 1 BY price ASC OVER 5 SECONDS")
+        >>> _ = processor.process({"price": 10}, now=1.0, id="e1")
+        >>> processor.process({"price": 12}, now=2.0, id="e2"), processor.due
+        ([], 6.0)
+        >>> processor.advance(processor.due), processor.due
+        ([Delivery(subscription='s1', event='e2', at=6.0)], 7.0)
+        """
+        with self._lock:
+            waiting = self._lateness.waiting_since + self._lateness.seconds
+            return min(waiting, self._engine.due + self._lateness.seconds)
+
     def candidates(self, subscription_id: Hashable) -> int:
         """Return how many events are kept for a ranked subscription, the best k included."""
         with self._lock:

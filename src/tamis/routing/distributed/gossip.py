@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tamis.matching.matcher import Matcher
 from tamis.routing.distributed.base import RoutingNode
-from tamis.routing.distributed.recent import RecentEvents
+from tamis.routing.distributed.recent import ServedEvents
 from tamis.routing.errors import MessageError
 from tamis.routing.memory import LatestKeys
 from tamis.routing.messages import Gossiped, Key, Message, Output, Passed, Send, Spread, Subscribe, Unsubscribe
@@ -93,7 +93,7 @@ class InformedGossiper(BasicGossiper):
         self._summary = strategy_of(strategy, self._schema).summary()
         self._wanted = Matcher(schema=self._schema)
         self._keys: dict[str, dict[Key, None]] = {}
-        self._recent = RecentEvents(self.settings)
+        self._recent = ServedEvents(self.settings)
         self._again = LatestKeys(self._remembers)
 
     # -- What own clients want, and neighbours'

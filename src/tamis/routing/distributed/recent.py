@@ -32,11 +32,11 @@ class KeptEvent(NamedTuple):
         return Passed.of(passed, passed.at, passed.origin, passed.number, 2)
 
 
-class RecentEvents:
+class ServedEvents:
     """A recent buffer, first in, first out; by time, or by the number of publications.
 
     >>> from tamis.routing.distributed.residents import Settings
-    >>> recent = RecentEvents(Settings(buffer=2.0))
+    >>> recent = ServedEvents(Settings(buffer=2.0))
     >>> recent.push(Passed("e", {}, at=1.0, origin="A", number=1), {"B"})
     >>> recent.due, [kept.again.attempt for kept in recent.leaving(3.0)], recent.due
     (3.0, [2], inf)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tamis.matching.matcher import Matcher
 from tamis.routing.distributed.base import RoutingNode
-from tamis.routing.distributed.recent import RecentEvents
+from tamis.routing.distributed.recent import ServedEvents
 from tamis.routing.messages import Entry, Flooded, Key, Message, Output, Passed, Post, Send
 from tamis.routing.strategies import strategy_of
 
@@ -50,7 +50,7 @@ class SubscriptionFlooder(RoutingNode):
         self._entries: dict[str, dict[Key, Expression]] = {}
         self._waiting: dict[str, dict[int, Flooded]] = {}
         """What came before what it follows, by that version."""
-        self._recent = RecentEvents(self.settings)
+        self._recent = ServedEvents(self.settings)
 
     def known(self, origin: str) -> dict[Key, Expression]:
         """Return what this node knows of another one's clients."""

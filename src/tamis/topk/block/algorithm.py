@@ -233,6 +233,10 @@ class BlockRankings(RankingAlgorithm):
 
     # -- Looking inside
 
+    @property
+    def due(self) -> float:
+        return min((group.next_due for group in self._groups.values()), default=math.inf)
+
     def held(self) -> set[int]:
         held = set(self._numbers[: self._count].tolist())
         for group in self._groups.values():

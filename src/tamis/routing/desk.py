@@ -1,0 +1,397 @@
+"""Which of a broker's own clients want the best k? The desk.
+
+A ranked subscription lives at its client's broker. There its window is kept, and there it is decided which event its
+client is told of, and when: at the event's arrival, or long after it, when a better one leaves the window. Nobody else
+hears that it is ranked. To everybody but its home, a ranked subscription is a Boolean filter that moves, and with a
+ranker that sees everything it does not even move.
+
+Windows go by the time at which an event was published, wherever that was, and events may overtake each other on their
+ways. So everything waits for `lateness_s` at the desk, and goes on in order of time: events, withdrawals, and the
+moments from which subscriptions count. What comes later than that counts as published at the latest moment that was
+settled: it is told late rather than never, and counted (`late_count`).
+
+A client is told of an event once, by whichever of its subscriptions wants it first, the Boolean ones included.
+
+Source: Pripužić 2010, section 2.3 (who is told what, and withdrawing), and sections 6.3.1 and 6.3.3: ranked
+subscriptions at a subscriber's broker (docs/bibliography.md).
+Departs: windows go by the time of publication and not by that of arrival, so that the answer does not depend on ways.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.errors import TamisError
+from tamis.language.meaning import holds
+from tamis.routing.errors import DeskSettingError
+from tamis.routing.rankers import FullSight, RankedEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from tamis.language.expressions import Expression
+    from tamis.language.functions import Functions
+    from tamis.language.schema import Schema
+    from tamis.routing.messages import Key, Passed, Publish
+    from tamis.routing.rankers import Entrance, Id, Ranker
+    from tamis.topk.policies import Policy
+    from tamis.topk.ranked import Ranked
+
+_EVENTS_KEPT_ANYWAY = 4096
+"""Below so many events it does not pay to look which of them may still be told."""
+
+
+class Told(NamedTuple):
+    """A client is to be told of an event, because of these of its ranked subscriptions, at a moment of their windows."""
+
+    client: str
+    publication: Publish
+    keys: tuple[Key, ...]
+    at: float
+
+
+class _Start(NamedTuple):
+    id: Id
+    ranked: Ranked
+
+
+class _Withdrawal(NamedTuple):
+    key: Key
+
+
+class _Second(NamedTuple):
+    passed: Passed
+
+
+class Desk:
+    """The ranked subscriptions of a broker's clients, and what there is to tell them.
+
+    >>> from tamis.routing.messages import Passed
+    >>> from tamis.topk import Ranked
+    >>> desk = Desk()
+    >>> desk.add("ann", "best", Ranked("price", 1, "5 SECONDS"), now=0.0)
+    >>> desk.take(Passed("dear", {"price": 9}, at=1.0), now=1.0)
+    [Told(client='ann', publication=Publish(key='dear', event=...), keys=('best',), at=1.0)]
+    >>> [told.publication.key for told in desk.take(Passed("cheap", {"price": 7}, at=2.0), now=2.0)]
+    ['cheap']
+    >>> desk.take(Passed("middle", {"price": 8}, at=3.0), now=3.0), desk.due <= 7.0
+    ([], True)
+    >>> [told.publication.key for told in desk.advance(7.0)]
+    ['middle']
+    """
+
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        functions: Functions | None = None,
+        ranked: Mapping[str, Any] | None = None,
+        policy: Callable[..., Policy] | None = None,
+        buffer_s: float | None = None,
+        lateness_s: float = 0.0,
+        spread_s: float = 0.0,
+    ) -> None:
+        self._schema = schema
+        self._lateness_s = _seconds("lateness_s", lateness_s)
+        self._spread_s = _seconds("spread_s", spread_s)
+        self.buffer_s = None if buffer_s is None else _seconds("buffer_s", buffer_s)
+        self.late_count = 0
+        """How many events came later than the desk waits, and so counted as published later than they were."""
+        settings = {"algorithm": "block", **(ranked or {})}
+        if unsuitable := settings.keys() & {"schema", "functions", "lateness", "remember"}:
+            raise DeskSettingError(f"ranked has {', '.join(sorted(unsuitable))}", "what the broker is given itself")
+        self._ranker: Ranker = _ranker(schema, functions, settings, policy, self.buffer_s)
+        self._wanted: dict[str, dict[Key, Ranked]] = {}
+        self._count_windows = 0
+        self._queue: list[tuple[float, int, RankedEvent | _Start | _Withdrawal | _Second]] = []
+        self._queued = 0
+        self._settled = -math.inf
+        """What is published before this has been ranked."""
+        self._since: dict[Id, float] = {}
+        self._events: dict[int, RankedEvent] = {}
+        self._numbers: dict[Key, int] = {}
+        self._ends: dict[int, float] = {}
+        """When events were withdrawn."""
+        self._told: dict[str, set[int]] = {}
+        """Of which events clients were told that could be told again, because they have several subscriptions."""
+        self._kept = 0
+
+    # -- Subscriptions
+
+    def __len__(self) -> int:
+        """How many ranked subscriptions there are."""
+        return sum(map(len, self._wanted.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._wanted)
+
+    def of(self, client: str) -> dict[Key, Ranked]:
+        """Return a client's ranked subscriptions."""
+        return dict(self._wanted.get(client, {}))
+
+    def wanted(self, client: str, key: Key) -> Ranked | None:
+        """Return what a client wants the best of under a key; None if there is nothing ranked."""
+        return self._wanted[client].get(key) if client in self._wanted else None
+
+    def objection(self, ranked: Ranked) -> str | None:
+        """Return why a subscription cannot be had here; None if it can.
+
+        >>> import tamis
+        >>> from tamis.topk import Ranked
+        >>> Desk(tamis.Schema({"price": "double"})).objection(Ranked("rent", 1, "1 HOUR"))
+        'there is no attribute rent...'
+        """
+        try:
+            ranked.checked(self._schema)
+        except TamisError as error:
+            return str(error)
+        return self._ranker.objection(ranked)
+
+    def add(self, client: str, key: Key, ranked: Ranked, now: float) -> None:
+        """Take a subscription under a new key. Its window is empty, and it counts what is published from now on."""
+        self._wanted.setdefault(client, {})[key] = ranked
+        self._count_windows += not _is_timed(ranked)
+        self._since[client, key] = now + self._spread_s
+        self._wait(now + self._spread_s, _Start((client, key), ranked))
+        if not self._spread_s and not self._lateness_s:
+            self._rank_what_has_waited(now)
+
+    def remove(self, client: str, key: Key) -> None:
+        """Forget a subscription, if there is one under a key, and with it its window."""
+        ranked = self._wanted.get(client, {}).pop(key, None)
+        if ranked is None:
+            return
+        self._count_windows -= not _is_timed(ranked)
+        del self._since[client, key]
+        self._ranker.stop((client, key))
+        if not self._wanted[client]:
+            del self._wanted[client]
+            self._told.pop(client, None)
+        if not self._wanted:
+            self._forget_all()
+
+    def forget(self, client: str) -> None:
+        """Forget a client."""
+        for key in self.of(client):
+            self.remove(client, key)
+
+    def filter(self, client: str, key: Key) -> Expression:
+        """Return what others are to know in place of a subscription."""
+        return self._ranker.filter((client, key), self._wanted[client][key])
+
+    def moved(self) -> list[tuple[str, Key, Expression]]:
+        """Return what others are to know from now on in place of subscriptions whose thresholds have moved."""
+        if not self._wanted:
+            return []
+        return [(*id, expression) for id, expression in self._ranker.moved() if self.wanted(*id) is not None]
+
+    def may_want(self, event: Mapping[str, Any]) -> bool:
+        """Does an event pass the filter of any subscription?"""
+        wheres = {ranked.where for wanted in self._wanted.values() for ranked in wanted.values()}
+        return any(holds(where, event, self._schema) for where in wheres)
+
+    # -- Events
+
+    def take(
+        self, passed: Passed, now: float, served: Collection[str] = (), *, is_withdrawn: bool = False
+    ) -> list[Told]:
+        """Take an event, or one that comes for the second time; return whom to tell of what.
+
+        `served` are the clients who are told of it in any case, because of subscriptions that are not ranked.
+        """
+        (told,) = self.take_many([passed], now, [served], [passed.key] if is_withdrawn else ())
+        return told
+
+    def take_many(
+        self,
+        group: Sequence[Passed],
+        now: float,
+        served: Sequence[Collection[str]],
+        withdrawn: Collection[Key] = (),
+    ) -> list[list[Told]]:
+        """Do what `take` does with each event in turn; return for each whom to tell of what."""
+        if not self._wanted:
+            return [[] for _ in group]
+        if len(group) == 1 or self._lateness_s or self._count_windows or any(each.attempt == 2 for each in group):
+            return [
+                self._taken_singly(passed, now, clients, passed.key in withdrawn)
+                for passed, clients in zip(group, served, strict=True)
+            ]
+        steps = [self._enter(passed, now, passed.key in withdrawn) for passed in group]
+        moments = [each.at for each in steps]
+        places = {each.number: step for step, each in enumerate(steps)}
+        told: list[list[Told]] = [[] for _ in group]
+        entrances: list[list[Entrance]] = [[] for _ in group]
+        for entrance in self._rank_what_has_waited(now):
+            step = places.get(entrance.number)
+            if step is None or entrance.at > moments[step]:  # a better one has left before the next event came
+                step = min(bisect_right(moments, entrance.at), len(group) - 1)
+            entrances[step].append(entrance)
+        for step, clients in enumerate(served):
+            told[step] = self._telling(entrances[step])
+            self._note_served(steps[step].number, clients)
+        self._forget_some()
+        return told
+
+    def _taken_singly(self, passed: Passed, now: float, served: Collection[str], is_withdrawn: bool) -> list[Told]:
+        if passed.attempt == 2:
+            self._wait(min(passed.at + (self.buffer_s or 0.0), now), _Second(passed))
+            return self._telling(self._rank_what_has_waited(now))
+        number = self._enter(passed, now, is_withdrawn).number
+        told = self._telling(self._rank_what_has_waited(now))
+        self._note_served(number, served)
+        self._forget_some()
+        return told
+
+    def _enter(self, passed: Passed, now: float, is_withdrawn: bool) -> RankedEvent:
+        """Let an event wait for its turn."""
+        at = min(passed.at, now)  # nothing is published after it came
+        if at < self._settled:
+            at = self._settled
+            self.late_count += 1
+        event = RankedEvent(self._ranker.number(passed, at), at, passed)
+        self._events[event.number] = event
+        self._numbers[passed.key] = event.number
+        if is_withdrawn:
+            self._ends[event.number] = -math.inf
+        self._wait(at, event)
+        return event
+
+    def withdraw(self, key: Key, at: float, now: float) -> list[Told]:
+        """Tell nobody of an event from a moment on. It keeps its place in all windows."""
+        if not self._wanted:
+            return []
+        self._wait(max(min(at, now), self._settled), _Withdrawal(key))
+        return self._telling(self._rank_what_has_waited(now))
+
+    def advance(self, now: float) -> list[Told]:
+        """Let the time pass, up to and including now; return whom to tell of what."""
+        entrances = self._rank_what_has_waited(now)
+        while (due := self._ranker.due) + self._lateness_s <= now:
+            entrances += self._ranker.advance(due)
+            self._settled = max(self._settled, due)
+            if not due < self._ranker.due:
+                break
+        return self._telling(entrances)
+
+    @property
+    def due(self) -> float:
+        """When `advance` has something to do next; infinite if it never has, unless something comes."""
+        waiting = self._queue[0][0] if self._queue else math.inf
+        return min(waiting, self._ranker.due) + self._lateness_s
+
+    # -- In order of time
+
+    def _wait(self, moment: float, change: RankedEvent | _Start | _Withdrawal | _Second) -> None:
+        self._queued += 1
+        heappush(self._queue, (moment, self._queued, change))
+
+    def _rank_what_has_waited(self, now: float) -> list[Entrance]:
+        """Take all that nothing earlier can come before any more, consecutive events together."""
+        entrances: list[Entrance] = []
+        events: list[RankedEvent] = []
+        while self._queue and self._queue[0][0] + self._lateness_s <= now:
+            moment, _, change = heappop(self._queue)
+            if isinstance(change, RankedEvent):
+                self._settled = max(self._settled, moment)
+                events.append(change)
+                continue
+            if events:
+                entrances += self._ranker.take(events)
+                events = []
+            match change:
+                case _Start(id, ranked):
+                    if self.wanted(*id) is ranked:  # it may be gone by now
+                        self._ranker.start(id, ranked, moment)
+                case _Withdrawal(key):
+                    if (number := self._numbers.get(key)) is not None:
+                        self._ends[number] = min(moment, self._ends.get(number, math.inf))
+                case _Second(passed):
+                    entrances += self._ranker.take_again(self._known(passed), moment)
+        return entrances + (self._ranker.take(events) if events else [])
+
+    def _known(self, passed: Passed) -> RankedEvent:
+        """Return an event that comes for the second time under the number that it has."""
+        number = self._numbers.get(passed.key)
+        if number is not None:
+            return self._events[number]
+        event = RankedEvent(self._ranker.number(passed, passed.at), passed.at, passed)
+        self._events[event.number], self._numbers[passed.key] = event, event.number
+        return event
+
+    # -- Whom to tell
+
+    def _telling(self, entrances: Iterable[Entrance]) -> list[Told]:
+        """Return whom to tell of what: of events that were not withdrawn, once for a client."""
+        telling: dict[tuple[str, int, float], list[Key]] = {}
+        for (client, key), number, at in entrances:
+            event = self._events[number]
+            if self._ends and self._ends.get(number, math.inf) <= at:
+                continue
+            if event.passed.at < self._since[client, key]:
+                continue  # it came late, and was published before the subscription counted
+            place = (client, number, at)
+            if place in telling:
+                telling[place].append(key)
+                continue
+            if client in self._told or len(self._wanted[client]) > 1:
+                told = self._told.setdefault(client, set())
+                if number in told:
+                    continue
+                told.add(number)
+            telling[place] = [key]
+        return [
+            Told(client, self._events[number].passed.published, tuple(keys), at)
+            for (client, number, at), keys in telling.items()
+        ]
+
+    def _note_served(self, number: int, clients: Iterable[str]) -> None:
+        for client in clients:
+            if client in self._wanted:
+                self._told.setdefault(client, set()).add(number)
+
+    def _forget_some(self) -> None:
+        """Forget the events that nobody can be told of any more, whenever they have become twice as many."""
+        if len(self._events) <= max(_EVENTS_KEPT_ANYWAY, 2 * self._kept):
+            return
+        held = self._ranker.held()
+        held.update(change.number for _, _, change in self._queue if isinstance(change, RankedEvent))
+        for number in [number for number in self._events if number not in held]:
+            key = self._events.pop(number).passed.key
+            if self._numbers.get(key) == number:
+                del self._numbers[key]
+            self._ends.pop(number, None)
+        for told in self._told.values():
+            told &= held
+        self._kept = len(self._events)
+
+    def _forget_all(self) -> None:
+        self._queue.clear()
+        self._events.clear()
+        self._numbers.clear()
+        self._ends.clear()
+        self._told.clear()
+
+
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise DeskSettingError(f"{name} is {value!r:.40}", "a number of seconds, 0 or more")
+    return float(value)
+
+
+def _is_timed(ranked: Ranked) -> bool:
+    return hasattr(ranked.window, "seconds")
+
+
+def _ranker(
+    schema: Schema | None,
+    functions: Functions | None,
+    settings: Mapping[str, Any],
+    policy: Callable[..., Policy] | None,
+    buffer_s: float | None,
+) -> Ranker:
+    if policy is None:
+        return FullSight(schema, functions, settings)
+    raise NotImplementedError
