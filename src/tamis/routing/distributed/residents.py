@@ -249,7 +249,7 @@ class Residents:
             entering = owner.take(number, score, clock)
             if owner.buffer_size is not None:
                 resident.first_tries.append((passed.at, number))
-        if not owner.is_timed and not self._is_counted(resident):
+        if not owner.is_timed and passed.attempt == 1:
             entering = entering + owner.leave(clock)
         self._note(resident, owner)
         self._prune()
