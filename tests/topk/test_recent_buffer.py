@@ -101,7 +101,7 @@ def test_most_arrivals_never_reach_the_ranking():
             processor.process({"x": key}, float(place))
     for processor in processors.values():
         filtered = processor._engine._queries[0].ranking
-        assert len(filtered._ranking) < 0.8 * plain.candidates("s")
+        assert len(filtered.ranking) < 0.8 * plain.candidates("s")
         assert math.isfinite(processor.threshold("s"))
     assert plain.threshold("s") == math.inf
 

@@ -14,9 +14,14 @@ from tamis.topk.algorithms import RANKINGS
 from tamis.topk.happenings import Drop, NotifyStep, PublishStep, SubscribeStep, UnpublishStep, UnsubscribeStep
 from tamis.topk.naive import NaiveRankings
 from tamis.topk.specification import Trace
+from tamis.topk.windows import TimeWindow
 from tests.topk.stories import VARIANTS, made
 
 TICK = 0.5
+
+
+def is_timed(wanted):
+    return isinstance(wanted, Ranked) and isinstance(wanted.window, TimeWindow)
 
 
 class Recorder:
@@ -61,12 +66,8 @@ class Recorder:
     def note(self, deliveries):
         self.happenings += [NotifyStep(each.at, self.owners[each.subscription], each.event) for each in deliveries]
         if self.processor.algorithm == "naive":
-            inside = {
-                (self.processor._active[handle].id, self.processor._ids[item.number])
-                for handle, query in self.processor._engine._queries.items()
-                if query.is_timed
-                for item in query.ranking.items
-            }
+            timed = [name for name in self.owners if name in self.processor and is_timed(self.wanted[name])]
+            inside = {(name, event) for name in timed for event in self.processor.kept(name)}
             self.happenings += [Drop(self.now, *each) for each in sorted(self.inside - inside)]
             self.inside = inside
 

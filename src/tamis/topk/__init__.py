@@ -19,6 +19,7 @@ from tamis.topk.errors import (
     RankedFormError,
     SettingError,
     UnknownFilterError,
+    UnusedSettingError,
     WindowError,
 )
 from tamis.topk.guard import OrderReport
@@ -44,6 +45,7 @@ __all__ = [
     "TopK",
     "Trace",
     "UnknownFilterError",
+    "UnusedSettingError",
     "WindowError",
     "candidate_limit",
     "covers",

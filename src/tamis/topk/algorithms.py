@@ -45,7 +45,7 @@ def ranking_for(algorithm: str, settings: TopKSettings, ranked: Ranked) -> Ranki
     ranking = RANKINGS[algorithm](ranked, settings)
     if settings.filter is None:
         return ranking
-    size = buffer_size(ranked.window, settings.buffer)
+    size = buffer_size(ranked.window, settings.buffer, settings.buffer_s)
     match settings.filter:
         case "strict":
             filter_: Ranking = Strict(ranked.k)

@@ -82,6 +82,9 @@ class Ranking(ABC):
         self._schedule()
         return entering
 
+    def expect(self, n: int) -> None:  # noqa: B027
+        """Be prepared for `n` events in the window. What an exact ranking keeps does not depend on it."""
+
     def _schedule(self) -> None:
         """Note when the next of the best k leaves: what leaves from further down leaves unnoticed."""
         self.due = min((item.leaves for item in self.items[: self.k]), default=math.inf)
@@ -161,6 +164,17 @@ class RankingAlgorithm(ABC):
     @abstractmethod
     def candidates(self, handle: int) -> int:
         """Return how many events a subscription's ranking keeps, the best k included."""
+
+    @abstractmethod
+    def kept(self, handle: int) -> list[int]:
+        """Return the numbers of the events that a subscription's ranking keeps, by rank."""
+
+    def expect(self, handle: int, n: int) -> None:  # noqa: B027
+        """Let a subscription's ranking be prepared for `n` events in its window."""
+
+    def retry(self, arrival: Arrival, now: float) -> list[Report]:
+        """Let filtered rankings look at an event that comes only now, when it has left a recent buffer elsewhere."""
+        raise SettingError("only subscriptions behind a filter look at an event a second time")
 
     def threshold(self, handle: int) -> float:
         """Return the key beyond which an arrival does not interest a subscription, now or later."""

@@ -30,6 +30,18 @@ class SettingError(TamisError, ValueError):
     """A setting of a processor outside of what it can be."""
 
 
+class UnusedSettingError(SettingError):
+    """A setting of a processor that means nothing to its algorithm."""
+
+    def __init__(self, name: str, algorithm: str, filter: str | None, meant_for: str) -> None:
+        super().__init__(name, algorithm, filter, meant_for)
+        self.name, self.algorithm, self.filter, self.meant_for = name, algorithm, filter, meant_for
+
+    def __str__(self) -> str:
+        behind = "" if self.filter is None else f" behind the filter {self.filter!r}"
+        return f"{self.name} means nothing to the algorithm {self.algorithm!r}{behind}; it is for {self.meant_for}"
+
+
 class LateEventError(TamisError, ValueError):
     """An event, or a moment, before what has been settled already."""
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.language.expressions import TRUE
 from tamis.relations.families import Family, recognised
 from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
+from tamis.topk.errors import SettingError
 from tamis.topk.guard import Guarded
 from tamis.topk.probabilistic import Probabilistic
 from tamis.topk.recent_buffer import BufferSize, Filtered, RecentBuffer
@@ -178,6 +179,9 @@ class PerSubscription(RankingAlgorithm):
             found_key = keys[query.group.family][query.slot]
         entering = query.arrive(arrival.number, arrival.at, found_key)
         reports += [(step, arrival.at, query.handle, each) for each in entering]
+        self._reschedule(query)
+
+    def _reschedule(self, query: Query) -> None:
         if query.is_timed and query.ranking.due < query.scheduled:
             query.scheduled = query.ranking.due
             heappush(self._heap, (query.scheduled, query.handle))
@@ -201,6 +205,31 @@ class PerSubscription(RankingAlgorithm):
                 assert query.group is not None
                 entering = query.try_again(arrival, keys[query.group.family][query.slot])
                 reports += [(step, at, handle, each) for each in entering]
+
+    def expect(self, handle: int, n: int) -> None:
+        self._queries[handle].ranking.expect(n)
+
+    def retry(self, arrival: Arrival, now: float) -> list[Report]:
+        if not self._buffers:
+            return super().retry(arrival, now)
+        guarded = set(arrival.guarded.tolist())
+        members = [handle for buffer in self._buffers.values() for handle in buffer.members]
+        concerned = [handle for handle in members if handle in guarded or not self._queries[handle].is_guarded]
+        if not all(self._queries[handle].is_timed for handle in concerned):
+            raise SettingError(
+                "a count window needs to see every event when it is published; choose an algorithm without a filter, "
+                "or a time window"
+            )
+        keys = self._keys(arrival)
+        reports: list[Report] = []
+        for handle in sorted(concerned):
+            query = self._queries[handle]
+            if arrival.number >= query.since and arrival.at + query.span > now:
+                assert query.group is not None
+                entering = query.try_again(arrival, keys[query.group.family][query.slot])
+                reports += [(0, now, handle, each) for each in entering]
+                self._reschedule(query)
+        return reports
 
     def advance(self, now: float, *, inclusive: bool) -> list[Report]:
         return sorted(self._elapse(now, 0, inclusive=inclusive), key=_order)
@@ -239,6 +268,9 @@ class PerSubscription(RankingAlgorithm):
 
     def candidates(self, handle: int) -> int:
         return len(self._queries[handle].ranking)
+
+    def kept(self, handle: int) -> list[int]:
+        return [item.number for item in self._queries[handle].ranking.items]
 
     def threshold(self, handle: int) -> float:
         return self._queries[handle].ranking.threshold

@@ -37,8 +37,10 @@ from tamis.topk.base import Arrival
 from tamis.topk.delivery import Delivery
 from tamis.topk.errors import SettingError
 from tamis.topk.lateness import Change, Lateness, Publication, Withdrawal
+from tamis.topk.numbering import Numbering
 from tamis.topk.publications import SeenIds, moment_of, publication_of, publications_of
 from tamis.topk.ranked import Ranked
+from tamis.topk.recent_buffer import buffer_size
 from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
 
@@ -94,7 +96,8 @@ class TopK:
         lateness   by how many seconds times may be out of order; events wait so long
         functions  those of the host that conditions and scores may call; without them, those of the schema
         remember   so many ids are remembered, and an event that comes again under one of them is left out
-        settings   gamma, sigma, buffer, guard (see `TopKSettings`)
+        settings   gamma, sigma, buffer, buffer_s, guard, index (see `TopKSettings`); one that means nothing to the
+                   algorithm is refused
         """
         if algorithm not in ALGORITHMS:
             raise UnknownAlgorithmError(algorithm, tuple(ALGORITHMS))
@@ -103,6 +106,7 @@ class TopK:
         except TypeError as error:
             raise SettingError(str(error).replace("TopKSettings.__init__()", "TopK()")) from None
         self.settings.check_filter(algorithm)
+        self.settings.check_meanings(algorithm, settings)
         if not 0 <= lateness < math.inf:
             raise SettingError(f"lateness must be a number of seconds, 0 or more, not {lateness!r}")
         self.algorithm = algorithm
@@ -121,6 +125,8 @@ class TopK:
         self._next_handle = 0
         self._lateness = Lateness(lateness)
         self._next_number = 0
+        self._numbering = Numbering() if filter is not None else None
+        """Behind a filter events may come late, and are numbered among those that came in time."""
         self._ids: dict[int, Any] = {}
         self._numbers: dict[Any, int] = {}
         self._ends: dict[int, float] = {}
@@ -170,10 +176,10 @@ class TopK:
             if isinstance(wanted, str):
                 if is_ranked(wanted):
                     with self.functions.in_use():
-                        return Ranked.parse(wanted, self.schema)
+                        return self._fitting(Ranked.parse(wanted, self.schema))
                 return parse(wanted, self.schema, functions=self.functions or None)
             if isinstance(wanted, Ranked):
-                return wanted.checked(self.schema)
+                return self._fitting(wanted.checked(self.schema))
             if not isinstance(wanted, Expression) or not is_condition(wanted):
                 raise BadTableError(
                     f"a subscription must be a text, a Ranked or a condition, not {type(wanted).__name__}"
@@ -183,6 +189,12 @@ class TopK:
         except TamisError as error:
             error.add_note(f"in the subscription {subscription_id!r}")
             raise
+
+    def _fitting(self, ranked: Ranked) -> Ranked:
+        """Return a ranked subscription, or raise if the recent buffer is too long for its window."""
+        if self.settings.filter is not None:
+            buffer_size(ranked.window, self.settings.buffer, self.settings.buffer_s)
+        return ranked
 
     def _start(self, subscriptions: Sequence[_TopKSubscription]) -> None:
         conditions: list[tuple[int, Expression]] = []
@@ -302,6 +314,56 @@ class TopK:
             reports = self._engine.advance(self._lateness.settled, inclusive=True)
             return deliveries + self._delivered(reports)
 
+    def expect(self, subscription_id: Hashable, n: int) -> None:
+        """Let a ranked subscription be prepared for `n` events in its window, of those that pass its filter.
+
+        For a processor that does not see them all, because others, who know a threshold, do not send what is beyond it.
+        Exact algorithms need not know.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise SettingError(f"n must be a whole number of events, at least 1, not {n!r}")
+        with self._lock:
+            subscription = self._subscription_of(subscription_id)
+            if not isinstance(subscription.wanted, Ranked):
+                raise SettingError(f"the subscription {subscription_id!r} is a condition and has no window")
+            if subscription.handle is not None:
+                self._engine.expect(subscription.handle, n)
+
+    def retry(
+        self,
+        event: Mapping[str, Any],
+        now: float,
+        id: Any,
+        *,
+        published: float | None = None,
+        expires: float = math.inf,
+    ) -> list[Delivery]:
+        """Take an event that has left a recent buffer elsewhere; return what there is to tell.
+
+        Others, who know a threshold, send an event when it is published, or when it leaves their recent buffer, or
+        never. So it may come now for the first time, with the time at which it was published: subscriptions behind a
+        filter, with a time window, look at it as they would have if it had stood in their own recent buffer (as long as
+        theirs, see `buffer_s`). One that came before needs nothing: it is tried again when it leaves the buffer here.
+        """
+        if self._numbering is None:
+            raise SettingError("only subscriptions behind a filter look at an event a second time")
+        publication = publication_of(event, now if published is None else published, id, expires)
+        if id is None or publication.at > moment_of(now):
+            raise SettingError(f"an event that is tried again has an id, and was published by {now}, not later")
+        with self._lock:
+            deliveries = self._settled(self._lateness.advance(moment_of(now)))
+            deliveries += self._delivered(self._engine.advance(self._lateness.settled, inclusive=False))
+            if not self._seen.admit(publication):
+                return deliveries
+            (handles,) = self._passing([publication.event])
+            ranked = handles[~self._is_boolean[handles]] if self._boolean_count else handles
+            number = self._numbering.late(publication.at)
+            self._ids[number], self._numbers[id] = id, number
+            if expires < math.inf:
+                self._ends[number] = expires
+            reports = self._engine.retry(Arrival(number, publication.at, publication.event, ranked), now)
+            return deliveries + self._delivered(reports)
+
     def _settled(self, changes: list[Change]) -> list[Delivery]:
         """Take what is in order by now, consecutive events together."""
         deliveries: list[Delivery] = []
@@ -332,6 +394,8 @@ class TopK:
         for step, (each, handles) in enumerate(zip(new, passing, strict=True)):
             number = self._next_number
             self._next_number += 1
+            if self._numbering is not None:
+                self._numbering.next(each.at)
             self._ids[number] = each.id
             self._numbers[each.id] = number
             if each.expires < math.inf:
@@ -389,6 +453,9 @@ class TopK:
             self._ends.pop(number, None)
         for client in self._clients.values():
             client.told &= held
+        if self._numbering is not None:
+            spans = [each.wanted.window.span for each in self._active.values() if isinstance(each.wanted, Ranked)]
+            self._numbering.forget(before=self._lateness.settled - max(spans, default=0.0))
         self._kept = len(self._ids)
 
     # -- Files
@@ -454,6 +521,24 @@ class TopK:
         with self._lock:
             waiting = self._lateness.waiting_since + self._lateness.seconds
             return min(waiting, self._engine.due + self._lateness.seconds)
+
+    def held(self) -> set[Any]:
+        """Return the ids of all events that some ranking, buffer or log still refers to."""
+        with self._lock:
+            held = self._engine.held()
+            return {event_id for number, event_id in self._ids.items() if number in held}
+
+    def kept(self, subscription_id: Hashable) -> list[Any]:
+        """Return the ids of the events that are kept for a ranked subscription, by rank: the best k, then candidates.
+
+        With the algorithm `naive` that is its window, of what has a score; so what is missing from one look to the next
+        was dropped in between.
+        """
+        with self._lock:
+            subscription = self._subscription_of(subscription_id)
+            if subscription.handle is None or not isinstance(subscription.wanted, Ranked):
+                return []
+            return [self._ids[number] for number in self._engine.kept(subscription.handle)]
 
     def candidates(self, subscription_id: Hashable) -> int:
         """Return how many events are kept for a ranked subscription, the best k included."""

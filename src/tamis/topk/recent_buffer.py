@@ -37,15 +37,19 @@ class BufferSize(NamedTuple):
     seconds: float
 
 
-def buffer_size(window: Window, most: int) -> BufferSize:
-    """Return the longest buffer of at most `most` events that a window allows.
+def buffer_size(window: Window, most: int, seconds: float | None = None) -> BufferSize:
+    """Return the longest buffer of at most `most` events that a window allows; of a time window, `seconds` if given.
 
     >>> buffer_size(CountWindow(40_000), 2_000), buffer_size(CountWindow(5), 2_000), buffer_size(TimeWindow(60), 2_000)
     (BufferSize(events=2000, seconds=inf), BufferSize(events=3, seconds=inf), BufferSize(events=2000, seconds=30.0))
     """
     if isinstance(window, CountWindow):
         return BufferSize(min(most, (window.events + 1) // 2), math.inf)
-    return BufferSize(most, window.seconds / 2)
+    if seconds is None:
+        return BufferSize(most, window.seconds / 2)
+    if 2 * seconds > window.seconds:
+        raise BufferSizeError(seconds, window.seconds)
+    return BufferSize(most, seconds)
 
 
 class Filtered(Ranking):
@@ -58,48 +62,50 @@ class Filtered(Ranking):
         if isinstance(window, TimeWindow) and 2 * size.seconds > window.seconds:
             raise BufferSizeError(size.seconds, window.seconds)
         self.size = size
-        self._ranking = ranking
-        self._filter = filter_
+        self.ranking = ranking
+        """The ranking behind the filter."""
+        self.filter = filter_
+        """The ranking of the recent buffer."""
         self._tried: set[int] = set()
         """Which of the buffer's events were inserted at once."""
 
     def insert(self, candidate: Candidate) -> list[int]:
         # The filter's clock is the buffer: an event leaves it when it is expelled, whenever that is.
-        if not self._filter.insert(candidate._replace(leaves=candidate.number)):
+        if not self.filter.insert(candidate._replace(leaves=candidate.number)):
             return []
         self._tried.add(candidate.number)
-        return self._passed_on(self._ranking.insert(candidate))
+        return self._passed_on(self.ranking.insert(candidate))
 
     def expel(self, number: int) -> None:
         """Make the filter forget what leaves the buffer: this event and all before it."""
-        if self._filter.due <= number:
-            self._filter.leave(number)
+        if self.filter.due <= number:
+            self.filter.leave(number)
 
     def try_again(self, candidate: Candidate) -> list[int]:
         """Insert an event that has left the buffer, unless it is in the ranking, or k events of the buffer beat it."""
         if candidate.number in self._tried:
             self._tried.remove(candidate.number)
             return []
-        if not self._filter.beats_the_best(candidate):
+        if not self.filter.beats_the_best(candidate):
             return []
-        return self._passed_on(self._ranking.insert(candidate))
+        return self._passed_on(self.ranking.insert(candidate))
 
     def leave(self, clock: float) -> list[int]:
-        return self._passed_on(self._ranking.leave(clock))
+        return self._passed_on(self.ranking.leave(clock))
 
     def _passed_on(self, entering: list[int]) -> list[int]:
-        self.items, self.entered, self.due = self._ranking.items, self._ranking.entered, self._ranking.due
+        self.items, self.entered, self.due = self.ranking.items, self.ranking.entered, self.ranking.due
         return entering
 
     @property
     def threshold(self) -> float:  # type: ignore[override]
         """The filter's own threshold, or where it has none, the key of its k-th best."""
-        if self._filter.threshold < math.inf or not self._filter.is_exact:
-            return self._filter.threshold
-        return self._filter.items[self.k - 1].key if len(self._filter.items) >= self.k else math.inf
+        if self.filter.threshold < math.inf or not self.filter.is_exact:
+            return self.filter.threshold
+        return self.filter.items[self.k - 1].key if len(self.filter.items) >= self.k else math.inf
 
     def __len__(self) -> int:
-        return len(self._ranking) + len(self._filter)
+        return len(self.ranking) + len(self.filter)
 
 
 class RecentBuffer:

@@ -95,7 +95,7 @@ class Settings(NamedTuple):
 class _Resident:
     """A subscription, and if it is ranked, its window."""
 
-    __slots__ = ("at", "first_tries", "handle", "owner", "policy", "positions", "since", "wanted", "who")
+    __slots__ = ("at", "first_tries", "handle", "has_moved", "owner", "policy", "positions", "since", "wanted", "who")
 
     def __init__(self, handle: int, who: Who, wanted: Expression | Ranked) -> None:
         self.handle, self.who, self.wanted = handle, who, wanted
@@ -106,6 +106,8 @@ class _Resident:
         self.first_tries: deque[tuple[float, int]] = deque()
         """What its filter may hold: when and as which number it was published."""
         self.positions = 0
+        self.has_moved = False
+        """Was it ranked elsewhere before? Then events may come that it has been told of there."""
 
 
 class Residents:
@@ -217,9 +219,7 @@ class Residents:
         number = self._number(passed)
         if passed.attempt == 1:
             self._see(passed)
-        if self._keeps_recent:
-            if passed.attempt == 2:
-                return satisfied
+        if self._keeps_recent and passed.attempt == 1:
             self._recent.append(passed)
         for resident in self._concerned(passed):
             if resident.owner is None:
@@ -238,6 +238,8 @@ class Residents:
             return []
         if owner.is_timed and passed.at + owner.span < self._elapsed:
             return []  # it has come too late: it has left the window
+        if resident.has_moved and number in owner.held():
+            return []  # it was here already, before it was there
         clock = self._clock(resident, owner, passed)
         score = key_of(owner.ranked, passed.event, self._schema)
         self._held[number] = passed
@@ -409,6 +411,7 @@ class Residents:
         resident = self._residents[self._handles[who]]
         if resident.owner is None:
             return
+        resident.has_moved = True
         resident.at, resident.since, resident.positions, tries, state = moved.state
         resident.first_tries = deque(tries)
         resume(resident.owner, state)

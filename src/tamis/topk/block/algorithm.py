@@ -248,6 +248,11 @@ class BlockRankings(RankingAlgorithm):
         group, slot = self._places[handle]
         return group.size(slot)
 
+    def kept(self, handle: int) -> list[int]:
+        self._catch_up()
+        group, slot = self._places[handle]
+        return group.kept(slot)
+
     def statistics(self) -> dict[str, Any]:
         self._catch_up()
         sizes = [group.sizes() for group in self._groups.values()]

@@ -363,6 +363,12 @@ class Rankings:
         """Return how many events a ranking keeps."""
         return int(self._slots.sizes[slot])
 
+    def kept(self, slot: int) -> list[int]:
+        """Return the numbers of the events that a ranking keeps, by rank."""
+        begin, size = int(self._slots.offsets[slot]), int(self._slots.sizes[slot])
+        kept: list[int] = self._pool.numbers[begin : begin + size].tolist()
+        return kept
+
     def sizes(self) -> Integers:
         """Return how many events each ranking in use keeps."""
         in_use_sizes: Integers = self._slots.sizes[self.in_use()]

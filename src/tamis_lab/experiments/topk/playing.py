@@ -58,8 +58,8 @@ def play(ranking: Ranking, keys: Points, n: int) -> Played:
     """Let a stream go through a ranking."""
     entered: dict[int, int] = {}
     sizes, filter_sizes, thresholds = [], [], []
-    behind = ranking._ranking if isinstance(ranking, Filtered) else ranking
-    before = ranking._filter if isinstance(ranking, Filtered) else None
+    behind = ranking.ranking if isinstance(ranking, Filtered) else ranking
+    before = ranking.filter if isinstance(ranking, Filtered) else None
     buffer = ranking.size.events if isinstance(ranking, Filtered) else 0
     values = keys.tolist()
 

@@ -7,11 +7,11 @@ and in how many messages that takes. Ranked subscriptions make the second one ex
 Source: Pripužić 2010, chapter 5 (docs/bibliography.md).
 """
 
+from tamis.topk.policies import BoxCells, EveryChange, ExactCells, Hysteresis
 from tamis_lab.topk.central.base import CentralSystem, ClientDelivery
 from tamis_lab.topk.central.publication_flooding import PublicationFlooding
 from tamis_lab.topk.central.selective_routing import SelectiveRouting
 from tamis_lab.topk.central.subscription_flooding import SubscriptionFlooding
-from tamis_lab.topk.central.updates import BoxCells, EveryChange, ExactCells, Hysteresis
 
 STRATEGIES: dict[str, type[CentralSystem]] = {
     "publication flooding": PublicationFlooding,

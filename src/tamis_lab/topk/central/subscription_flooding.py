@@ -18,22 +18,17 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import TamisError
-from tamis.language.expressions import TRUE
 from tamis.language.meaning import holds
 from tamis.language.parser import parse
 from tamis.matching.errors import UnknownAlgorithmError
-from tamis.topk.algorithms import RANKINGS, ranking_for
-from tamis.topk.base import Candidate
-from tamis.topk.per_subscription import Seen
-from tamis.topk.probabilistic import Probabilistic
+from tamis.topk.algorithms import RANKINGS
+from tamis.topk.owner import Owner
+from tamis.topk.policies import EveryChange, Policy
 from tamis.topk.ranked import Ranked
-from tamis.topk.recent_buffer import Filtered
 from tamis.topk.scores import key
 from tamis.topk.settings import TopKSettings
 from tamis.topk.text import is_ranked
-from tamis.topk.windows import TimeWindow
 from tamis_lab.topk.central.base import CentralSystem, ClientDelivery
-from tamis_lab.topk.central.updates import EveryChange, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -50,35 +45,19 @@ class _Sent(NamedTuple):
     event: Mapping[str, Any]
 
 
-class _Ranked:
-    """A ranked subscription at its owner, and what others know of it."""
+class _Member:
+    """A ranked subscription at its owner, what others know of it, and the publications that may be sent yet."""
 
-    def __init__(
-        self, owner: Any, ranked: Ranked, settings: TopKSettings, algorithm: str, policy: Policy, since: int
-    ) -> None:
+    def __init__(self, client: Any, owner: Owner, policy: Policy) -> None:
+        self.client = client
         self.owner = owner
-        self.ranked = ranked
-        self.ranking = ranking_for(algorithm, settings, ranked)
         self.policy = policy
-        self.since = since
-        self.span = ranked.window.span
-        self.is_timed = isinstance(ranked.window, TimeWindow)
-        self.position = 0
-        self.seen = Seen(self.span)
+        self.ranked = owner.ranked
         self.clocks: dict[int, float] = {}
         """By the number of a publication in the recent buffer, the reading of the clock when it came."""
         self.buffer: deque[_Sent] = deque()
         self.served: set[int] = set()
         """Which publications in the recent buffer were sent to the owner."""
-
-    def clock(self, number: int, at: float) -> float:
-        """Return the clock's reading for a publication that passes the filter."""
-        if self.is_timed:
-            if isinstance(self.ranking, Probabilistic):
-                self.ranking.expect(self.seen.count(at))
-            return at
-        self.position += 1
-        return self.position if self.ranked.where != TRUE else number
 
 
 class SubscriptionFlooding(CentralSystem):
@@ -108,7 +87,7 @@ class SubscriptionFlooding(CentralSystem):
         self._algorithm = algorithm
         self._policy = policy
         self._conditions: dict[Any, tuple[Any, Expression]] = {}
-        self._rankings: dict[Any, _Ranked] = {}
+        self._rankings: dict[Any, _Member] = {}
         self._next_number = 0
         self._ids: dict[int, Any] = {}
         self._notifications: set[tuple[Any, int]] = set()
@@ -121,9 +100,8 @@ class SubscriptionFlooding(CentralSystem):
         if isinstance(wanted, str):
             wanted = Ranked.parse(wanted) if is_ranked(wanted) else parse(wanted)
         if isinstance(wanted, Ranked):
-            self._rankings[subscription_id] = _Ranked(
-                client, wanted, self._settings, self._algorithm, self._policy(wanted), self._next_number
-            )
+            owner = Owner(wanted, self._algorithm, self._settings, self._next_number)
+            self._rankings[subscription_id] = _Member(client, owner, self._policy(wanted))
         else:
             self._conditions[subscription_id] = client, wanted
         self.messages["subscribe"] += len(self.clients)
@@ -146,61 +124,57 @@ class SubscriptionFlooding(CentralSystem):
             if holds(condition, event):
                 receivers[owner] = None
                 deliveries += self._tell(owner, [number], now)
-        for subscription in self._rankings.values():
-            self._expel(subscription, now, deliveries, makes_room=True)
-            if not holds(subscription.ranked.where, event):
+        for member in self._rankings.values():
+            self._expel(member, now, deliveries, makes_room=True)
+            if not holds(member.ranked.where, event):
                 continue
-            clock = subscription.clock(number, now)
-            score = key(subscription.ranked, event)
-            is_filtered = isinstance(subscription.ranking, Filtered)
-            if is_filtered:
-                subscription.clocks[number] = clock
-                subscription.buffer.append(_Sent(number, now, client, event))
-            if subscription.policy.wants(event, score):
-                receivers[subscription.owner] = None
-                if is_filtered:
-                    subscription.served.add(number)
-                deliveries += self._receive(subscription, number, score, clock, now)
-            if not subscription.is_timed and subscription.ranking.due <= clock:
-                deliveries += self._tell(subscription.owner, subscription.ranking.leave(clock), now)
-            self._tell_threshold(subscription)
+            owner = member.owner
+            clock = owner.clock(number, now)
+            score = key(member.ranked, event)
+            if owner.buffer_size is not None:
+                member.clocks[number] = clock
+                member.buffer.append(_Sent(number, now, client, event))
+            if member.policy.wants(event, score):
+                receivers[member.client] = None
+                if owner.buffer_size is not None:
+                    member.served.add(number)
+                deliveries += self._receive(member, number, score, clock, now)
+            if not owner.is_timed:
+                deliveries += self._tell(member.client, owner.leave(clock), now)
+            self._tell_threshold(member)
         # An event goes once to a client, however many of its subscriptions it interests.
         self.messages["notify"] += len(receivers.keys() - {client})
         return deliveries
 
-    def _receive(
-        self, subscription: _Ranked, number: int, score: float, clock: float, now: float
-    ) -> list[ClientDelivery]:
+    def _receive(self, member: _Member, number: int, score: float, clock: float, now: float) -> list[ClientDelivery]:
         """The owner takes an event that was sent at once."""
-        before = len(subscription.ranking)
-        entering = subscription.ranking.insert(Candidate(score, -number, clock + subscription.span))
-        self.wasted += not entering and len(subscription.ranking) == before
-        return self._tell(subscription.owner, entering, now)
+        before = len(member.owner)
+        entering = member.owner.take(number, score, clock)
+        self.wasted += not entering and len(member.owner) == before
+        return self._tell(member.client, entering, now)
 
-    def _expel(self, subscription: _Ranked, now: float, deliveries: list[ClientDelivery], *, makes_room: bool) -> None:
+    def _expel(self, member: _Member, now: float, deliveries: list[ClientDelivery], *, makes_room: bool) -> None:
         """What leaves the recent buffer is looked at again, and sent if it was not sent before."""
-        ranking = subscription.ranking
-        if not isinstance(ranking, Filtered):
+        owner, buffer, size = member.owner, member.buffer, member.owner.buffer_size
+        if size is None:
             return
-        buffer, size = subscription.buffer, ranking.size
         # By the order of all publications, also of those that do not pass the filter.
         oldest = self._next_number - 1 - size.events if makes_room else -1
         while buffer and (buffer[0].number <= oldest or buffer[0].at + size.seconds <= now):
             sent = buffer.popleft()
-            ranking.expel(sent.number)
-            clock = subscription.clocks.pop(sent.number)
-            score = key(subscription.ranked, sent.event)
-            if sent.number not in subscription.served and subscription.policy.wants(sent.event, score):
-                self.messages["notify"] += sent.publisher != subscription.owner
-                subscription.served.add(sent.number)
-            if sent.number in subscription.served:
-                subscription.served.remove(sent.number)
-                entering = ranking.try_again(Candidate(score, -sent.number, clock + subscription.span))
-                deliveries += self._tell(subscription.owner, entering, now)
-            self._tell_threshold(subscription)
+            owner.expel(sent.number)
+            clock = member.clocks.pop(sent.number)
+            score = key(member.ranked, sent.event)
+            if sent.number not in member.served and member.policy.wants(sent.event, score):
+                self.messages["notify"] += sent.publisher != member.client
+                member.served.add(sent.number)
+            if sent.number in member.served:
+                member.served.remove(sent.number)
+                deliveries += self._tell(member.client, owner.retry(sent.number, score, clock), now)
+            self._tell_threshold(member)
 
-    def _tell_threshold(self, subscription: _Ranked) -> None:
-        if subscription.policy.moved(subscription.ranking.threshold):
+    def _tell_threshold(self, member: _Member) -> None:
+        if member.policy.moved(member.owner.threshold):
             self.messages["update"] += len(self.clients)
 
     def advance(self, now: float) -> list[ClientDelivery]:
@@ -210,18 +184,17 @@ class SubscriptionFlooding(CentralSystem):
         """Let leave what leaves time windows and, by age, recent buffers, in order of time."""
         deliveries: list[ClientDelivery] = []
         while True:
-            timed = [each for each in self._rankings.values() if each.is_timed]
-            due = min((each.ranking.due for each in timed), default=math.inf)
+            timed = [each for each in self._rankings.values() if each.owner.is_timed]
+            due = min((each.owner.due for each in timed), default=math.inf)
             for each in timed:
-                if isinstance(each.ranking, Filtered):
-                    while each.buffer and each.buffer[0].at + each.ranking.size.seconds <= min(due, until):
-                        at = each.buffer[0].at + each.ranking.size.seconds
+                if (size := each.owner.buffer_size) is not None:
+                    while each.buffer and (at := each.buffer[0].at + size.seconds) <= min(due, until):
                         self._expel(each, at, deliveries, makes_room=False)
             if not (due < until or (inclusive and due <= until)):
                 return deliveries
             for each in timed:
-                if each.ranking.due <= due:
-                    deliveries += self._tell(each.owner, each.ranking.leave(due), due)
+                if each.owner.due <= due:
+                    deliveries += self._tell(each.client, each.owner.leave(due), due)
                     self._tell_threshold(each)
 
     def _tell(self, client: Any, numbers: list[int], at: float) -> list[ClientDelivery]:
