@@ -77,7 +77,9 @@ def check_message(message: Any, sender: str = "") -> None:
             check_keys((key,))
             _check_moment(at)
             if not isinstance(origin, str) or not origin:
-                raise MessageError(f"an event of the broker {origin!r:.40}", "the name of the broker that took it first")
+                raise MessageError(
+                    f"an event of the broker {origin!r:.40}", "the name of the broker that took it first"
+                )
             if not _is_number(passed_number):
                 raise MessageError(f"an event numbered {passed_number!r:.40}", "a whole number, 0 or more")
             if attempt not in (1, 2) or isinstance(attempt, bool):
@@ -115,7 +117,17 @@ def check_message(message: Any, sender: str = "") -> None:
         case Unsubscribe(keys, entries) | Unadvertise(keys, entries):
             check_keys(keys)
             _check_entries(entries, sender, may_rank=isinstance(message, Unsubscribe))
-        case Flooded() | Relayed() | Notified() | Gossiped() | Deposit() | TakeBack() | CellInterest() | HandOver() | TakenOver():
+        case (
+            Flooded()
+            | Relayed()
+            | Notified()
+            | Gossiped()
+            | Deposit()
+            | TakeBack()
+            | CellInterest()
+            | HandOver()
+            | TakenOver()
+        ):
             _check_between_nodes(message)
 
 
@@ -140,11 +152,11 @@ def _check_between_nodes(message: Message) -> None:
             check_message(inner)
         case Notified(publication, wanted):
             _check_passed(publication)
-            for each in wanted:
-                if len(each) != 2:
-                    raise MessageError(f"a subscription {each!r:.60}", "a client and a key")
-                _check_names(each[0])
-                check_keys(each[1:])
+            for owner in wanted:
+                if len(owner) != 2:
+                    raise MessageError(f"a subscription {owner!r:.60}", "a client and a key")
+                _check_names(owner[0])
+                check_keys(owner[1:])
         case Gossiped(publication, rounds, is_certain):
             _check_passed(publication)
             if not _is_count(rounds):
@@ -160,7 +172,7 @@ def _check_between_nodes(message: Message) -> None:
             _check_names(peer)
             _check_numbers(version)
             _check_area(area)
-        case HandOver(zone, subscriptions, interests, recent):
+        case HandOver(zone, subscriptions, interests, recent, kept):
             _check_zone(zone)
             for each in subscriptions:
                 _check_deposited(each)
@@ -168,8 +180,11 @@ def _check_between_nodes(message: Message) -> None:
                 if not isinstance(interest, tuple) or len(interest) != 3:
                     raise MessageError(f"an interest {interest!r:.60}", "a peer, a version and cells")
                 check_message(CellInterest(*interest))
-            for each in recent:
-                _check_passed(each)
+            for passed, served in recent:
+                _check_passed(passed)
+                _check_names(*served)
+            for event in kept:
+                _check_passed(event)
         case TakenOver(zone):
             _check_zone(zone)
 
@@ -213,7 +228,9 @@ def _check_area(area: Any) -> None:
             raise MessageError(f"the cells {box!r:.60}", "a set of places for each axis")
         for side in box:
             if not isinstance(side, int) or isinstance(side, bool) or not 0 < side < 1 << MOST_PLACES:
-                raise MessageError(f"the places {side!r:.40}", "a whole number whose bits are places, not all of them 0")
+                raise MessageError(
+                    f"the places {side!r:.40}", "a whole number whose bits are places, not all of them 0"
+                )
 
 
 def _check_zone(zone: Any) -> None:
@@ -253,7 +270,9 @@ def _check_entries(entries: Iterable[Any], sender: str, *, may_rank: bool) -> No
         if isinstance(each.filter, Ranked):
             if not may_rank or sender == "neighbour":
                 who = "a neighbour" if sender == "neighbour" else "a greeting or an advertisement"
-                raise MessageError(f"{who} said {str(each.filter)!r:.80}", "a filter; only clients subscribe to the best k")
+                raise MessageError(
+                    f"{who} said {str(each.filter)!r:.80}", "a filter; only clients subscribe to the best k"
+                )
         else:
             _check_filter(each.filter)
         if sender == "neighbour" and not isinstance(each.key, int):

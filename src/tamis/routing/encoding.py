@@ -33,6 +33,7 @@ from tamis.routing.kinds import (
     MESSAGE,
     MESSAGES,
     NUMBERS,
+    SERVED,
     TUPLES,
     VERSIONS,
     WANTED,
@@ -78,6 +79,8 @@ def _written(value: Any, form: str) -> Any:
             [each.home, each.client, each.key, str(each.wanted), _plain(each.state), list(map(encode, each.held))]
             for each in value
         ]
+    if form == SERVED:
+        return [[encode(passed), list(names)] for passed, names in value]
     return _plain(value)
 
 
@@ -219,11 +222,13 @@ def _read(name: str, form: str, value: Any, limits: Limits, functions: Functions
         return decode(value, limits=limits, functions=functions)
     if form == TUPLES:
         return _tuples(value)
-    if form in (MESSAGES, DEPOSITS):
+    if form in (MESSAGES, DEPOSITS, SERVED):
         if not isinstance(value, list):
             raise TypeError(f"{name} are a list, found {value!r:.60}")
         if form == MESSAGES:
             return _messages(value, limits, functions)
+        if form == SERVED:
+            return tuple(_served(each, limits, functions) for each in value)
         return tuple(_deposited(each, limits, functions) for each in value)
     if form == VERSIONS:
         if not isinstance(value, list) or not value or not all(isinstance(each, list) for each in value):
@@ -244,6 +249,13 @@ def _messages(values: list[Any], limits: Limits, functions: Functions | None) ->
     if not all(isinstance(each, bytes) for each in values):
         raise TypeError(f"messages in bytes, found {values!r:.60}")
     return tuple(decode(each, limits=limits, functions=functions) for each in values)
+
+
+def _served(value: Any, limits: Limits, functions: Functions | None) -> tuple[Any, tuple[Any, ...]]:
+    match value:
+        case [bytes() as passed, list(names)]:
+            return decode(passed, limits=limits, functions=functions), tuple(names)
+    raise TypeError(f"an event and names, found {value!r:.60}")
 
 
 def _deposited(value: Any, limits: Limits, functions: Functions | None) -> Deposited:

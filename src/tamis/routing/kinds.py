@@ -42,8 +42,9 @@ WANTED, MESSAGE, VERSIONS = "wanted", "message", "versions"
 or of a ranked subscription; as another message, in bytes; as pairs of a name and a version, left out where there are
 none."""
 
-TUPLES, MESSAGES, DEPOSITS = "tuples", "messages", "deposits"
-"""And as numbers, texts and tuples of such; as several messages, in bytes; as subscriptions that move, with rankings."""
+TUPLES, MESSAGES, DEPOSITS, SERVED = "tuples", "messages", "deposits", "served"
+"""And as numbers, texts and tuples of such; as several messages, in bytes; as subscriptions that move, with rankings;
+as events, each with the names of those who were sent it."""
 
 
 class MessageKind(NamedTuple):
@@ -99,7 +100,7 @@ KINDS: Final[tuple[MessageKind, ...]] = (
     MessageKind(
         HandOver,
         _NODES,
-        {"zone": TUPLES, "subscriptions": DEPOSITS, "interests": TUPLES, "recent": MESSAGES},
+        {"zone": TUPLES, "subscriptions": DEPOSITS, "interests": TUPLES, "recent": SERVED, "kept": MESSAGES},
     ),
     MessageKind(TakenOver, _NODES, {"zone": TUPLES}),
 )

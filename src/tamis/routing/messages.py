@@ -296,7 +296,7 @@ class TakeBack:
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """A message on its way to a node, or to the owner of a cell: each node that gets it sends it on, one step nearer."""
+    """A message on its way to a node, or to the owner of a cell: each node sends it one step nearer."""
 
     target: str | tuple[int, ...]
     message: Deposit | TakeBack | Passed
@@ -361,11 +361,13 @@ class HandOver:
     subscriptions: tuple[Deposited, ...] = ()
     interests: tuple[tuple[str, int, tuple[tuple[int, ...], ...]], ...] = ()
     """Who wants the events of which cells of it, and by which version."""
-    recent: tuple[Passed, ...] = ()
-    """The events of the recent buffer that lie in it."""
+    recent: tuple[tuple[Passed, tuple[str, ...]], ...] = ()
+    """The events of the recent buffer that lie in it, and which peers were sent each at first."""
+    kept: tuple[Passed, ...] = ()
+    """Events that the subscriptions' own recent buffer holds, wherever they lie."""
 
     def __post_init__(self) -> None:
-        _freeze(self, "subscriptions", "recent")
+        _freeze(self, "subscriptions", "recent", "kept")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ was sent, kept and waited for. Whatever happens is one of the `occurrences`.
 from tamis.simulation.checking import Checker
 from tamis.simulation.counting import TrafficCounters, measured
 from tamis.simulation.network import Network
+from tamis.simulation.peers import PeerNetwork
 from tamis.simulation.scenarios import Run, Scenario, simulate
 from tamis.simulation.stateful import StatefulClients, simulate_stateful
 from tamis.simulation.topologies import TOPOLOGIES
@@ -24,6 +25,7 @@ __all__ = [
     "TOPOLOGIES",
     "Checker",
     "Network",
+    "PeerNetwork",
     "Run",
     "Scenario",
     "StatefulClients",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.routing.messages import Key
+    from tamis.topk import Ranked
 
 Wish: TypeAlias = tuple[bool, "Key"]
 """Whether it is an advertisement, and what the client calls it."""

@@ -305,15 +305,17 @@ class Network:
             return  # the link failed in this moment, and the broker is about to hear of it
         message = self._travelled(message, target)
         self._notice(MessageCarried(source, target, message))
-        publication = _publication_of(message)
-        if publication is not None:
-            message_key = publication.key
-            hops = self._hops.setdefault(message_key, {})
-            hops.setdefault(target, hops.get(source, 0) + 1)
+        self._count_hop(source, target, message)
         frame: Frame = message
         if self._settling is not None and not isinstance(message, Publish | Filter | Renew | Withdraw):
             frame = Numbered(self._settling[source].sent(target), message)
         self.travel.send(source, target, frame, self.now)
+
+    def _count_hop(self, source: str, target: str, message: Message) -> None:
+        publication = _publication_of(message)
+        if publication is not None:
+            hops = self._hops.setdefault(publication.key, {})
+            hops.setdefault(target, hops.get(source, 0) + 1)
 
     def _post(self, source: str, target: str, message: Message) -> None:
         message = self._travelled(message, target)
@@ -390,15 +392,17 @@ class Network:
             publication = Publish(key, event)
             if self._number is not None:
                 self._number += 1
-                self._tell_all(lambda node: node.try_again(self._number, self.now))
-                self._tell_all(lambda node: node.make_room(self._number, self.now))
+                number = self._number
+                self._tell_all(lambda node: node.try_again(number, self.now))
+                self._tell_all(lambda node: node.make_room(number, self.now))
             outputs = self._answers(client, publication)
             self._published_s.setdefault(key, self.now)
             self._notice(EventPublished(client, self.clients[client].home, publication))
             self._carry_out(self.clients[client].home, outputs)
             if self._number is not None:
                 self._arrive_now()
-                self._tell_all(lambda node: node.count(self._number, self.now))
+                number = self._number
+                self._tell_all(lambda node: node.count(number, self.now))
 
     def _tell_all(self, said: Callable[[RoutingNode], list[Output]]) -> None:
         """Say something about the number of a publication to all nodes, and let what follows from it at once happen."""

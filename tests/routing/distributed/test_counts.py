@@ -11,10 +11,10 @@ import tamis
 from tamis.routing import Broker
 from tamis.routing.distributed import (
     BasicGossiper,
-    Constant,
     InformedGossiper,
+    OneNode,
+    RankingSettings,
     RendezvousNode,
-    Settings,
     SubscriptionFlooder,
 )
 from tamis.simulation import Network
@@ -66,13 +66,13 @@ class Story:
 
 
 def strategies(**settings):
-    given = Settings(**settings) if settings else None
+    given = RankingSettings(**settings) if settings else None
     return {
         "publication flooding": (lambda name: Broker(name, "flooding")),
         "subscription flooding": (lambda name: SubscriptionFlooder(name, given)),
         "simple": (lambda name: Broker(name, "simple")),
         "covering": (lambda name: Broker(name, "covering")),
-        "rendezvous": (lambda name: RendezvousNode(name, given, meeting=Constant("B"))),
+        "rendezvous": (lambda name: RendezvousNode(name, given, meeting=OneNode("B"))),
     }
 
 
@@ -148,14 +148,16 @@ def ranked_story(make, **options):
 
 
 def test_a_ranked_stream_with_subscription_flooding_floods_every_change_of_the_threshold():
-    subscribed, links, posts = ranked_story(lambda name: SubscriptionFlooder(name, Settings(**SASF)))
+    subscribed, links, posts = ranked_story(lambda name: SubscriptionFlooder(name, RankingSettings(**SASF)))
     assert subscribed == (5, 0)
     assert links == {"Flooded": 6 * 5}
     assert posts == {"Passed": 5}
 
 
 def test_a_ranked_stream_at_a_rendezvous_costs_what_a_boolean_one_costs():
-    subscribed, links, posts = ranked_story(lambda name: RendezvousNode(name, Settings(**SASF), meeting=Constant("B")))
+    subscribed, links, posts = ranked_story(
+        lambda name: RendezvousNode(name, RankingSettings(**SASF), meeting=OneNode("B"))
+    )
     assert subscribed == (3, 0)
     assert links == {"Relayed": 14}
     assert posts == {"Notified": 3}
@@ -163,7 +165,7 @@ def test_a_ranked_stream_at_a_rendezvous_costs_what_a_boolean_one_costs():
 
 def test_a_ranked_stream_with_informed_gossiping_tells_neighbours_alone_of_changes():
     story = Story(
-        lambda name: InformedGossiper(name, Settings(**SASF), fan_out=9, rounds=9), numbers=True, uses="all"
+        lambda name: InformedGossiper(name, RankingSettings(**SASF), fan_out=9, rounds=9), numbers=True, uses="all"
     )
     assert story.subscribe("e", "TOP 1 BY x ASC OVER 4 EVENTS") == (1, 0)
     for x in STREAM:
@@ -183,6 +185,6 @@ def test_a_ranked_stream_with_informed_gossiping_tells_neighbours_alone_of_chang
 )
 def test_other_algorithms_change_their_thresholds_as_often_as_the_plan_says(algorithm, ranking, changes, posts):
     buffer = None if ranking.filter is None else 2
-    settings = Settings(algorithm, ranking, buffer, is_numbered=True)
+    settings = RankingSettings(algorithm, ranking, buffer, is_numbered=True)
     _, links, posted = ranked_story(lambda name: SubscriptionFlooder(name, settings))
     assert (links, posted) == ({"Flooded": changes * 5}, {"Passed": posts})

@@ -7,9 +7,9 @@ Events are matched by their publishers (`subscription_flooding`), where they mee
 
 from tamis.routing.distributed.base import RoutingNode
 from tamis.routing.distributed.gossip import BasicGossiper, InformedGossiper
-from tamis.routing.distributed.meeting import ByValue, Constant, Meeting
+from tamis.routing.distributed.meeting import ByValue, Meeting, OneNode
 from tamis.routing.distributed.rendezvous import RendezvousNode
-from tamis.routing.distributed.residents import Residents, Settings
+from tamis.routing.distributed.residents import RankingSettings, Residents
 from tamis.routing.distributed.strategies import DISTRIBUTED, EXACT
 from tamis.routing.distributed.subscription_flooding import SubscriptionFlooder
 
@@ -18,12 +18,12 @@ __all__ = [
     "EXACT",
     "BasicGossiper",
     "ByValue",
-    "Constant",
     "InformedGossiper",
     "Meeting",
+    "OneNode",
+    "RankingSettings",
     "RendezvousNode",
     "Residents",
     "RoutingNode",
-    "Settings",
     "SubscriptionFlooder",
 ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tamis.language.functions import Functions, functions_of
 from tamis.routing.acceptance import check_message
-from tamis.routing.distributed.residents import Residents, Settings
+from tamis.routing.distributed.residents import RankingSettings, Residents
 from tamis.routing.errors import KnownPeerError, MessageError, NamelessError, UnknownPeerError
 from tamis.routing.kinds import CLIENT, NEIGHBOUR, NODE
 from tamis.routing.memory import LatestKeys
@@ -60,12 +60,12 @@ class RoutingNode(ABC):
     sees_all: ClassVar[bool] = False
     """Do all events come to where a subscription lives, whatever its threshold?"""
     keeps_recent: ClassVar[bool] = False
-    """Is the recent buffer where subscriptions live, and not where events are published?"""
+    """Are second attempts made where subscriptions live, of all events that came there at first?"""
 
     def __init__(
         self,
         name: str,
-        settings: Settings | None = None,
+        settings: RankingSettings | None = None,
         *,
         schema: Schema | None = None,
         policy: Callable[[Ranked], Policy] = EveryChange,
@@ -74,7 +74,7 @@ class RoutingNode(ABC):
         if not isinstance(name, str) or not name:
             raise NamelessError(name)
         self.name = name
-        self.settings = settings or Settings()
+        self.settings = settings or RankingSettings()
         self.functions: Functions = functions_of(None, schema)
         self._schema = schema
         self._links: dict[str, None] = {}

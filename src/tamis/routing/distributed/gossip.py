@@ -86,7 +86,6 @@ class InformedGossiper(BasicGossiper):
     name_of_strategy: ClassVar[str] = "informed gossiping"
     hears: ClassVar[frozenset[type[Message]]] = frozenset({Gossiped, Subscribe, Unsubscribe})
     sees_all: ClassVar[bool] = False
-    keeps_recent: ClassVar[bool] = False
 
     def __init__(self, name: str, *args: Any, strategy: str | Strategy = "simple", **settings: Any) -> None:
         super().__init__(name, *args, **settings)
@@ -141,7 +140,7 @@ class InformedGossiper(BasicGossiper):
                     self._keys[source][entry.key] = None
                 return []
             case Gossiped(publication) if publication.attempt == 2:
-                if publication.key in self._again:
+                if publication.key in self._again or publication.key in self._seen:
                     self.duplicates += 1
                     return []
                 self._again.add(publication.key)
@@ -157,7 +156,9 @@ class InformedGossiper(BasicGossiper):
 
     def _taken(self, passed: Passed, source: str | None, rounds: int, now: float) -> list[Output]:
         outputs = super()._taken(passed, source, rounds, now)
-        served = {output.peer for output in outputs if isinstance(output, Send) and isinstance(output.message, Gossiped)}
+        served = {
+            output.peer for output in outputs if isinstance(output, Send) and isinstance(output.message, Gossiped)
+        }
         self._recent.push(passed, served | ({source} if source is not None else set()))
         return outputs
 
@@ -170,9 +171,6 @@ class InformedGossiper(BasicGossiper):
     def _second_attempts(self, now: float, clock: float) -> list[Output]:
         outputs: list[Output] = []
         for kept in self._recent.leaving(clock):
-            if kept.passed.key not in self._again:
-                self._again.add(kept.passed.key)
-                outputs += self._settle(self.residents.take(kept.again), now)
             satisfied = [each for each in self._satisfied(kept.passed) if each not in kept.served]
             outputs += [Send(neighbour, Gossiped(kept.again, 0, True)) for neighbour in satisfied]
         return outputs

@@ -8,17 +8,19 @@ Source: Pripužić 2010, section 6.2.4 (docs/bibliography.md).
 
 from __future__ import annotations
 
+import datetime as dt
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import And, Attribute, Compare, Expression, In, Literal
 from tamis.language.meaning import attribute_value
-from tamis.language.values import is_number
+from tamis.language.values import instant, is_number
 from tamis.topk.ranked import Ranked
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tamis.language.meaning import Event
 
 
@@ -34,10 +36,10 @@ class Meeting(ABC):
         """Return the nodes of all events that a subscription may want; none if it is not of the language."""
 
 
-class Constant(Meeting):
+class OneNode(Meeting):
     """One node matches everything.
 
-    >>> Constant("B").of_event({"x": 1})
+    >>> OneNode("B").of_event({"x": 1})
     'B'
     """
 
@@ -57,7 +59,7 @@ class ByValue(Meeting):
     >>> import tamis
     >>> meeting = ByValue("city", ["A", "B"])
     >>> meeting.of_event({"city": "Graz"}), meeting.of_subscription(tamis.parse("city = 'Graz' AND price < 9"))
-    ('B', ('B',))
+    ('A', ('A',))
     >>> meeting.of_subscription(tamis.parse("price < 9"))
     ('A', 'B')
     """
@@ -87,6 +89,11 @@ class ByValue(Meeting):
         return None
 
     def _node(self, value: Any) -> str:
-        # Equal values meet, however they are written: 1 and 1.0 and 1.00 are one number.
-        text = repr(float(value)) if is_number(value) else f"{type(value).__name__} {value}"
+        # Equal values meet, however they are written: 1, 1.0 and 1.00 are one number, a date is a midnight.
+        if is_number(value):
+            text = "NaN" if value != value else f"number {hash(value)}"
+        elif isinstance(value, dt.date):
+            text = f"time {instant(value)}"
+        else:
+            text = f"{type(value).__name__} {value}"
         return self._nodes[zlib.crc32(text.encode("utf-8", "surrogatepass")) % len(self._nodes)]

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tamis.routing.messages import Passed
 
 if TYPE_CHECKING:
-    from tamis.routing.distributed.residents import Settings
+    from collections.abc import Callable, Iterable
+
+    from tamis.routing.distributed.residents import RankingSettings
 
 
 class KeptEvent(NamedTuple):
@@ -35,14 +37,14 @@ class KeptEvent(NamedTuple):
 class ServedEvents:
     """A recent buffer, first in, first out; by time, or by the number of publications.
 
-    >>> from tamis.routing.distributed.residents import Settings
-    >>> recent = ServedEvents(Settings(buffer=2.0))
+    >>> from tamis.routing.distributed.residents import RankingSettings
+    >>> recent = ServedEvents(RankingSettings(buffer=2.0))
     >>> recent.push(Passed("e", {}, at=1.0, origin="A", number=1), {"B"})
     >>> recent.due, [kept.again.attempt for kept in recent.leaving(3.0)], recent.due
     (3.0, [2], inf)
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RankingSettings) -> None:
         self._length = settings.buffer
         self._is_numbered = settings.is_numbered
         self._events: deque[KeptEvent] = deque()
@@ -61,6 +63,18 @@ class ServedEvents:
         while self._events and self._leaves(self._events[0].passed) <= now:
             left.append(self._events.popleft())
         return left
+
+    def take_out(self, is_meant: Callable[[Passed], bool]) -> tuple[tuple[Passed, tuple[str, ...]], ...]:
+        """Remove some events; return them, and who was sent each at first."""
+        moving = [kept for kept in self._events if is_meant(kept.passed)]
+        self._events = deque(kept for kept in self._events if kept not in moving)
+        return tuple((kept.passed, tuple(sorted(kept.served))) for kept in moving)
+
+    def put_in(self, events: Iterable[tuple[Passed, tuple[str, ...]]]) -> None:
+        """Keep events that another buffer held, each in its place."""
+        if self._length is not None:
+            moved = [KeptEvent(passed, frozenset(served)) for passed, served in events]
+            self._events = deque(sorted((*self._events, *moved), key=lambda kept: self._leaves(kept.passed)))
 
     @property
     def due(self) -> float:

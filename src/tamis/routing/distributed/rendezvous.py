@@ -23,11 +23,11 @@ from tamis.routing.messages import (
     Output,
     Passed,
     Post,
-    Reject,
     Relayed,
     Send,
     TakeBack,
 )
+from tamis.topk.ranked import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.routing.distributed.meeting import Meeting
     from tamis.routing.distributed.residents import Who
-    from tamis.topk.ranked import Ranked
 
 
 def notified(name: str, satisfied: Iterable[Satisfied]) -> tuple[list[Satisfied], list[Output]]:
@@ -100,11 +99,18 @@ class RendezvousNode(RoutingNode):
         own, posts = notified(self.name, satisfied)
         return self._deliveries(own) + posts
 
-    def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
+    def _objection(self, wanted: Expression | Ranked) -> str | None:
+        if (reason := super()._objection(wanted)) is not None:
+            return reason
         targets = self._meeting.of_subscription(wanted)
         if not targets:
-            del self._clients[who[1]][who[2]]
-            return [Reject(who[1], who[2], "no node can be found where this meets its events")]
+            return "no node can be found where this meets its events"
+        if isinstance(wanted, Ranked) and len(targets) > 1:
+            return f"the best {wanted.k} of events that meet at {len(targets)} nodes are ranked by none of them"
+        return None
+
+    def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
+        targets = self._meeting.of_subscription(wanted)
         deposit = Deposit(*who, wanted)
         return [output for target in targets for output in self._toward(Relayed(target, deposit), now)]
 

@@ -8,8 +8,8 @@ Windows go by when an event was published. Those that count events go by the num
 numbers all of them (as a simulator can), and else by how many have come here that pass the subscription's filter; that
 is right only where all of these come here.
 
-Behind a filter over the recent buffer an event is tried a second time. Either whoever published it says when, or
-residents keep it here themselves.
+Behind a filter over the recent buffer an event is tried a second time. Residents keep what came at first and try it
+again themselves, unless somebody sends all of it again; what did not come at first is sent by whoever published it.
 
 Source: Pripužić 2010, sections 4.2, 6.3 and 6.4 (docs/bibliography.md).
 """
@@ -23,8 +23,11 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from tamis.errors import TamisError
 from tamis.language.expressions import TRUE, Expression
 from tamis.matching.matcher import Matcher
+from tamis.routing.errors import MessageError
+from tamis.routing.memory import LatestKeys
 from tamis.routing.messages import Deposited, Key, Passed
 from tamis.topk.owner import Owner, estimated_window
 from tamis.topk.ranked import Ranked
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 Who: TypeAlias = tuple[str, str, Key]
 """Whose a subscription is: the node at home, the client, and what the client calls it."""
+_SEEN_SINCE = 10_000
+"""So many attempts of events are remembered that may come by two ways: far more than are under way."""
 _HELD_ANYWAY = 256
 """Below so many events it does not pay to look which of them rankings still refer to."""
 
@@ -52,7 +57,7 @@ class Satisfied(NamedTuple):
     publication: Passed
 
 
-class Settings(NamedTuple):
+class RankingSettings(NamedTuple):
     """How ranked subscriptions are kept.
 
     algorithm    one that keeps a ranking for each subscription
@@ -68,9 +73,10 @@ class Settings(NamedTuple):
     is_numbered: bool = False
 
     def objection(self, ranked: Ranked, *, sees_all: bool) -> str | None:
-        """Return why a ranked subscription cannot be kept, by a node that sees all events or what its threshold lets in.
+        """Return why a ranked subscription cannot be kept by who sees all, or what its threshold lets in.
 
-        >>> print(Settings("probabilistic").objection(Ranked.parse("TOP 1 BY x OVER 9 EVENTS"), sees_all=False)[:43])
+        >>> ranked = Ranked.parse("TOP 1 BY x OVER 9 EVENTS")
+        >>> print(RankingSettings("probabilistic").objection(ranked, sees_all=False)[:43])
         a count window needs to see every event; ch
         """
         is_timed = isinstance(ranked.window, TimeWindow)
@@ -95,7 +101,7 @@ class Settings(NamedTuple):
 class _Resident:
     """A subscription, and if it is ranked, its window."""
 
-    __slots__ = ("at", "first_tries", "handle", "has_moved", "owner", "policy", "positions", "since", "wanted", "who")
+    __slots__ = ("at", "first_tries", "handle", "owner", "policy", "positions", "seen", "since", "wanted", "who")
 
     def __init__(self, handle: int, who: Who, wanted: Expression | Ranked) -> None:
         self.handle, self.who, self.wanted = handle, who, wanted
@@ -106,15 +112,15 @@ class _Resident:
         self.first_tries: deque[tuple[float, int]] = deque()
         """What its filter may hold: when and as which number it was published."""
         self.positions = 0
-        self.has_moved = False
-        """Was it ranked elsewhere before? Then events may come that it has been told of there."""
+        self.seen: LatestKeys | None = None
+        """If it has moved here, the attempts of events that have come since: they may come by two ways."""
 
 
 class Residents:
     """The subscriptions that live at a node.
 
     >>> import tamis
-    >>> residents = Residents(Settings())
+    >>> residents = Residents(RankingSettings())
     >>> residents.add(("A", "ann", 1), Ranked.parse("TOP 1 BY price OVER 1 HOUR"), now=0.0)
     >>> passed = [Passed(f"e{price}", {"price": price}, float(at), "A", at) for at, price in enumerate((5, 7, 3), 1)]
     >>> [[satisfied.publication.key for satisfied in residents.take(each)] for each in passed]
@@ -123,13 +129,13 @@ class Residents:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: RankingSettings,
         schema: Schema | None = None,
         policy: Callable[[Ranked], Policy] | None = None,
         *,
         keeps_recent: bool = False,
     ) -> None:
-        """With a policy, `moved` says whose thresholds others have to be told of. `keeps_recent`: the buffer is here."""
+        """With a policy, `moved` says whose thresholds have moved. `keeps_recent`: the buffer is here."""
         self._settings = settings
         self._schema = schema
         self._policy = policy
@@ -146,6 +152,8 @@ class Residents:
         self._origins: dict[str, deque[tuple[float, int]]] = {}
         """Of each origin, when it published what: for a guess of how many events windows hold."""
         self._elapsed = -inf
+        self._retried = LatestKeys(_SEEN_SINCE)
+        """Which events have had their second attempt: they may be posted, and be here, too."""
         self.number = 0
         """The number of the latest publication, if they are numbered."""
 
@@ -213,20 +221,36 @@ class Residents:
 
     # -- Events
 
-    def take(self, passed: Passed) -> list[Satisfied]:
-        """Take an event, at its first attempt or its second; return who is to be told of what."""
+    def take(self, passed: Passed, *, moved_only: bool = False) -> list[Satisfied]:
+        """Take an event, at its first attempt or its second; return who is to be told of what.
+
+        With `moved_only` it is for those alone who have moved here: the others have been asked.
+        """
         satisfied = self.elapse(passed.at, inclusive=False)
         number = self._number(passed)
         if passed.attempt == 1:
             self._see(passed)
         if self._keeps_recent and passed.attempt == 1:
             self._recent.append(passed)
+        return satisfied + self._offer(passed, number, moved_only=moved_only)
+
+    def _offer(self, passed: Passed, number: int, *, moved_only: bool = False) -> list[Satisfied]:
+        """Offer an event to those whose filters it passes, at each attempt once."""
+        satisfied: list[Satisfied] = []
+        is_repeated = passed.attempt == 2 and passed.key in self._retried
+        if passed.attempt == 2 and not moved_only:
+            self._retried.add(passed.key)
         for resident in self._concerned(passed):
-            if resident.owner is None:
-                if passed.attempt == 1:
-                    satisfied.append(Satisfied(resident.who, passed))
-            else:
+            if resident.seen is not None:
+                if f"{passed.attempt} {passed.key!r}" in resident.seen:
+                    continue
+                resident.seen.add(f"{passed.attempt} {passed.key!r}")
+            elif moved_only or is_repeated:
+                continue
+            if resident.owner is not None:
                 satisfied += self._rank(resident, resident.owner, passed, number)
+            elif passed.attempt == 1:
+                satisfied.append(Satisfied(resident.who, passed))
         return satisfied
 
     def _concerned(self, passed: Passed) -> list[_Resident]:
@@ -238,8 +262,8 @@ class Residents:
             return []
         if owner.is_timed and passed.at + owner.span < self._elapsed:
             return []  # it has come too late: it has left the window
-        if resident.has_moved and number in owner.held():
-            return []  # it was here already, before it was there
+        if resident.seen is not None and passed.attempt == 1 and number in owner.held():
+            return []  # it was ranked before the move
         clock = self._clock(resident, owner, passed)
         score = key_of(owner.ranked, passed.event, self._schema)
         self._held[number] = passed
@@ -381,9 +405,7 @@ class Residents:
         while self._recent and self._has_left(self._recent[0].number, self._recent[0].at, now):
             first = self._recent.popleft()
             again = Passed.of(first, first.at, first.origin, first.number, 2)
-            for resident in self._concerned(again):
-                if resident.owner is not None:
-                    satisfied += self._rank(resident, resident.owner, again, self._number(again))
+            satisfied += self._offer(again, self._number(again))
         return satisfied
 
     def _expel(self, resident: _Resident, owner: Owner, now: float) -> None:
@@ -402,25 +424,42 @@ class Residents:
             return Deposited(*who, resident.wanted)
         numbers = sorted(set(owner.held()) | {number for _, number in resident.first_tries})
         state = (resident.at, resident.since, resident.positions, tuple(resident.first_tries), state_of(owner))
-        return Deposited(*who, resident.wanted, state, tuple(self._held[each] for each in numbers if each in self._held))
+        return Deposited(
+            *who, resident.wanted, state, tuple(self._held[each] for each in numbers if each in self._held)
+        )
 
-    def settle(self, moved: Deposited, now: float) -> None:
-        """Let a subscription go on here as it was elsewhere."""
-        who = (moved.home, moved.client, moved.key)
-        self.add(who, moved.wanted, now)
-        resident = self._residents[self._handles[who]]
+    def settle(self, moved: Iterable[Deposited], now: float) -> None:
+        """Let subscriptions go on here as they were elsewhere; all of them, or none if one makes no sense."""
+        settled: list[Who] = []
+        try:
+            for each in moved:
+                who = (each.home, each.client, each.key)
+                if who not in self._handles:
+                    self.add(who, each.wanted, now)
+                    settled.append(who)
+                    self._resume(self._residents[self._handles[who]], each)
+        except (TamisError, TypeError, ValueError) as error:
+            for who in settled:
+                self.remove(who)
+            raise MessageError(f"a ranking that moves is broken: {error}", "what `moving` returns") from error
+
+    def _resume(self, resident: _Resident, moved: Deposited) -> None:
+        resident.seen = LatestKeys(_SEEN_SINCE)
         if resident.owner is None:
             return
-        resident.has_moved = True
         resident.at, resident.since, resident.positions, tries, state = moved.state
-        resident.first_tries = deque(tries)
+        resident.first_tries = deque((float(at), int(number)) for at, number in tries)
         resume(resident.owner, state)
-        self._held |= {self._number(each): each for each in moved.held}
+        held = {self._number(each): each for each in moved.held}
+        if missing := set(resident.owner.held()) - held.keys():
+            raise ValueError(f"{len(missing)} events are ranked and not there")
+        self._held |= held
         self._note(resident, resident.owner)
 
-    def recent_of(self, is_meant: Callable[[Passed], bool]) -> tuple[Passed, ...]:
-        """Return some of the events that the recent buffer here holds."""
-        return tuple(passed for passed in self._recent if is_meant(passed))
+    @property
+    def recent(self) -> tuple[Passed, ...]:
+        """The events of the recent buffer, if it is here."""
+        return tuple(self._recent)
 
     def keep(self, events: Iterable[Passed]) -> None:
         """Put events into the recent buffer here, in order of publication, that were in another's."""

@@ -40,6 +40,7 @@ class SubscriptionFlooder(RoutingNode):
 
     name_of_strategy: ClassVar[str] = "subscription flooding"
     hears: ClassVar[frozenset[type[Message]]] = frozenset({Flooded, Passed})
+    keeps_recent: ClassVar[bool] = True
 
     def __init__(self, name: str, *args: Any, strategy: str | Strategy = "simple", **settings: Any) -> None:
         super().__init__(name, *args, **settings)
@@ -140,9 +141,9 @@ class SubscriptionFlooder(RoutingNode):
         return outputs + [Post(home, passed) for home in homes]
 
     def _again(self, now: float, clock: float) -> list[Output]:
+        """Send what leaves the recent buffer to those who want it now; who was sent it at first tries again itself."""
         outputs: list[Output] = []
         for kept in self._recent.leaving(clock):
-            outputs += self._settle(self.residents.take(kept.again), now)
             outputs += [Post(home, kept.again) for home in self._homes(kept.passed) if home not in kept.served]
         return outputs
 

@@ -10,7 +10,6 @@ Source: Pripužić 2010, section 6.4 (docs/bibliography.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from tamis.routing.errors import ZoneError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tamis.routing.dzalaps.zones import Point, Zone, Zones
 
 Cell: TypeAlias = tuple[int, ...]

@@ -15,13 +15,14 @@ Departs: several boxes for one peer, if wanted; those two are united first whose
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.routing.dzalaps.cells import Area, Box, CellGrid, area_of, size, span
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from tamis.routing.dzalaps.zones import Point
 
 BORDERS = ("clip", "wrap")

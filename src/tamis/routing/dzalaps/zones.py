@@ -16,12 +16,14 @@ side of a zone is shorter than `SHORTEST`, so that distances can be told apart a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tamis.routing.errors import ZoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 Point: TypeAlias = tuple[float, ...]
 SHORTEST = 2.0**-20
@@ -222,7 +224,7 @@ class Zones:
         return self._neighbours[name]
 
     def distance(self, name: str, point: Point) -> tuple[float, int]:
-        """Return what falls from hop to hop: how far a peer is from a point, and in how many axes the point is outside."""
+        """Return what falls from hop to hop: how far a peer is from a point, and in how many axes that is outside."""
         return min((zone.gap(point), zone.misses(point)) for zone in self.of(name))
 
     def next_hop(self, name: str, point: Point) -> str | None:
@@ -244,7 +246,8 @@ def _merged(zones: tuple[Zone, ...]) -> tuple[Zone, ...]:
     """Return the zones with two halves of one zone as that zone, again and again."""
     held = set(zones)
     while (half := next((zone for zone in held if zone.sibling in held), None)) is not None:
-        assert half.sibling is not None and half.parent is not None
+        assert half.sibling is not None
+        assert half.parent is not None
         held -= {half, half.sibling}
         held.add(half.parent)
     return tuple(sorted(held, key=lambda zone: zone.low))
