@@ -13,17 +13,28 @@ from typing import get_args
 import pytest
 
 import tamis
+from tamis.errors import LimitError
 from tamis.routing import (
     Advertise,
     Ask,
+    CellInterest,
+    Deposit,
+    Deposited,
     Entry,
     Filter,
+    Flooded,
+    Gossiped,
+    HandOver,
     Hello,
     MessageError,
+    Notified,
     Passed,
     Publish,
+    Relayed,
     Renew,
     Subscribe,
+    TakeBack,
+    TakenOver,
     Unadvertise,
     Unsubscribe,
     Withdraw,
@@ -48,6 +59,9 @@ EVENT = {
     "tags": ["a", None],
     "r": {"x": 1.5},
 }
+PASSED = Passed("e", {"x": 1}, 1.0, "A", 3)
+BEST = tamis.Ranked("x", 1, "4 EVENTS")
+ZONE = ((0.0, 0.5), (1.0, 1.0), 1)
 GOLDEN = [
     (
         Hello(ENTRIES, (Entry(4, tamis.parse("c IS NULL")),), "ffff", 30.5, 2, True),
@@ -100,6 +114,52 @@ GOLDEN = [
         Withdraw("e", 2.5),
         "a7040a92a165cb4004000000000000",
     ),
+    (
+        Flooded("A", 3, 0, (Entry(1, tamis.parse("x > 1")),), (4,)),
+        "a7040b95a1410300919201a578203e20319104",
+    ),
+    (
+        Relayed((1, 2), PASSED),
+        "a7040c92920102c417a7040996a16581a17801cb3ff0000000000000a1410301",
+    ),
+    (
+        Notified(PASSED, (("ann", 1),)),
+        "a7040d92c417a7040996a16581a17801cb3ff0000000000000a14103019192a3616e6e01",
+    ),
+    (
+        Gossiped(PASSED, 2, False),
+        "a7040e93c417a7040996a16581a17801cb3ff0000000000000a141030102c2",
+    ),
+    (
+        Deposit("A", "ann", "k", BEST),
+        "a7040f94a141a3616e6ea16bbc544f502031204259207820415343204f5645522034204556454e5453",
+    ),
+    (
+        TakeBack("A", "ann", 1),
+        "a7041093a141a3616e6e01",
+    ),
+    (
+        CellInterest("A", 1, ((3, 1),)),
+        "a7041193a1410191920301",
+    ),
+    (
+        HandOver(
+            ZONE,
+            (Deposited("A", "ann", 1, BEST, (1, (2.0, 10**30)), (PASSED,)),),
+            (("A", 1, ((1, 2),)),),
+            ((PASSED, ("B",)),),
+            (PASSED,),
+        ),
+        "a70412959392cb0000000000000000cb3fe000000000000092cb3ff0000000000000cb3ff00000000000000191"
+        "96a141a3616e6e01bc544f502031204259207820415343204f5645522034204556454e5453920192cb40000000"
+        "00000000c71f013130303030303030303030303030303030303030303030303030303030303091c417a7040996"
+        "a16581a17801cb3ff0000000000000a14103019193a14101919201029192c417a7040996a16581a17801cb3ff0"
+        "000000000000a141030191a14291c417a7040996a16581a17801cb3ff0000000000000a1410301",
+    ),
+    (
+        TakenOver(ZONE),
+        "a70413919392cb0000000000000000cb3fe000000000000092cb3ff0000000000000cb3ff000000000000001",
+    ),
 ]
 
 
@@ -131,6 +191,77 @@ def test_there_are_golden_bytes_of_every_kind():
 def test_the_table_names_all_fields_of_every_kind():
     for kind in KINDS:
         assert set(kind.fields) == {field.name for field in fields(kind.message)}
+
+
+BETWEEN_NODES = [message for message, _ in GOLDEN[11:]]
+
+
+@pytest.mark.parametrize("message", BETWEEN_NODES, ids=lambda each: type(each).__name__)
+def test_what_nodes_say_to_each_other_no_client_and_no_neighbour_of_a_broker_says(message):
+    check_message(message, "node")
+    for sender in ("client", "neighbour"):
+        with pytest.raises(MessageError, match=f"a {sender} said {type(message).__name__}; expected"):
+            check_message(message, sender)
+
+
+HOSTILE = [
+    Flooded("A", 3, 3, ()),
+    Flooded("", 3, 0, ()),
+    Flooded("A", True, 0, ()),
+    Flooded("A", 3, 0, (Entry("text", tamis.parse("x")),)),
+    Flooded("A", 3, 0, (Entry(1, BEST),)),
+    Relayed((), PASSED),
+    Relayed((-1,), PASSED),
+    Relayed("", PASSED),
+    Relayed("B", Renew()),
+    Relayed("B", Relayed("C", PASSED)),
+    Notified(Publish("e", {}), (("ann", 1),)),
+    Notified(PASSED, (("ann",),)),
+    Notified(PASSED, (("", 1),)),
+    Notified(PASSED, (("ann", 1.5),)),
+    Gossiped(PASSED, -1, False),
+    Gossiped(PASSED, 1, 1),
+    Gossiped(Renew(), 1, True),
+    Deposit("A", "", 1, BEST),
+    Deposit("A", "ann", None, BEST),
+    Deposit("A", "ann", 1, "x > 1"),
+    TakeBack("A", 5, 1),
+    CellInterest("A", -1, ()),
+    CellInterest("A", 1, ((0, 1),)),
+    CellInterest("A", 1, ((1, 1), (1,))),
+    CellInterest("A", 1, ((1 << 2000, 1),)),
+    CellInterest("A", 1, ((True, 1),)),
+    HandOver(((0.0,), (1.0, 1.0), 0)),
+    HandOver(((0.0,), (float("nan"),), 0)),
+    HandOver(ZONE, (PASSED,)),
+    HandOver(ZONE, (), (("A", 1),)),
+    HandOver(ZONE, (), (), ((Renew(), ()),)),
+    HandOver(ZONE, (), (), (), (Renew(),)),
+    HandOver(ZONE, (Deposited("A", "ann", 1, BEST, (), (Renew(),)),)),
+    TakenOver(((0.0,), (2.0,), 0)),
+    TakenOver(()),
+]
+
+
+@pytest.mark.parametrize("message", HOSTILE, ids=lambda each: type(each).__name__)
+def test_what_makes_no_sense_between_nodes_is_refused_on_both_sides_of_the_wire(message):
+    with pytest.raises(MessageError):
+        check_message(message, "node")
+    with pytest.raises(MessageError):
+        encode(message)
+
+
+@pytest.mark.parametrize("message", BETWEEN_NODES, ids=lambda each: type(each).__name__)
+def test_a_broken_message_between_nodes_is_a_message_error(message):
+    data = encode(message)
+    for place in range(3, len(data)):
+        for byte in (0x00, 0x90, 0xC0, 0xFF, data[place] ^ 1):
+            try:
+                decode(data[:place] + bytes([byte]) + data[place + 1 :])
+            except (MessageError, LimitError):
+                continue
+        with pytest.raises(MessageError):
+            decode(data[:place])
 
 
 @pytest.mark.parametrize("sender", ["client", "neighbour"])

@@ -31,6 +31,7 @@ DESCRIPTIONS = {
     "filtering": "matching algorithms: Boolean filtering, counting, cluster, Gryphon, the A-Tree",
     "topk": "ranked subscriptions: candidates, errors, thresholds, volume, messages",
     "routing": "networks of brokers: routing strategies, pruning, covering, advertisements, an event's way",
+    "distributed": "ranked subscriptions in networks: strategies without a centre, D-ZaLaPS",
 }
 _COLOURS = {"agrees": "green", "agrees in direction": "yellow"}
 

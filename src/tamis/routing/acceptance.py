@@ -17,13 +17,23 @@ from tamis.routing.messages import (
     INCOMPLETE,
     Advertise,
     Ask,
+    CellInterest,
+    Deposit,
+    Deposited,
     Entry,
+    Flooded,
+    Gossiped,
+    HandOver,
     Hello,
     Key,
     Message,
+    Notified,
     Passed,
     Publish,
+    Relayed,
     Subscribe,
+    TakeBack,
+    TakenOver,
     Unadvertise,
     Unsubscribe,
     Withdraw,
@@ -39,6 +49,8 @@ HIGHEST = 2**31 - 1
 """The highest priority, as of a `Matcher`."""
 MOST_HOPS = 1_000_000
 """More links no event crosses."""
+MOST_PLACES = 1024
+"""The finest grid has so many cells along an axis."""
 _LAST_S = 1e12
 """No event is published later, whatever a clock counts from."""
 _LAST_NUMBER = 2**53
@@ -105,6 +117,128 @@ def check_message(message: Any, sender: str = "") -> None:
         case Unsubscribe(keys, entries) | Unadvertise(keys, entries):
             check_keys(keys)
             _check_entries(entries, sender, may_rank=isinstance(message, Unsubscribe))
+        case (
+            Flooded()
+            | Relayed()
+            | Notified()
+            | Gossiped()
+            | Deposit()
+            | TakeBack()
+            | CellInterest()
+            | HandOver()
+            | TakenOver()
+        ):
+            _check_between_nodes(message)
+
+
+def _check_between_nodes(message: Message) -> None:
+    match message:
+        case Flooded(origin, version, since, entries, removed):
+            _check_names(origin)
+            _check_numbers(version, since)
+            if since >= version:
+                raise MessageError(f"version {version} follows version {since}", "a smaller one, or 0")
+            _check_entries(entries, "neighbour", may_rank=False)
+            check_keys(removed)
+        case Relayed(target, inner):
+            if isinstance(target, str):
+                _check_names(target)
+            elif not isinstance(target, tuple) or not target:
+                raise MessageError(f"a message for {target!r:.40}", "the name of a node, or the place of a cell")
+            else:
+                _check_numbers(*target)
+            if not isinstance(inner, Deposit | TakeBack | Passed):
+                raise MessageError(f"{type(inner).__name__} is relayed", "a Deposit, a TakeBack or an event")
+            check_message(inner)
+        case Notified(publication, wanted):
+            _check_passed(publication)
+            for owner in wanted:
+                if len(owner) != 2:
+                    raise MessageError(f"a subscription {owner!r:.60}", "a client and a key")
+                _check_names(owner[0])
+                check_keys(owner[1:])
+        case Gossiped(publication, rounds, is_certain):
+            _check_passed(publication)
+            if not _is_count(rounds):
+                raise MessageError(f"{rounds!r:.40} rounds", f"a whole number from 0 to {MOST_HOPS}")
+            if not isinstance(is_certain, bool):
+                raise MessageError(f"an event whose field is_certain is {is_certain!r:.40}", "true or false")
+        case Deposit(home, client, key, wanted):
+            _check_subscription(home, client, key, wanted)
+        case TakeBack(home, client, key):
+            _check_names(home, client)
+            check_keys((key,))
+        case CellInterest(peer, version, area):
+            _check_names(peer)
+            _check_numbers(version)
+            _check_area(area)
+        case HandOver(zone, subscriptions, interests, recent, kept):
+            _check_zone(zone)
+            for each in subscriptions:
+                _check_deposited(each)
+            for interest in interests:
+                if not isinstance(interest, tuple) or len(interest) != 3:
+                    raise MessageError(f"an interest {interest!r:.60}", "a peer, a version and cells")
+                check_message(CellInterest(*interest))
+            for passed, served in recent:
+                _check_passed(passed)
+                _check_names(*served)
+            for event in kept:
+                _check_passed(event)
+        case TakenOver(zone):
+            _check_zone(zone)
+
+
+def _check_names(*names: Any) -> None:
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise MessageError(f"the name {name!r:.40}", "a text that is not empty")
+
+
+def _check_numbers(*numbers: Any) -> None:
+    for number in numbers:
+        if not _is_number(number):
+            raise MessageError(f"the number {number!r:.40}", "a whole number, 0 or more")
+
+
+def _check_passed(publication: Any) -> None:
+    if not isinstance(publication, Passed):
+        raise MessageError(f"{publication!r:.60} is not an event on its way", "a Passed")
+    check_message(publication)
+
+
+def _check_subscription(home: Any, client: Any, key: Any, wanted: Any) -> None:
+    _check_names(home, client)
+    check_keys((key,))
+    if not isinstance(wanted, Ranked):
+        _check_filter(wanted)
+
+
+def _check_deposited(given: Any) -> None:
+    if not isinstance(given, Deposited):
+        raise MessageError(f"{given!r:.60} is not a subscription that moves", "a Deposited")
+    _check_subscription(given.home, given.client, given.key, given.wanted)
+    for each in given.held:
+        _check_passed(each)
+
+
+def _check_area(area: Any) -> None:
+    for box in area:
+        if not isinstance(box, tuple) or not box or len(box) != len(area[0]):
+            raise MessageError(f"the cells {box!r:.60}", "a set of places for each axis")
+        for side in box:
+            if not isinstance(side, int) or isinstance(side, bool) or not 0 < side < 1 << MOST_PLACES:
+                raise MessageError(
+                    f"the places {side!r:.40}", "a whole number whose bits are places, not all of them 0"
+                )
+
+
+def _check_zone(zone: Any) -> None:
+    match zone:
+        case (tuple(low), tuple(high), depth) if low and len(low) == len(high) and _is_count(depth):
+            if all(isinstance(x, float) and 0 <= x <= 1 for x in (*low, *high)):
+                return
+    raise MessageError(f"the zone {zone!r:.60}", "a lower and an upper corner within 0 and 1, and a depth")
 
 
 def _check_versions(functions: Any) -> None:

@@ -23,8 +23,23 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.routing.acceptance import check_message
 from tamis.routing.errors import MessageError
-from tamis.routing.kinds import ENTRIES, EVENT, FILTER, KEYS, KINDS, MESSAGE, NUMBERS, VERSIONS, WANTED, MessageKind
-from tamis.routing.messages import Entry, Message
+from tamis.routing.kinds import (
+    DEPOSITS,
+    ENTRIES,
+    EVENT,
+    FILTER,
+    KEYS,
+    KINDS,
+    MESSAGE,
+    MESSAGES,
+    NUMBERS,
+    SERVED,
+    TUPLES,
+    VERSIONS,
+    WANTED,
+    MessageKind,
+)
+from tamis.routing.messages import Deposited, Entry, Message
 from tamis.topk.ranked import Ranked
 from tamis.topk.text import is_ranked
 
@@ -55,7 +70,18 @@ def encode(message: Message) -> bytes:
 
 
 def _written(value: Any, form: str) -> Any:
-    return encode(value) if form == MESSAGE else _plain(value)
+    if form == MESSAGE:
+        return encode(value)
+    if form == MESSAGES:
+        return list(map(encode, value))
+    if form == DEPOSITS:
+        return [
+            [each.home, each.client, each.key, str(each.wanted), _plain(each.state), list(map(encode, each.held))]
+            for each in value
+        ]
+    if form == SERVED:
+        return [[encode(passed), list(names)] for passed, names in value]
+    return _plain(value)
 
 
 def _plain(value: Any) -> Any:
@@ -194,6 +220,16 @@ def _read(name: str, form: str, value: Any, limits: Limits, functions: Functions
         if not isinstance(value, bytes):
             raise TypeError(f"{name} is a message in bytes, found {value!r:.60}")
         return decode(value, limits=limits, functions=functions)
+    if form == TUPLES:
+        return _tuples(value)
+    if form in (MESSAGES, DEPOSITS, SERVED):
+        if not isinstance(value, list):
+            raise TypeError(f"{name} are a list, found {value!r:.60}")
+        if form == MESSAGES:
+            return _messages(value, limits, functions)
+        if form == SERVED:
+            return tuple(_served(each, limits, functions) for each in value)
+        return tuple(_deposited(each, limits, functions) for each in value)
     if form == VERSIONS:
         if not isinstance(value, list) or not value or not all(isinstance(each, list) for each in value):
             raise TypeError(f"{name} are pairs of a name and a version, if there are any, found {value!r:.60}")
@@ -203,6 +239,31 @@ def _read(name: str, form: str, value: Any, limits: Limits, functions: Functions
     if not isinstance(value, list):
         raise TypeError(f"{name} are a list, found {value!r:.60}")
     return tuple(_entry(each, limits) for each in value) if form == ENTRIES else tuple(value)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _messages(values: list[Any], limits: Limits, functions: Functions | None) -> tuple[Any, ...]:
+    if not all(isinstance(each, bytes) for each in values):
+        raise TypeError(f"messages in bytes, found {values!r:.60}")
+    return tuple(decode(each, limits=limits, functions=functions) for each in values)
+
+
+def _served(value: Any, limits: Limits, functions: Functions | None) -> tuple[Any, tuple[Any, ...]]:
+    match value:
+        case [bytes() as passed, list(names)]:
+            return decode(passed, limits=limits, functions=functions), tuple(names)
+    raise TypeError(f"an event and names, found {value!r:.60}")
+
+
+def _deposited(value: Any, limits: Limits, functions: Functions | None) -> Deposited:
+    match value:
+        case [home, client, key, str(text), list(state), list(held)]:
+            wanted = _wanted(text, limits)
+            return Deposited(home, client, key, wanted, _tuples(state), _messages(held, limits, functions))
+    raise TypeError(f"a home, a client, a key, the text of a subscription, a ranking and events, found {value!r:.60}")
 
 
 def _wanted(text: str, limits: Limits) -> Expression | Ranked:

@@ -193,3 +193,7 @@ class BudgetOfImperfectionError(TamisError, ValueError):
 
     def __str__(self) -> str:
         return f"an imperfect merger's budget is a share above 0 and below 1, not {self.budget!r}"
+
+
+class ZoneError(MessageError):
+    """A point, a zone or a grid that no torus has."""

@@ -12,25 +12,39 @@ from typing import Final, NamedTuple
 from tamis.routing.messages import (
     Advertise,
     Ask,
+    CellInterest,
+    Deposit,
     Filter,
+    Flooded,
+    Gossiped,
+    HandOver,
     Hello,
     Message,
+    Notified,
     Passed,
     Publish,
+    Relayed,
     Renew,
     Subscribe,
+    TakeBack,
+    TakenOver,
     Unadvertise,
     Unsubscribe,
     Withdraw,
 )
 
-CLIENT, NEIGHBOUR = "client", "neighbour"
+CLIENT, NEIGHBOUR, NODE = "client", "neighbour", "node"
+"""Who may say what; a node is one of a strategy without reverse paths, whether a neighbour or not."""
 
 ENTRIES, KEYS, EVENT, FILTER, PLAIN = "entries", "keys", "event", "filter", "plain"
 WANTED, MESSAGE, VERSIONS = "wanted", "message", "versions"
 """How a field travels: as filters under keys, keys, a record, the text of a filter, or as it is; as the text of a
 filter or of a ranked subscription; as another message, in bytes; as pairs of a name and a version, left out where there
 are none."""
+
+TUPLES, MESSAGES, DEPOSITS, SERVED = "tuples", "messages", "deposits", "served"
+"""And as numbers, texts and tuples of such; as several messages, in bytes; as subscriptions that move, with rankings;
+as events, each with the names of those who were sent it."""
 
 
 class MessageKind(NamedTuple):
@@ -42,6 +56,7 @@ class MessageKind(NamedTuple):
 
 
 _BOTH, _CLIENTS, _NEIGHBOURS = frozenset({CLIENT, NEIGHBOUR}), frozenset({CLIENT}), frozenset({NEIGHBOUR})
+_NODES = frozenset({NODE})
 
 KINDS: Final[tuple[MessageKind, ...]] = (
     MessageKind(
@@ -71,6 +86,23 @@ KINDS: Final[tuple[MessageKind, ...]] = (
         {"key": PLAIN, "event": EVENT, "at": PLAIN, "origin": PLAIN, "number": PLAIN, "attempt": PLAIN},
     ),
     MessageKind(Withdraw, _BOTH, {"key": PLAIN, "at": PLAIN}),
+    MessageKind(
+        Flooded,
+        _NODES,
+        {"origin": PLAIN, "version": PLAIN, "since": PLAIN, "entries": ENTRIES, "removed": KEYS},
+    ),
+    MessageKind(Relayed, _NODES, {"target": TUPLES, "message": MESSAGE}),
+    MessageKind(Notified, _NODES, {"publication": MESSAGE, "wanted": TUPLES}),
+    MessageKind(Gossiped, _NODES, {"publication": MESSAGE, "rounds": PLAIN, "is_certain": PLAIN}),
+    MessageKind(Deposit, _NODES, {"home": PLAIN, "client": PLAIN, "key": PLAIN, "wanted": WANTED}),
+    MessageKind(TakeBack, _NODES, {"home": PLAIN, "client": PLAIN, "key": PLAIN}),
+    MessageKind(CellInterest, _NODES, {"peer": PLAIN, "version": PLAIN, "area": TUPLES}),
+    MessageKind(
+        HandOver,
+        _NODES,
+        {"zone": TUPLES, "subscriptions": DEPOSITS, "interests": TUPLES, "recent": SERVED, "kept": MESSAGES},
+    ),
+    MessageKind(TakenOver, _NODES, {"zone": TUPLES}),
 )
 
 NUMBERS: Final[dict[type[Message], int]] = {kind.message: number for number, kind in enumerate(KINDS)}

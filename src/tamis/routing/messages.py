@@ -256,8 +256,148 @@ class Ask:
     filter: Expression
 
 
+# -- Between the nodes of a strategy without reverse paths
+
+
+@dataclass(frozen=True, slots=True)
+class Flooded:
+    """What the clients of one node want, for every node: what changed since a version of it, or all of it."""
+
+    origin: str
+    version: int
+    """It grows with every change, and over the lives of a node."""
+    since: int
+    """The version that this one follows; 0 if it takes the place of all that was said before."""
+    entries: tuple[Entry, ...]
+    removed: tuple[Key, ...] = ()
+
+    def __post_init__(self) -> None:
+        _freeze(self, "entries", "removed")
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """A subscription, for the node where it meets its events."""
+
+    home: str
+    client: str
+    key: Key
+    wanted: Expression | Ranked
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The end of a subscription, for the node where it was deposited."""
+
+    home: str
+    client: str
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """A message on its way to a node, or to the owner of a cell: each node sends it one step nearer."""
+
+    target: str | tuple[int, ...]
+    message: Deposit | TakeBack | Passed
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.target, str):
+            _freeze(self, "target")
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """An event, straight to the node whose clients want it, and which of their subscriptions do."""
+
+    publication: Passed
+    wanted: tuple[tuple[str, Key], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "wanted", tuple(map(tuple, self.wanted)))
+
+
+@dataclass(frozen=True, slots=True)
+class Gossiped:
+    """An event that goes from node to node by chance, for so many rounds more."""
+
+    publication: Passed
+    rounds: int
+    is_certain: bool
+    """Was it sent because somebody wants it, and not by chance?"""
+
+
+@dataclass(frozen=True, slots=True)
+class CellInterest:
+    """All cells of the receiver that a peer wants the events of; the newest version counts."""
+
+    peer: str
+    version: int
+    area: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "area", tuple(map(tuple, self.area)))
+
+
+@dataclass(frozen=True, slots=True)
+class Deposited:
+    """A subscription that moves to another peer, with all that is remembered of it."""
+
+    home: str
+    client: str
+    key: Key
+    wanted: Expression | Ranked
+    state: tuple[Any, ...] = ()
+    """Of a ranked one its ranking, as numbers and tuples (`topk.saving`)."""
+    held: tuple[Passed, ...] = ()
+    """The events that its ranking refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """A zone moves to another peer, and all that lives in it: lower and upper corner, and how often it was halved."""
+
+    zone: tuple[tuple[float, ...], tuple[float, ...], int]
+    subscriptions: tuple[Deposited, ...] = ()
+    interests: tuple[tuple[str, int, tuple[tuple[int, ...], ...]], ...] = ()
+    """Who wants the events of which cells of it, and by which version."""
+    recent: tuple[tuple[Passed, tuple[str, ...]], ...] = ()
+    """The events of the recent buffer that lie in it, and which peers were sent each at first."""
+    kept: tuple[Passed, ...] = ()
+    """Events that the subscriptions' own recent buffer holds, wherever they lie."""
+
+    def __post_init__(self) -> None:
+        _freeze(self, "subscriptions", "recent", "kept")
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """A zone has been taken over, and everybody concerned knows: the peer that gave it away may forget it."""
+
+    zone: tuple[tuple[float, ...], tuple[float, ...], int]
+
+
 Message: TypeAlias = (
-    Hello | Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Filter | Renew | Ask | Passed | Withdraw
+    Hello
+    | Subscribe
+    | Unsubscribe
+    | Advertise
+    | Unadvertise
+    | Publish
+    | Filter
+    | Renew
+    | Ask
+    | Passed
+    | Withdraw
+    | Flooded
+    | Relayed
+    | Notified
+    | Gossiped
+    | Deposit
+    | TakeBack
+    | CellInterest
+    | HandOver
+    | TakenOver
 )
 
 
@@ -313,4 +453,24 @@ class LostNeighbour:
     peer: str
 
 
-Output: TypeAlias = Send | Deliver | Reject | Answer | LostNeighbour
+@dataclass(frozen=True, slots=True)
+class Post:
+    """To any node, not along a link: the network below finds the way."""
+
+    broker: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """To some neighbours by chance: the driver draws, as a node has no chance of its own."""
+
+    message: Message
+    count: int
+    """So many are drawn, of those that are not in `but`."""
+    but: tuple[str, ...] = ()
+    already: tuple[str, ...] = ()
+    """Who of them has the message anyway: to be drawn costs them nothing."""
+
+
+Output: TypeAlias = Send | Deliver | Reject | Answer | LostNeighbour | Post | Spread

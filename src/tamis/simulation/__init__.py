@@ -16,6 +16,7 @@ and `counting` how much was sent, kept and waited for. Whatever happens is one o
 from tamis.simulation.checking import Checker
 from tamis.simulation.counting import TrafficCounters, measured
 from tamis.simulation.network import Network
+from tamis.simulation.peers import PeerNetwork
 from tamis.simulation.ranked import simulate_ranked
 from tamis.simulation.ranked_checking import RankedChecker
 from tamis.simulation.scenarios import Run, Scenario, simulate
@@ -26,6 +27,7 @@ __all__ = [
     "TOPOLOGIES",
     "Checker",
     "Network",
+    "PeerNetwork",
     "RankedChecker",
     "Run",
     "Scenario",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.routing import Advertise, Hello, Passed, Subscribe, Unadvertise, Unsubscribe, encode
 from tamis.routing.table import text_bytes
-from tamis.simulation.occurrences import EventDelivered, MessageCarried, Occurrence
+from tamis.simulation.occurrences import EventDelivered, MessageCarried, MessagePosted, Occurrence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,8 @@ class TrafficCounters:
 
     counts_bytes: bool = False
     messages: Counter[str] = field(default_factory=Counter)
+    posted: Counter[str] = field(default_factory=Counter)
+    """By kind, as messages are, what did not go along a link but to its receiver at once."""
     items: Counter[str] = field(default_factory=Counter)
     message_bytes: Counter[str] = field(default_factory=Counter)
     delivered_count: int = 0
@@ -44,6 +46,8 @@ class TrafficCounters:
                 self.items[kind] += _item_count(message)
                 if self.counts_bytes:
                     self.message_bytes[kind] += len(encode(message))
+            case MessagePosted(_, _, message):
+                self.posted[type(message).__name__] += 1
             case EventDelivered():
                 self.delivered_count += 1
                 self.hop_count += occurrence.hop_count

@@ -28,14 +28,20 @@ from tamis.routing import (
     Deliver,
     Entry,
     Filter,
+    Gossiped,
     LostNeighbour,
     Message,
+    Notified,
     Output,
+    Passed,
+    Post,
     Publish,
     Reject,
+    Relayed,
     Renew,
     Send,
     Settling,
+    Spread,
     Subscribe,
     Unadvertise,
     Unsubscribe,
@@ -44,6 +50,7 @@ from tamis.routing import (
     encode,
     spanning_links,
 )
+from tamis.routing.distributed import RendezvousNode, RoutingNode
 from tamis.simulation.clients import Ends, SimulatedClient
 from tamis.simulation.errors import KnownNameError, RestlessError, UnknownNameError, WrongStateError
 from tamis.simulation.occurrences import (
@@ -55,11 +62,13 @@ from tamis.simulation.occurrences import (
     Expired,
     Failed,
     MessageCarried,
+    MessagePosted,
     Occurrence,
     Quiet,
     Renewed,
     Settled,
 )
+from tamis.simulation.topologies import ways_from
 from tamis.simulation.travel import Numbered, SettledThrough, Travel
 from tamis.topk import Ranked
 
@@ -107,6 +116,8 @@ class Network:
         gradual_share: float = 0.0,
         settles: bool = False,
         guards: Mapping[tuple[str, str], Expression] | None = None,
+        uses: str = "tree",
+        numbers: bool = False,
         observers: Iterable[Callable[[Occurrence], None]] = (),
     ) -> None:
         self.now = 0.0
@@ -119,6 +130,8 @@ class Network:
         self.rejected: list[Reject] = []
         self.travel = Travel(chance, delays_s)
         self._make = make
+        self._uses_all = uses == "all"
+        self._number: int | None = 0 if numbers else None
         self._encodes = encodes
         self._chance = chance
         self._gradual_share = gradual_share
@@ -140,7 +153,9 @@ class Network:
             if self._settling is not None:
                 self._settling[name] = Settling()
         self._rewire()
-        self._has_dues = any(broker.next_due is not None for broker in self.brokers.values())
+        self._has_dues = any(
+            isinstance(broker, RoutingNode) or broker.next_due is not None for broker in self.brokers.values()
+        )
 
     # -- Time
 
@@ -273,6 +288,13 @@ class Network:
                     hops = self._hops.get(publication.key, {}).get(broker, 0)
                     delay_s = self.now - self._published_s.get(publication.key, self.now)
                     self._notice(EventDelivered(client, publication, keys, hops, delay_s))
+                case Post(target, message):
+                    self._post(broker, target, message)
+                case Spread(message, count, but, already):
+                    drawn = [each for each in self.brokers[broker].neighbours if each not in but]
+                    for each in self._chance.sample(drawn, min(count, len(drawn))):
+                        if each not in already:
+                            self._send(broker, each, message)
                 case Reject():
                     self.rejected.append(output)
                 case LostNeighbour(peer):
@@ -283,13 +305,22 @@ class Network:
             return  # the link failed in this moment, and the broker is about to hear of it
         message = self._travelled(message, target)
         self._notice(MessageCarried(source, target, message))
-        if isinstance(message, Publish):
-            hops = self._hops.setdefault(message.key, {})
-            hops.setdefault(target, hops.get(source, 0) + 1)
+        self._count_hop(source, target, message)
         frame: Frame = message
         if self._settling is not None and not isinstance(message, Publish | Filter | Renew | Withdraw):
             frame = Numbered(self._settling[source].sent(target), message)
         self.travel.send(source, target, frame, self.now)
+
+    def _count_hop(self, source: str, target: str, message: Message) -> None:
+        publication = _publication_of(message)
+        if publication is not None:
+            hops = self._hops.setdefault(publication.key, {})
+            hops.setdefault(target, hops.get(source, 0) + 1)
+
+    def _post(self, source: str, target: str, message: Message) -> None:
+        message = self._travelled(message, target)
+        self._notice(MessagePosted(source, target, message))
+        self.travel.post(source, target, message, self.now)
 
     def _travelled(self, message: Message, target: str) -> Message:
         """Return a message as a broker reads it."""
@@ -359,10 +390,30 @@ class Network:
         self._catch_up()
         if self.is_online(client):
             publication = Publish(key, event)
+            if self._number is not None:
+                self._number += 1
+                number = self._number
+                self._tell_all(lambda node: node.try_again(number, self.now))
+                self._tell_all(lambda node: node.make_room(number, self.now))
             outputs = self._answers(client, publication)
             self._published_s.setdefault(key, self.now)
             self._notice(EventPublished(client, self.clients[client].home, publication))
             self._carry_out(self.clients[client].home, outputs)
+            if self._number is not None:
+                self._arrive_now()
+                number = self._number
+                self._tell_all(lambda node: node.count(number, self.now))
+
+    def _tell_all(self, said: Callable[[RoutingNode], list[Output]]) -> None:
+        """Say something about the number of a publication to all nodes, and let what follows from it at once happen."""
+        for name, node in list(self.brokers.items()):
+            if isinstance(node, RoutingNode):
+                self._carry_out(name, said(node))
+        self._arrive_now()
+
+    def _arrive_now(self) -> None:
+        while self.travel and self.travel.next_s <= self.now:
+            self.step()
 
     def withdraw(self, client: str, key: Key) -> None:
         """A client takes back an event that it has published, if its broker is there."""
@@ -633,11 +684,16 @@ class Network:
     def _clients_at(self, broker: str) -> list[SimulatedClient]:
         return [client for client in self.clients.values() if client.home == broker and client.is_connected]
 
+    def _links_to_use(self, working: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        if self._uses_all:
+            return [link for link in working if all(end in self.brokers for end in link)]
+        return spanning_links(self.brokers, working, self.used)
+
     def _rewire(self) -> None:
         """Use a spanning tree of what works; whoever is gone is noticed now."""
         self._unnoticed.clear()
         working = [link for link in self.links if link not in self._down]
-        wanted = spanning_links(self.brokers, working, self.used)
+        wanted = self._links_to_use(working)
         before, self.used = self.used, wanted
         lost = [link for link in before if link not in wanted]
         for one, two in lost:
@@ -651,3 +707,22 @@ class Network:
                 self.travel.open(one, two)
                 for here, there in ((one, two), (two, one)):
                     self._carry_out(here, self._connected(here, there))
+        self._tell_ways()
+
+    def _tell_ways(self) -> None:
+        """Let nodes that send to others step by step know the ways there."""
+        for name, node in list(self.brokers.items()):
+            if isinstance(node, RendezvousNode):
+                self._carry_out(name, node.know_ways(ways_from(name, self.used), self.now))
+
+
+def _publication_of(message: Message) -> Publish | None:
+    """Return the event that a message carries."""
+    match message:
+        case Publish():
+            return message
+        case Gossiped(publication) | Notified(publication):
+            return publication
+        case Relayed(_, Passed() as publication):
+            return publication
+    return None

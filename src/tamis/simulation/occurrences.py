@@ -68,6 +68,15 @@ class MessageCarried:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePosted:
+    """A message left for any node, not along a link."""
+
+    source: str
+    target: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class EventDelivered:
     """An event reached a client, for these of its subscriptions."""
 
@@ -117,6 +126,7 @@ Occurrence: TypeAlias = (
     | EventPublished
     | EventWithdrawn
     | MessageCarried
+    | MessagePosted
     | EventDelivered
     | Failed
     | Renewed

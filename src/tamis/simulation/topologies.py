@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from random import Random
 
 Links = list[tuple[str, str]]
@@ -64,3 +64,22 @@ TOPOLOGIES: dict[str, Callable[[int, Random], Links]] = {
     "random tree": random_tree,
     "graph": graph,
 }
+
+
+def ways_from(broker: str, links: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return over which neighbour the shortest way to every other broker begins.
+
+    >>> ways_from("a", [("a", "b"), ("b", "c"), ("a", "d")])
+    {'b': 'b', 'd': 'd', 'c': 'b'}
+    """
+    beside: dict[str, list[str]] = {}
+    for one, other in links:
+        beside.setdefault(one, []).append(other)
+        beside.setdefault(other, []).append(one)
+    ways = {neighbour: neighbour for neighbour in beside.get(broker, ())}
+    for reached in (border := list(ways)):
+        for following in beside[reached]:
+            if following != broker and following not in ways:
+                ways[following] = ways[reached]
+                border.append(following)
+    return ways

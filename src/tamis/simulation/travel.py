@@ -31,6 +31,9 @@ class SettledThrough(NamedTuple):
     number: int
 
 
+_POSTED = -1
+"""In place of the link, for what does not travel on one."""
+
 Frame: TypeAlias = "Message | Numbered | SettledThrough"
 
 
@@ -83,6 +86,13 @@ class Travel:
             self._count += 1
             heappush(self._arrivals, (each, self._count, source, target, link, message))
 
+    def post(self, source: str, target: str, message: Frame, now: float) -> None:
+        """Let a message leave by the network below, which reaches everybody, in as much time as a link takes."""
+        arrives = max(now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
+        self._latest[source, target] = arrives
+        self._count += 1
+        heappush(self._arrivals, (arrives, self._count, source, target, _POSTED, message))
+
     @property
     def next_s(self) -> float:
         """When the next message arrives; infinity if there is none."""
@@ -91,7 +101,8 @@ class Travel:
     def arrive(self) -> tuple[str, str, Frame] | None:
         """Return from where to where the next message went, and the message; None if its link has failed since."""
         _, _, source, target, link, message = heappop(self._arrivals)
-        return (source, target, message) if self._links.get(frozenset((source, target))) == link else None
+        is_open = link == _POSTED or self._links.get(frozenset((source, target))) == link
+        return (source, target, message) if is_open else None
 
     def __len__(self) -> int:
         return len(self._arrivals)

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tamis_lab.experiments import filtering, routing, topk
+from tamis_lab.experiments import distributed, filtering, routing, topk
 from tamis_lab.experiments.base import OUTCOMES, SCALES, Experiment, Result, Scale
 from tamis_lab.experiments.errors import LabError, MissingPlotsError
 
@@ -31,6 +31,7 @@ LABS: dict[str, tuple[Experiment, ...]] = {
     "filtering": filtering.EXPERIMENTS,
     "topk": topk.EXPERIMENTS,
     "routing": routing.EXPERIMENTS,
+    "distributed": distributed.EXPERIMENTS,
 }
 """Every lab by its name."""
 PAGE, RESULTS = "index.html", "results.json"

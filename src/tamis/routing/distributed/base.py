@@ -1,0 +1,277 @@
+"""What is the same for every strategy without reverse paths? A node, which has the face of a broker.
+
+A `RoutingNode` takes messages of clients and of other nodes and returns what is to be sent, posted, spread and
+delivered; like a broker it has no socket, clock or chance. Its own clients are served as everywhere: each event once,
+however many of a client's subscriptions want it, and also long after it came, if it enters the best k then. Where
+subscriptions live, and which way events go, is each strategy's own.
+
+Besides links there is the network below, by which a node reaches any other (`Post`), as the thesis has it.
+
+Source: Pripužić 2010, sections 6.2 and 6.3 (docs/bibliography.md).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+
+from tamis.language.functions import Functions, functions_of
+from tamis.routing.acceptance import check_message
+from tamis.routing.distributed.residents import RankingSettings, Residents
+from tamis.routing.errors import KnownPeerError, MessageError, NamelessError, UnknownPeerError
+from tamis.routing.kinds import CLIENT, NEIGHBOUR, NODE
+from tamis.routing.memory import LatestKeys
+from tamis.routing.messages import (
+    Deliver,
+    Entry,
+    Key,
+    Message,
+    Output,
+    Passed,
+    Publish,
+    Reject,
+    Subscribe,
+    Unsubscribe,
+)
+from tamis.routing.table import RoutingTable
+from tamis.topk.policies import EveryChange
+from tamis.topk.ranked import Ranked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tamis.language.expressions import Expression
+    from tamis.language.schema import Schema
+    from tamis.routing.distributed.residents import Satisfied, Who
+    from tamis.topk.policies import Policy
+
+_REMEMBERED = 100_000
+_FROM_NEIGHBOURS = frozenset({Subscribe, Unsubscribe})
+"""What the table of kinds has neighbours say, and nodes say to their neighbours too."""
+
+
+class RoutingNode(ABC):
+    """A node of a distributed publish/subscribe system."""
+
+    name_of_strategy: ClassVar[str]
+    hears: ClassVar[frozenset[type[Message]]]
+    """What other nodes may say to it."""
+    sees_all: ClassVar[bool] = False
+    """Do all events come to where a subscription lives, whatever its threshold?"""
+    keeps_recent: ClassVar[bool] = False
+    """Are second attempts made where subscriptions live, of all events that came there at first?"""
+
+    def __init__(
+        self,
+        name: str,
+        settings: RankingSettings | None = None,
+        *,
+        schema: Schema | None = None,
+        policy: Callable[[Ranked], Policy] = EveryChange,
+        remembers: int = _REMEMBERED,
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise NamelessError(name)
+        self.name = name
+        self.settings = settings or RankingSettings()
+        self.functions: Functions = functions_of(None, schema)
+        self._schema = schema
+        self._links: dict[str, None] = {}
+        self._clients: dict[str, dict[Key, Expression | Ranked]] = {}
+        self._checker = RoutingTable(schema=schema)
+        self._policy = policy
+        self.residents = Residents(self.settings, schema, policy, keeps_recent=self.keeps_recent)
+        self._delivered: dict[str, LatestKeys] = {}
+        """Of each client, which events it was told of: nobody is told twice, wherever its subscriptions live."""
+        self._remembers = remembers
+        self._published = 0
+
+    # -- Who is there
+
+    @property
+    def neighbours(self) -> tuple[str, ...]:
+        """The nodes at the other ends of its links."""
+        return tuple(self._links)
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Its own clients."""
+        return tuple(self._clients)
+
+    def wanted_by(self, client: str) -> dict[Key, Expression | Ranked]:
+        """Return the subscriptions of a client."""
+        if client not in self._clients:
+            raise UnknownPeerError(self.name, client)
+        return dict(self._clients[client])
+
+    def connect(self, neighbour: str, now: float) -> list[Output]:
+        """Let a link come up; return what to say."""
+        self._check_newcomer(neighbour)
+        self._links[neighbour] = None
+        return self._greet(neighbour, now)
+
+    def attach(self, client: str) -> None:
+        """Let a client come."""
+        self._check_newcomer(client)
+        self._clients[client] = {}
+        self._delivered[client] = LatestKeys(self._remembers)
+
+    def _check_newcomer(self, peer: str) -> None:
+        if not isinstance(peer, str) or not peer:
+            raise NamelessError(peer)
+        if peer == self.name or peer in self._links or peer in self._clients:
+            raise KnownPeerError(self.name, peer)
+
+    def disconnect(self, peer: str, now: float) -> list[Output]:
+        """Let a neighbour or a client be gone; return what that brings about."""
+        if peer in self._links:
+            del self._links[peer]
+            return self._part(peer, now)
+        if peer not in self._clients:
+            raise UnknownPeerError(self.name, peer)
+        outputs: list[Output] = []
+        for key in list(self._clients[peer]):
+            outputs += self._unsubscribe(peer, key, now)
+        del self._clients[peer], self._delivered[peer]
+        return outputs + self._tell(now)
+
+    # -- Messages
+
+    def receive(self, message: Message, source: str, now: float) -> list[Output]:
+        """Take a message of a client or of another node; return what to do. Bad ones change nothing."""
+        if source in self._clients:
+            check_message(message, CLIENT)
+            return self._of_client(message, source, now)
+        if type(message) in _FROM_NEIGHBOURS or isinstance(message, Passed):
+            check_message(message, NEIGHBOUR)
+        else:
+            check_message(message, NODE)
+        if type(message) not in self.hears:
+            names = ", ".join(sorted(kind.__name__ for kind in self.hears))
+            raise MessageError(f"{source!r} said {type(message).__name__} to {self.name!r}", f"one of {names}")
+        if type(message) in _FROM_NEIGHBOURS and source not in self._links:
+            raise UnknownPeerError(self.name, source)
+        return self._hear(message, source, now)
+
+    def _of_client(self, message: Message, client: str, now: float) -> list[Output]:
+        outputs: list[Output] = []
+        match message:
+            case Subscribe(entries, replaces, lease_s):
+                if lease_s is not None and entries:
+                    return [Reject(client, each.key, "this strategy has no leases; unsubscribe") for each in entries]
+                for entry in entries:
+                    outputs += self._wish(client, entry, now)
+                refused = {each.key for each in outputs if isinstance(each, Reject)}
+                for key in set(replaces) & self._clients[client].keys() - {each.key for each in entries} - refused:
+                    outputs += self._unsubscribe(client, key, now)
+            case Unsubscribe(keys, instead):
+                for entry in instead:
+                    outputs += self._wish(client, entry, now)
+                for key in set(keys) & self._clients[client].keys() - {each.key for each in instead}:
+                    outputs += self._unsubscribe(client, key, now)
+            case Publish():
+                self._published += 1
+                number = self.residents.number + 1 if self.settings.is_numbered else self._published
+                return self._publish(Passed.of(message, now, self.name, number), now)
+            case _:
+                raise MessageError(
+                    f"a client said {type(message).__name__} to {self.name!r}", "Subscribe, Unsubscribe or Publish"
+                )
+        return outputs + self._tell(now)
+
+    def _wish(self, client: str, entry: Entry, now: float) -> list[Output]:
+        """Let a client subscribe, in place of what it had under this key."""
+        if (reason := self._objection(entry.filter)) is not None:
+            return [Reject(client, entry.key, reason)]
+        outputs: list[Output] = []
+        if entry.key in self._clients[client]:
+            outputs += self._unsubscribe(client, entry.key, now)
+        self._clients[client][entry.key] = entry.filter
+        return outputs + self._enter((self.name, client, entry.key), entry.filter, now)
+
+    def _unsubscribe(self, client: str, key: Key, now: float) -> list[Output]:
+        return self._remove((self.name, client, key), self._clients[client].pop(key), now)
+
+    def _objection(self, wanted: Expression | Ranked) -> str | None:
+        """Return why a subscription is refused, or None."""
+        if not isinstance(wanted, Ranked):
+            return self._checker.objection(wanted)
+        return self._checker.objection(wanted.where) or self.settings.objection(wanted, sees_all=self.sees_all)
+
+    def _deliveries(self, satisfied: Iterable[Satisfied]) -> list[Output]:
+        """Return what to deliver to own clients: an event once to each, with all its keys that came up together."""
+        together: dict[tuple[str, Key], tuple[Passed, list[Key]]] = {}
+        for (_, client, key), passed in satisfied:
+            if client in self._clients and key in self._clients[client]:
+                together.setdefault((client, passed.key), (passed, []))[1].append(key)
+        outputs: list[Output] = []
+        for (client, event_key), (passed, keys) in together.items():
+            if event_key not in self._delivered[client]:
+                self._delivered[client].add(event_key)
+                outputs.append(Deliver(client, passed.published, tuple(keys)))
+        return outputs
+
+    # -- Time
+
+    @property
+    def next_due(self) -> float | None:
+        """When it has to be told of the time, because something leaves a window or a recent buffer; None for never."""
+        due = self._due
+        return None if due == inf else due
+
+    @property
+    def _due(self) -> float:
+        return self.residents.due
+
+    def advance(self, now: float) -> list[Output]:
+        """Let the time pass: what leaves windows and recent buffers by then leaves."""
+        return self._settle(self.residents.elapse(now, inclusive=True), now)
+
+    def make_room(self, number: int, now: float) -> list[Output]:
+        """Hear that the publication of this number is about to be made: homes forget what leaves recent buffers."""
+        return self._settle(self.residents.make_room(number), now)
+
+    def try_again(self, number: int, now: float) -> list[Output]:
+        """Hear the same, before that: whoever published what leaves recent buffers sends it once more."""
+        return []
+
+    def count(self, number: int, now: float) -> list[Output]:
+        """Hear that the publication of this number has been made, and that windows that count go by it."""
+        return self._settle(self.residents.count(number), now)
+
+    def _settle(self, satisfied: list[Satisfied], now: float) -> list[Output]:
+        """Return whom to tell of what, and what others have to know of thresholds that have moved."""
+        return self._deliveries(satisfied) + self._tell(now)
+
+    # -- What each strategy does
+
+    def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
+        """Let a subscription of an own client take effect."""
+        self.residents.add(who, wanted, now)
+        return []
+
+    def _remove(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
+        """Let a subscription of an own client end."""
+        self.residents.remove(who)
+        return []
+
+    @abstractmethod
+    def _publish(self, passed: Passed, now: float) -> list[Output]:
+        """Take an event of an own client."""
+
+    @abstractmethod
+    def _hear(self, message: Message, source: str, now: float) -> list[Output]:
+        """Take a message of another node."""
+
+    def _tell(self, now: float) -> list[Output]:
+        """Let others know what has changed here, if they have to."""
+        return []
+
+    def _greet(self, neighbour: str, now: float) -> list[Output]:
+        """Say to a new neighbour what it has to know."""
+        return []
+
+    def _part(self, neighbour: str, now: float) -> list[Output]:
+        """Take note that a neighbour is gone."""
+        return []

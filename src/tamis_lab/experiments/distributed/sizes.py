@@ -1,0 +1,60 @@
+"""How large are the experiments on networks without a centre?
+
+The thesis has 256 peers, a grid of 12 cells an axis in four dimensions, 400 subscriptions, and a million events after
+100,000 that are not counted (its table 6.1). Smaller ones keep the proportions as far as they can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tamis_lab.experiments.base import Scale
+
+DIMENSIONS = 4
+RADIUS = 0.09
+"""Of Boolean subscriptions, which is about the best 9 of 40,000 uniform points."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistributedSizes:
+    """Counts for one scale."""
+
+    events: int
+    warm_up: int
+    subscriptions: int
+    window: int
+    buffer: int
+    peers: int
+    resolution: int
+    ks: tuple[int, ...]
+    growing: tuple[int, ...]
+    """Numbers of subscriptions."""
+    crowds: tuple[int, ...]
+    """Numbers of peers."""
+    boolean_events: int
+    """Boolean subscriptions are counted at once, so there may be more events."""
+
+
+SIZES = {
+    "tiny": DistributedSizes(300, 100, 20, 100, 10, 8, 4, (1, 5), (10, 20), (4, 8), 2_000),
+    "quick": DistributedSizes(1_500, 500, 40, 400, 40, 16, 4, (1, 9), (20, 40, 80), (4, 16, 32), 100_000),
+    "default": DistributedSizes(
+        40_000, 4_000, 400, 2_000, 100, 64, 8, (1, 9, 27), (100, 200, 400), (16, 64, 256), 1_000_000
+    ),
+    "full": DistributedSizes(
+        1_000_000, 100_000, 400, 40_000, 2_000, 256, 12, (1, 9, 27, 81), (100, 200, 400, 800), (16, 64, 256, 1024),
+        1_000_000,
+    ),
+}  # fmt: skip
+
+
+def sizes_of(scale: Scale) -> DistributedSizes:
+    """Return the sizes of a scale; what has another name is a toy.
+
+    >>> from tamis_lab.experiments.base import SCALES
+    >>> sizes_of(SCALES["full"]).peers
+    256
+    """
+    return SIZES.get(scale.name, SIZES["tiny"])

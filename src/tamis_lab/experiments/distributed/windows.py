@@ -1,0 +1,91 @@
+"""How do k and the window decide whom events interest, and how often mergers move?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row
+from tamis_lab.experiments.distributed.sizes import sizes_of
+from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, counted
+from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.topk.points import uniform
+
+if TYPE_CHECKING:
+    from tamis_lab.experiments.base import Scale, Tell
+
+judged = Judge("distributed", "windows")
+
+
+def run(scale: Scale, seed: int, tell: Tell) -> Result:
+    """Count both kinds of messages for some k, and for some windows."""
+    sizes = sizes_of(scale)
+    windows = (sizes.window // 2, sizes.window, 2 * sizes.window)
+    rows: list[Row] = []
+    by: dict[tuple[str, int, int], Row] = {}
+    for kind in (PA, RAPF):
+        settings = [(k, sizes.window) for k in sizes.ks] + [(sizes.ks[1], window) for window in windows]
+        for k, window in dict.fromkeys(settings):
+            tell(f"{kind}, k = {k}, windows of {window:,}")
+            counts = counted(kind, sizes, seed, k=k, window=window)
+            row = {"algorithm": kind, "k": k, "window": window, **counts._asdict(), "total": counts.total}
+            rows.append(row)
+            by[kind, k, window] = row
+    k, window = sizes.ks[1], sizes.window
+    # The ideal radius: as many events are told as of a ranked subscription.
+    volume = by[PA, k, window]["owner"] / sizes.events / sizes.subscriptions
+    radius = _radius_of(volume, seed)
+    boolean = counted(BOOLEAN, sizes, seed, radius=radius)
+    share = boolean.interested / boolean.rendezvous / (by[PA, k, window]["interested"] / sizes.events)
+    rows.append({"algorithm": BOOLEAN, "k": None, "window": None, **boolean._asdict(), "total": boolean.total})
+    most = max(sizes.ks)
+    claims = (
+        judged("rapf-more", by[RAPF, most, window]["interested"] / by[PA, most, window]["interested"]),
+        judged("pa-falls", windows, [by[PA, k, each]["interested"] for each in windows]),
+        judged("rapf-constant", {f"{each:,}": by[RAPF, k, each]["interested"] for each in windows}),
+        judged("boolean-slightly-less", share),
+        judged("updates", max(1, by[RAPF, k, window]["interest"]) / max(1, by[PA, k, window]["interest"])),
+        judged("boolean-none", [boolean.interest == 0]),
+    )
+    plots = tuple(
+        Plot(
+            title,
+            label,
+            "messages for an event",
+            tuple(
+                Curve(
+                    kind,
+                    tuple(map(float, xs)),
+                    tuple(by[kind, *point(x)][field] / sizes.events for x in xs),
+                )
+                for kind in (PA, RAPF)
+            ),
+            is_log_x=True,
+        )
+        for field, what in (("interested", "Peers that an event interests"), ("interest", "Peers told of a merger"))
+        for title, label, xs, point in (
+            (f"{what}, by k", "k", sizes.ks, lambda x: (x, window)),
+            (f"{what}, by the window", "events in a window", windows, lambda x: (k, x)),
+        )
+    )
+    setup = (
+        f"{sizes.peers} peers, {sizes.subscriptions} subscriptions, {sizes.events:,} events after {sizes.warm_up:,}, a "
+        f"grid of {sizes.resolution} cells an axis; mergers go round the border, the own peer counts."
+    )
+    return Result(setup, claims, plots, tuple(rows))
+
+
+def _radius_of(volume: float, seed: int) -> float:
+    """Return the radius with which as large a share of uniform points is matched, by bisection."""
+    points, centres = uniform(20_000, seed + 3), uniform(50, seed + 1)
+    distances = np.concatenate([np.sqrt(((points - centre) ** 2).sum(axis=1)) for centre in centres])
+    return float(np.quantile(distances, min(1.0, volume)))
+
+
+EXPERIMENT = Experiment(
+    "windows",
+    "How do k and the window decide whom events interest, and how often mergers move?",
+    "Pripužić 2010, section 6.5",
+    run,
+)
