@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tamis.routing.errors import KnownPeerError, UnknownPeerError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
 
 Marks: TypeAlias = "dict[str, int]"
 """By neighbour: the number up to which it must have settled what it was told."""
@@ -116,7 +116,7 @@ class Settlement:
         """Return what must be settled so that everything that was told up to now is."""
         return {name: number for name, number in self._told.items() if name != besides}
 
-    def are_settled(self, marks: Marks) -> bool:
+    def are_settled(self, marks: Mapping[str, int]) -> bool:
         """Is everything settled that was to be? Who is gone does not count."""
         return all(self._settled.get(name, 0) >= number for name, number in marks.items() if name in self._told)
 

@@ -143,6 +143,7 @@ async def explain_filter(request: web.Request) -> web.Response:
         raise BadRequestError("the body has both an event and a position, or neither", 'one of "event" and "at"')
     front.quotas.take(principal, subscriptions=1, now=time.monotonic())
     wanted = (await front.parsed({"where": asked.where}))["where"].filter
+    record: Mapping[str, Any]
     if asked.at:
         position = read_position(asked.at, front.core.epoch).event
         record = (await asyncio.to_thread(_event_at, front, principal, position))[1]

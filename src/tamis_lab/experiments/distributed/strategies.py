@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -48,15 +49,11 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             tell(f"{strategy}, {kind}")
             counters = TrafficCounters()
             network = Network(
-                names(count), links, lambda name, made=strategy: _node(made, name, window), Random(seed),
+                names(count), links, partial(_node, strategy, window=window), Random(seed),
                 delays_s=(0.0, 0.0), numbers=True, uses="all", observers=[counters],
             )  # fmt: skip
             deliveries: set[tuple[str, Any]] = set()
-            network.observers.append(
-                lambda each, there=deliveries: (
-                    there.add((each.client, each.publication.key)) if isinstance(each, EventDelivered) else None
-                )
-            )
+            network.observers.append(partial(_note, deliveries))
             for number, ranked in enumerate(rankeds):
                 network.attach(f"c{number}", f"b{number}")
                 wanted = ranked if kind == "ranked" else Compare("<=", ranked.score, Literal(radius))
@@ -85,6 +82,11 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             if delivered[strategy, kind] != delivered[EXACT[0], kind]:
                 raise DisagreementError(EXACT[0], strategy, 0)
     return Result(_setup(count, events, window), _claims(rows, delivered), (_bars(rows),), tuple(rows))
+
+
+def _note(deliveries: set[tuple[str, Any]], occurrence: Any) -> None:
+    if isinstance(occurrence, EventDelivered):
+        deliveries.add((occurrence.client, occurrence.publication.key))
 
 
 def _node(strategy: str, name: str, window: int) -> Any:

@@ -75,7 +75,7 @@ class Covered:
             summary = self._strategy.summary()
             for number, each in enumerate(given):
                 summary.add(number, each)
-            known = self._known[broker, neighbour] = [entry.filter for entry in summary.entries]
+            known = self._known[broker, neighbour] = [entry.condition for entry in summary.entries]
         return known
 
     def behind(self, link: Link) -> int:
