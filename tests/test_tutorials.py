@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.java import LEAST_VERSION, java_version
 
+from tamis.simulation import Network
+from tamis.topk import Ranked, TopK
 from tests.ports import free_port
 from tests.walkthrough import EXAMPLES, ROOT, do, steps
 
@@ -47,6 +49,24 @@ def test_the_tutorial_of_a_broker_does_what_it_says(tmp_path):
     (other_terminal,) = re.findall(r"^```text\n\S+ (.*)\n```", page, re.MULTILINE)
     shown_later = do(page, tmp_path, {"TAMIS_URL": f"http://127.0.0.1:{port}"})
     assert [line.partition(" ")[2] for line in shown_later] == [other_terminal]
+
+
+def test_the_example_of_a_network_tells_what_the_definition_tells(capsys, monkeypatch):
+    """The same offers to one processor that ranks by the definition, at the times at which they were made."""
+    processor, expected, publish = TopK("naive"), [], Network.publish
+    processor.add("cheapest", Ranked.parse("TOP 2 BY rent ASC OVER 1 MINUTE WHERE kind = 'flat'"))
+
+    def offer(network, client, key, event):
+        expected.extend(processor.process(event, network.now, key))
+        publish(network, client, key, event)
+
+    monkeypatch.setattr(Network, "publish", offer)
+    runpy.run_path(str(EXAMPLES / "ranked_network.py"), run_name="__main__")
+    *told, crossed, _ = capsys.readouterr().out.splitlines()
+    keys = [re.search(r"offer \d+", line)[0] for line in told]
+    assert keys
+    assert sorted(keys) == sorted({str(delivery.event) for delivery in expected})
+    assert re.fullmatch(r"24 offers crossed links \d+ times,", crossed)
 
 
 @pytest.mark.spark
