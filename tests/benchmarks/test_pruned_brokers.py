@@ -37,7 +37,9 @@ def test_a_table_that_matches_less_than_was_said_would_be_noticed(monkeypatch):
     monkeypatch.setattr(
         RoutingTable,
         "add",
-        lambda self, peer, key, expression, hops=0: honest(self, peer, key, expression if key == "mine" else narrower),
+        lambda self, peer, key, expression, hops=0, **options: honest(
+            self, peer, key, expression if key == "mine" else narrower, **options
+        ),
     )
     options = {"subscription_counts": (100,), "measures": ("accuracy",), "shares": (0.0,)}
     (row,) = pruned_brokers(**options, event_count=40, passes=1, seen_count=100)
