@@ -95,12 +95,14 @@ def test_remove_and_add_in_two_steps_would_be_seen():
     """The test above can fail: this is what it would find."""
     matcher = Matcher()
     matcher.add("rule", "a >= 0")
-    is_over = threading.Event()
+    is_over, match_count = threading.Event(), 0
 
     def change():
-        for _ in range(400):
+        for _ in range(20):
             matcher.remove("rule")
-            sleep(0)
+            before = match_count
+            while match_count < before + 2:  # until a match has begun and ended in between
+                sleep(0)
             matcher.add("rule", "a >= 0")
         is_over.set()
 
@@ -109,8 +111,9 @@ def test_remove_and_add_in_two_steps_would_be_seen():
         changing = pool.submit(change)
         while not is_over.is_set():
             missed += matcher.match({"a": 5}) != ["rule"]
+            match_count += 1
         changing.result()
-    assert missed > 0
+    assert missed >= 20
 
 
 MODEL_STEPS = st.lists(

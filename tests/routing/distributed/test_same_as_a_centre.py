@@ -46,17 +46,17 @@ def expected(steps, algorithm):
     return at_a_centre(steps)
 
 
-def network_of(strategy, settings, seed, **options):
+def network_of(nodes, settings, seed, **options):
     chance = Random(seed)
     numbers = {"numbers": settings.is_numbered, "delays_s": (0.0, 0.0)}
-    if strategy == "D-ZaLaPS":
+    if nodes == "D-ZaLaPS":
         points = [(name, (chance.random(), chance.random())) for name in NODES]
         space = Space(("x", "y"), chance.choice([3, 5, 8]))
         border, boxes = chance.choice(["clip", "wrap"]), chance.choice([1, 1, 2])
         return PeerNetwork(points, space, chance, settings=settings, border=border, boxes=boxes, **numbers, **options)
     links = tree(chance)
-    given = {"meeting": OneNode("n3"), **options} if strategy == "rendezvous" else options
-    return Network(NODES, links, lambda name: DISTRIBUTED[strategy](name, settings, **given), chance, **numbers)
+    given = {"meeting": OneNode("n3"), **options} if nodes == "rendezvous" else options
+    return Network(NODES, links, lambda name: DISTRIBUTED[nodes](name, settings, **given), chance, **numbers)
 
 
 CASES = [
