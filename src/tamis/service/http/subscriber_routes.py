@@ -75,11 +75,13 @@ async def list_subscribers(request: web.Request) -> web.Response:
     described = await front.core.ask(request[PRINCIPAL], Describe(1))
     assert isinstance(described, Described)
     known = [dict(facts_json(facts, front.core.epoch)) for facts in described.subscribers]
+    content: dict[str, Any] = {"subscribers": known}
     if flag(request, "lag"):
         times = await asyncio.to_thread(_waiting_since, front, described.subscribers)
         for facts, time_us in zip(known, times, strict=True):
             facts["waiting_since"] = None if time_us is None else rfc3339(time_us)
-    return answer({"subscribers": known, "at": Position.of(front.core.head).text(front.core.epoch)})
+        content["at"] = Position.of(front.core.head).text(front.core.epoch)
+    return answer(content)
 
 
 def _waiting_since(front: Front, subscribers: Sequence[SubscriberFacts]) -> list[int | None]:
