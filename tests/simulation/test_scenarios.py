@@ -95,7 +95,7 @@ def test_an_index_of_few_filters_keeps_the_promises_too(strategy, monkeypatch):
 def test_seeds_draw_everything_that_a_scenario_has():
     drawn = [Scenario.of_seed(seed) for seed in range(600)]
     for field in fields(Scenario):
-        if field.name not in ("round_count", "action_count"):
+        if field.name not in ("round_count", "action_count", "lateness_s"):  # runs with ranked clients draw the last
             found = [getattr(each, field.name) for each in drawn]
             assert len(set(found)) > 1, f"{field.name} is always the same"
             if field.type == "bool":

@@ -37,7 +37,7 @@ from tamis.matching.operations import (
 )
 from tamis.matching.reading import kernels
 from tamis.matching.reading.kernels import ClauseRoom, Outlines, Plans
-from tamis.matching.reading.numbering import Numbering
+from tamis.matching.reading.numbering import KeyNumbers
 from tamis.matching.reading.reader import KINDS, NO_KIND, Reader, expression_of
 from tamis.ragged import Ragged, starts_of
 
@@ -255,7 +255,7 @@ class _Plans:
 
     def __init__(self, outlines: list[_Outline | None]) -> None:
         self._outlines = outlines
-        self._keys = Numbering(np.int64)
+        self._keys = KeyNumbers(np.int64)
         self._plans: list[tuple[Clause, ...]] = []
         self._columns: Plans | None = None
 

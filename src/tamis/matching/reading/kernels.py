@@ -632,7 +632,7 @@ def _number(data, begin):
     return position, kind, -value if data[begin] == 45 else value
 
 
-# -- Numbering
+# -- KeyNumbers
 
 
 @njit(nogil=True, cache=True)

@@ -18,10 +18,10 @@ from tamis.ragged import Ragged
 Ints = npt.NDArray[np.int64]
 
 
-class Numbering:
+class KeyNumbers:
     """Lists of one sort, numbered as they come.
 
-    >>> numbering = Numbering(np.int64)
+    >>> numbering = KeyNumbers(np.int64)
     >>> numbering.numbers(np.array([7, 8, 7, 8, 9]), np.array([0, 2, 4]), np.array([2, 4, 5])).tolist()
     [0, 0, 1]
     >>> numbering.lists.members(0).tolist(), len(numbering)

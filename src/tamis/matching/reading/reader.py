@@ -41,7 +41,7 @@ from tamis.language.tokens import string_value
 from tamis.matching.axes import DOUBLE, NUMBER, STRING, TIME, TRUTH, axis_kind
 from tamis.matching.reading import kernels
 from tamis.matching.reading.kernels import UNREAD, Page
-from tamis.matching.reading.numbering import Numbering
+from tamis.matching.reading.numbering import KeyNumbers
 from tamis.ragged import Ragged, starts_of
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ class Reader:
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
-        self._words = Numbering(np.uint8)
-        self._operands = Numbering(np.int64)
+        self._words = KeyNumbers(np.uint8)
+        self._operands = KeyNumbers(np.int64)
         """Each a name, a kind, and an integer or a word."""
-        self._predicates = Numbering(np.int64)
+        self._predicates = KeyNumbers(np.int64)
         """Each a form and its operands; of OTHER its word."""
-        self._structures = Numbering(np.int64)
+        self._structures = KeyNumbers(np.int64)
         self._of_texts: list[npt.NDArray[np.int32]] = []
         """The structures of texts, page by page,"""
         self._counts: list[npt.NDArray[np.int32]] = []

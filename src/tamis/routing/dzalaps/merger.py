@@ -8,7 +8,7 @@ Scores are distances in the plane, so a box ends at the border of space (`clip`)
 a merger that does so too (`wrap`) asks for cells in which nothing can lie that it wants. It is there because the
 published figures come out only with it.
 
-Source: Pripužić 2010, sections 4.3.3 and 6.4.1 (docs/bibliography.md).
+Source: Pripužić 2010, sections 4.3.2 and 6.4.1 (docs/bibliography.md).
 Departs: several boxes for one peer, if wanted; those two are united first whose box has the fewest cells.
 """
 

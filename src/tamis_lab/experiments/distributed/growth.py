@@ -58,6 +58,6 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
 EXPERIMENT = Experiment(
     "growth",
     "How do messages grow with the number of subscriptions, and of peers?",
-    "Pripužić 2010, section 6.5",
+    "Pripužić 2010, 6.5, figures 6.24, 6.25",
     run,
 )

@@ -70,4 +70,6 @@ def _scaled(counts: MessageCounts, events: float) -> float:
     return (counts.total - counts.subscribe) / counts.rendezvous * events + (counts.subscribe if events > 1 else 0)
 
 
-EXPERIMENT = Experiment("totals", "How many messages does D-ZaLaPS send in all?", "Pripužić 2010, section 6.5.1", run)
+EXPERIMENT = Experiment(
+    "totals", "How many messages does D-ZaLaPS send in all?", "Pripužić 2010, 6.5.1, figure 6.23", run
+)

@@ -86,6 +86,6 @@ def _radius_of(volume: float, seed: int) -> float:
 EXPERIMENT = Experiment(
     "windows",
     "How do k and the window decide whom events interest, and how often mergers move?",
-    "Pripužić 2010, section 6.5",
+    "Pripužić 2010, 6.5, figures 6.21, 6.22",
     run,
 )
