@@ -188,14 +188,14 @@ class RankedChecker:
             if self._is_doubtful(client, event):
                 continue
             if (client, event) not in said:
-                yield f"ranked: {client} was not told of {event}, which was due at {expected[client, event]}"
+                yield f"ranked: {client} was not notified of {event}, which was due at {expected[client, event]}"
             elif (client, event) not in expected:
-                yield f"ranked: {client} was told of {event}, which was never due"
+                yield f"ranked: {client} was notified of {event}, which was never due"
             else:
                 at, is_ranked = said[client, event]
                 due = expected[client, event] + self._lateness_s
                 if is_ranked and abs(at - due) > _ROUNDING_S * max(1.0, at):
-                    yield f"ranked: {client} was told of {event} at {at}, and it was due at {due}"
+                    yield f"ranked: {client} was notified of {event} at {at}, and it was due at {due}"
                 self.delivered += is_ranked
                 self.promoted += is_ranked and expected[client, event] > self._published_s[event]
 

@@ -59,7 +59,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     )
     setup = (
         f"Boolean totals: {published.peers} peers, 12 cells an axis, 400 subscriptions of radius 0.09, counted over "
-        f"{sizes.boolean_events:,} events and told for a million. The others: {sizes.peers} peers, "
+        f"{sizes.boolean_events:,} events and scaled to a million. The others: {sizes.peers} peers, "
         f"{sizes.subscriptions} subscriptions, k = 9, windows of {sizes.window:,}, {sizes.events:,} events."
     )
     return Result(setup, claims, (bars,), tuple(rows))

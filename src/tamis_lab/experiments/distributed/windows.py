@@ -63,7 +63,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
             ),
             is_log_x=True,
         )
-        for field, what in (("interested", "Peers that an event interests"), ("interest", "Peers told of a merger"))
+        for field, what in (("interested", "Peers that an event interests"), ("interest", "Peers notified of a merger"))
         for title, label, xs, point in (
             (f"{what}, by k", "k", sizes.ks, lambda x: (x, window)),
             (f"{what}, by the window", "events in a window", windows, lambda x: (k, x)),

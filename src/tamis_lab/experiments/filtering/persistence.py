@@ -1,4 +1,4 @@
-"""How many notifications does it save to tell of changes only?
+"""How many notifications does it save to report changes only?
 
 A subscription whose state persists notifies when it becomes true, and not of every event for which it is true: what
 comes in between says nothing new. The text has one example, a price, and no figure. Here people ask for thresholds, and
@@ -73,12 +73,15 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     rows = [_row(name, make, scale, count, seed, tell) for name, make in loads().items() for count in counts]
     most = [row for row in rows if row["events"] == counts[-1]]
     claims = [
-        judged("fewer", row["told of changes"] / row["told of events"], name=row["load"], at=_at(row)) for row in most
+        judged("fewer", row["notified of changes"] / row["notified of events"], name=row["load"], at=_at(row))
+        for row in most
     ]
-    claims.append(judged("same-subscribers", [row["told at all"] == row["told of a change at all"] for row in rows]))
+    claims.append(
+        judged("same-subscribers", [row["notified at all"] == row["notified of a change at all"] for row in rows])
+    )
     lines = tuple(
         Curve(
-            f"{name}, {what}", tuple(counts), tuple(row[f"told of {what}"] for row in rows if row["load"] == name),
+            f"{name}, {what}", tuple(counts), tuple(row[f"notified of {what}"] for row in rows if row["load"] == name),
             is_dashed=what == "events", kin=name,
         )
         for name in loads()
@@ -106,20 +109,20 @@ def _row(
         "load": name,
         "events": count,
         "days": (series.times[-1] - series.times[0]) / _DAY_S,
-        "told of events": len(notified["events"]),
-        "told of changes": len(notified["changes"]),
-        "told at all": len(set(notified["events"])),
-        "told of a change at all": len(set(notified["changes"])),
+        "notified of events": len(notified["events"]),
+        "notified of changes": len(notified["changes"]),
+        "notified at all": len(set(notified["events"])),
+        "notified of a change at all": len(set(notified["changes"])),
     }
 
 
 def _at(row: Row) -> str:
-    return f"{row['told of events']:,} notifications become {row['told of changes']:,}"
+    return f"{row['notified of events']:,} notifications become {row['notified of changes']:,}"
 
 
 EXPERIMENT = Experiment(
     "persistence",
-    "How many notifications does it save to tell of changes only?",
+    "How many notifications does it save to report changes only?",
     "Jewel 2004, chapter 2",
     run,
 )
