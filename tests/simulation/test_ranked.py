@@ -90,7 +90,7 @@ class TellsWhatIsWithdrawn(Desk):
 
 
 MUTANTS = {
-    "tells nobody later": ("was not told", TellsNobodyLater, {"wants": "ranked"}),
+    "tells nobody later": ("was not notified", TellsNobodyLater, {"wants": "ranked"}),
     "tells twice": ("uniqueness", TellsTwice, {"wants": "mixed"}),
     "goes by its own clock": ("and it was due at", GoesByItsOwnClock, {"wants": "ranked"}),
     "does not wait": ("and it was due at", DoesNotWait, {"wants": "ranked"}),
@@ -144,7 +144,7 @@ def test_a_broker_that_tells_nobody_of_ranked_subscriptions_is_found():
         for seed in range(10)
         for problem in simulate_ranked(Scenario.of_seed(seed, **CALM, wants="ranked"), make).problems
     ]
-    assert any("was not told" in problem for problem in problems)
+    assert any("was not notified" in problem for problem in problems)
     assert any("tables" in problem for problem in problems)
 
 
