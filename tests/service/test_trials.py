@@ -103,3 +103,17 @@ def test_a_filter_is_compared_with_what_one_has_as_long_as_there_is_time():
     ticks = count()
     hurried = compared(tamis.parse("price < 10"), mine, None, clock=lambda: next(ticks), longest_s=3)
     assert not hurried.is_complete and hurried.compared == 2
+
+
+def test_behind_very_many_events_the_latest_are_still_looked_at(monkeypatch):
+    monkeypatch.setattr("tamis.service.trials.NEARNESS_JUDGED", 10)
+    datas = [{"price": 30, "bids": 9}] * 40 + [{"price": 30, "bids": 2}]
+    trial = tried(
+        Blocks(bodies_of(datas), [5] * 9),
+        Range(1, 1_000),
+        tamis.parse("price < 20 AND bids < 3"),
+        None,
+        None,
+        clock=monotonic,
+    )
+    assert [each.shortfall for each in trial.near_misses] == [1, 2, 2, 2, 2]

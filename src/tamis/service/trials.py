@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tamis.service.history import Range, Readable
     from tamis.service.log.base import Block
 
-NEARNESS_JUDGED = 2_000
-"""Of so many events that a filter does not want is it computed how near they are."""
+NEARNESS_JUDGED = 20_000
+"""Of so many events that a filter does not want is it computed how near they are; then of the last of each block."""
 MOST_SPANS = 120
 _SPANS_S = (1, 10, 60, 300, 900, 3_600, 21_600, 86_400, 604_800)
 
@@ -124,12 +124,11 @@ def tried(
         visible = [each for each, is_seen in zip(part, may_see([each.record for each in part]), strict=True) if is_seen]
         is_wanted = wants([each.record for each in visible])
         _count(trial, block, len(visible), sum(is_wanted))
-        for each, hit in zip(visible, is_wanted, strict=True):
-            if hit:
-                trial.examples.append(each)
-            elif judged < NEARNESS_JUDGED:
-                judged += 1
-                _keep_near(trial, each._replace(shortfall=shortfall(wanted, each.record, schema)), most)
+        trial.examples.extend(each for each, hit in zip(visible, is_wanted, strict=True) if hit)
+        missed = [each for each, hit in zip(visible, is_wanted, strict=True) if not hit]
+        for each in missed if judged < NEARNESS_JUDGED else missed[-1:]:
+            judged += 1
+            _keep_near(trial, each._replace(shortfall=shortfall(wanted, each.record, schema)), most)
         trial.through = min(block.last, positions.until - 1)
         read += len(part)
         if trial.through < positions.until - 1 and (read >= budget.events or clock() >= ends_s):

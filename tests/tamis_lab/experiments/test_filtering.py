@@ -82,8 +82,8 @@ def test_a_node_with_one_event_misses_runs_once_a_least_time_lies_in_between(res
 def test_changes_save_notifications_on_every_load(results):
     rows = results["persistence"].rows
     assert {row["load"] for row in rows} >= {"prices"}
-    assert all(row["told of changes"] <= row["told of events"] for row in rows)
-    assert all(0 < row["told of changes"] < row["told of events"] for row in rows if row["events"] > 8)
+    assert all(row["notified of changes"] <= row["notified of events"] for row in rows)
+    assert all(0 < row["notified of changes"] < row["notified of events"] for row in rows if row["events"] > 8)
 
 
 def test_the_questions_are_asked_once():
