@@ -109,6 +109,24 @@ def fitting(record: Mapping[str, Any], schema: Schema | None) -> Mapping[str, An
         return None
 
 
+class PastEvent(NamedTuple):
+    """An event of the past, and what filters see of it."""
+
+    position: int
+    body: bytes
+    record: Mapping[str, Any]
+
+
+def entries_of(block: Block, positions: Range, may_see: Callable[[Sequence[Any]], list[bool]]) -> list[PastEvent]:
+    """Return the events of a block that lie in a range and may be seen, once each."""
+    entries = [
+        PastEvent(position, body, record_of(body, flags))
+        for position, body, flags in zip(range(block.first, block.last + 1), block.events, block.flags, strict=True)
+        if positions.first <= position < positions.until and not is_rerouted(flags)
+    ]
+    return [each for each, is_seen in zip(entries, may_see([each.record for each in entries]), strict=True) if is_seen]
+
+
 async def read_events(
     log: Readable, positions: Range, expression: Expression | None, schema: Schema | None = None
 ) -> AsyncIterator[list[Found | Missing]]:

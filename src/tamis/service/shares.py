@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tamis.relations import covers
-from tamis.service.cloud_events import record_of
-from tamis.service.history import chosen, fitting
-from tamis.service.log.base import is_rerouted
+from tamis.service.history import chosen, entries_of, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,14 +54,7 @@ def shares_of(
     if positions.first < positions.until:
         may_see = chosen(allowed, schema)
         for block in log.read(positions.first, positions.until - 1):
-            some = [
-                record_of(body, flags)
-                for position, body, flags in zip(
-                    range(block.first, block.last + 1), block.events, block.flags, strict=True
-                )
-                if positions.first <= position < positions.until and not is_rerouted(flags)
-            ]
-            records += [record for record, is_seen in zip(some, may_see(some), strict=True) if is_seen]
+            records += [each.record for each in entries_of(block, positions, may_see)]
             shares.first_us, shares.last_us = shares.first_us or block.time_us, block.time_us
             if len(records) >= MOST_EVENTS:
                 break

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.service.cloud_events import record_of
-from tamis.service.history import chosen
-from tamis.service.log.base import is_rerouted
+from tamis.service.history import chosen, entries_of
 from tamis.service.nearness import shortfall
 
 if TYPE_CHECKING:
@@ -116,12 +114,7 @@ def tried(
     if positions.first >= positions.until:
         return trial
     for block in log.read(positions.first, positions.until - 1):
-        part = [
-            Shown(position, body, record_of(body, flags))
-            for position, body, flags in zip(range(block.first, block.last + 1), block.events, block.flags, strict=True)
-            if positions.first <= position < positions.until and not is_rerouted(flags)
-        ]
-        visible = [each for each, is_seen in zip(part, may_see([each.record for each in part]), strict=True) if is_seen]
+        visible = [Shown(*each) for each in entries_of(block, positions, may_see)]
         is_wanted = wants([each.record for each in visible])
         _count(trial, block, len(visible), sum(is_wanted))
         trial.examples.extend(each for each, hit in zip(visible, is_wanted, strict=True) if hit)
@@ -130,7 +123,7 @@ def tried(
             judged += 1
             _keep_near(trial, each._replace(shortfall=shortfall(wanted, each.record, schema)), most)
         trial.through = min(block.last, positions.until - 1)
-        read += len(part)
+        read += len(block.events)
         if trial.through < positions.until - 1 and (read >= budget.events or clock() >= ends_s):
             trial.is_complete = False
             return trial
