@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
+    from tamis.routing.base import Changes, Summary
     from tamis.routing.distributed.residents import Satisfied, Who
     from tamis.topk.policies import Policy
 
@@ -275,3 +276,25 @@ class RoutingNode(ABC):
     def _part(self, neighbour: str, now: float) -> list[Output]:
         """Take note that a neighbour is gone."""
         return []
+
+
+class SummarisingNode(RoutingNode):
+    """A node that keeps a summary of what its clients want, for others: `_summary`, of a strategy."""
+
+    _summary: Summary
+
+    def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
+        outputs = super()._enter(who, wanted, now)
+        self._summary.add(who, self.residents.filter(who))
+        return outputs
+
+    def _remove(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
+        self._summary.remove(who)
+        return super()._remove(who, wanted, now)
+
+    def _changes(self) -> Changes:
+        """Return what has changed of the summary since this was asked last, thresholds that moved included."""
+        for who in self.residents.moved():
+            self._summary.remove(who)
+            self._summary.add(who, self.residents.filter(who))
+        return self._summary.changes()

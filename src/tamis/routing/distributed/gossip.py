@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.matching.matcher import Matcher
-from tamis.routing.distributed.base import RoutingNode
+from tamis.routing.distributed.base import RoutingNode, SummarisingNode
 from tamis.routing.distributed.recent import ServedEvents
 from tamis.routing.errors import MessageError
 from tamis.routing.memory import LatestKeys
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.routing.base import Strategy
-    from tamis.routing.distributed.residents import Who
-    from tamis.topk.ranked import Ranked
 
 
 class BasicGossiper(RoutingNode):
@@ -80,7 +78,7 @@ class BasicGossiper(RoutingNode):
         return [Spread(Gossiped(passed, rounds, False), self._fan_out, but)]
 
 
-class InformedGossiper(BasicGossiper):
+class InformedGossiper(SummarisingNode, BasicGossiper):
     """A node that sends events to those neighbours whose clients want them, and to some by chance."""
 
     name_of_strategy: ClassVar[str] = "informed gossiping"
@@ -97,20 +95,8 @@ class InformedGossiper(BasicGossiper):
 
     # -- What own clients want, and neighbours'
 
-    def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
-        super()._enter(who, wanted, now)
-        self._summary.add(who, self.residents.filter(who))
-        return []
-
-    def _remove(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
-        self._summary.remove(who)
-        return super()._remove(who, wanted, now)
-
     def _tell(self, now: float) -> list[Output]:
-        for who in self.residents.moved():
-            self._summary.remove(who)
-            self._summary.add(who, self.residents.filter(who))
-        changes = self._summary.changes()
+        changes = self._changes()
         if not changes:
             return []
         message: Message = Subscribe(changes.added, changes.removed) if changes.added else Unsubscribe(changes.removed)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.matching.matcher import Matcher
-from tamis.routing.distributed.base import RoutingNode
+from tamis.routing.distributed.base import SummarisingNode
 from tamis.routing.distributed.recent import ServedEvents
 from tamis.routing.messages import Entry, Flooded, Key, Message, Output, Passed, Post, Send
 from tamis.routing.strategies import strategy_of
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     from tamis.language.expressions import Expression
     from tamis.routing.base import Strategy
-    from tamis.routing.distributed.residents import Who
-    from tamis.topk.ranked import Ranked
 
 
-class SubscriptionFlooder(RoutingNode):
+class SubscriptionFlooder(SummarisingNode):
     """A node that knows what everybody wants. `strategy` sums up what others have to know of its own clients.
 
     >>> import tamis
@@ -59,20 +57,8 @@ class SubscriptionFlooder(RoutingNode):
 
     # -- What own clients want
 
-    def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
-        super()._enter(who, wanted, now)
-        self._summary.add(who, self.residents.filter(who))
-        return []
-
-    def _remove(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
-        self._summary.remove(who)
-        return super()._remove(who, wanted, now)
-
     def _tell(self, now: float) -> list[Output]:
-        for who in self.residents.moved():
-            self._summary.remove(who)
-            self._summary.add(who, self.residents.filter(who))
-        changes = self._summary.changes()
+        changes = self._changes()
         if not changes:
             return []
         before = self._version
