@@ -6,7 +6,11 @@ import ast
 import importlib
 import inspect
 import re
+import sys
+import tomllib
 from functools import cache
+from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,10 @@ ORDER = (
 NEVER = {("simulation", "service"), ("service", "simulation")}
 ONLY = {"pyspark": "spark", "socket": "service"}
 """Libraries that one package alone may import."""
+
+
+UNNAMED = ("multidict", "yarl", "py4j")
+"""Libraries that are part of what others take and give: aiohttp, and pyspark."""
 
 
 @cache
@@ -349,3 +357,16 @@ def test_a_function_that_is_named_as_a_question_only_answers():
     assert sorted(wrong) == sorted(SCRATCH), "name it for what it does, or let it only answer"
     source = "def is_cut(self, tree):\n    self.count += 1\n    tree.children.pop()\n    return True"
     assert list(changes_of(ast.parse(source).body[0])) == [2, 3]
+
+
+def test_every_library_that_is_imported_is_named_in_the_project():
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    named = {re.split(r"[^\w.-]", each)[0].replace("_", "-").lower() for each in wanted}
+    homes = metadata.packages_distributions()
+    for path in FILES.values():
+        for name, line in imports(path):
+            top = name.split(".")[0]
+            if top not in sys.stdlib_module_names and top not in (SOURCE.name, LAB.name, *UNNAMED):
+                assert top in homes, f"{path}:{line}: {top} is not installed; `make setup`"
+                assert {home.lower() for home in homes[top]} & named, f"{path}:{line}: {top} is not in pyproject.toml"

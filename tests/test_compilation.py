@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -181,3 +182,80 @@ def test_a_kernel_stays_in_memory_where_there_is_no_place(nowhere, monkeypatch):
     exec(theirs, names)
     with pytest.raises(RuntimeError, match="no locator available"):
         njit(cache=True)(names["double"])
+
+
+# -- What was kept and is out of date
+
+
+@pytest.fixture
+def toy(monkeypatch, tmp_path):
+    """A package of ours with a table, a step and a kernel, which is changed and loaded anew within a test.
+
+    Gives a function: the table's class gets a name, the step a text, and then the kernel answers for the table (7, 30).
+    """
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    kernels = "from tamis.compilation import kernel\nfrom toy.steps import step\n\n\n@kernel\ndef run(table):\n    return step(table.price)\n"
+    (folder / "kernels.py").write_text(kernels)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(compilation, "OURS", (*compilation.OURS, folder))
+    monkeypatch.setattr(compilation.config, "CACHE_DIR", "")
+    compilation.newest_change.cache_clear()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python looks at seconds and sizes only
+
+    def forget():
+        for name in [name for name in sys.modules if name.split(".")[0] == "toy"]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+
+    def answer(name="Prices", step="price + 1"):
+        forget()
+        for module, text in [
+            ("tables", f"from typing import NamedTuple\n\n\nclass {name}(NamedTuple):\n    price: int\n    bid: int\n"),
+            ("steps", f"from tamis.compilation import kernel\n\n\n@kernel\ndef step(price):\n    return {step}\n"),
+        ]:
+            path = folder / f"{module}.py"
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
+        compilation.newest_change.cache_clear()
+        tables, kernels = importlib.import_module("toy.tables"), importlib.import_module("toy.kernels")
+        found = kernels.run(getattr(tables, name)(7, 30))
+        return found, sum(kernels.run.stats.cache_misses.values())
+
+    yield answer
+    forget()
+
+
+def test_a_kept_kernel_is_used_while_nothing_has_changed(toy):
+    assert toy() == (8, 1)
+    assert toy() == (8, 0)
+
+
+def test_a_kept_kernel_of_a_class_that_has_another_name_now_is_compiled_anew_and_kept_again(toy):
+    assert toy() == (8, 1)
+    assert toy(name="Quotes") == (8, 1), "without healing: Can't get attribute 'Prices'"
+    assert toy(name="Quotes") == (8, 0)
+
+
+def test_a_kept_kernel_is_compiled_anew_when_a_step_that_it_takes_from_another_module_has_changed(toy):
+    assert toy() == (8, 1)
+    assert toy(step="price + 2") == (9, 1)
+    assert toy(step="price + 2")[0] == 9
+
+
+@pytest.mark.parametrize("damage", [b"", b"no pickle", None], ids=["emptied", "overwritten", "cut"])
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_kept_kernel_that_is_damaged_is_compiled_anew_and_kept_again(toy, tmp_path, kind, damage):
+    assert toy() == (8, 1)
+    for path in (tmp_path / "toy" / "__pycache__").glob(f"kernels.*.{kind}"):
+        path.write_bytes(path.read_bytes()[:-40] if damage is None else damage)
+    assert toy() == (8, 1)
+    assert toy() == (8, 0)
+
+
+def test_what_the_kernels_of_the_flagship_are_compiled_from_is_known():
+    importlib.import_module("tamis.topk.block.kernels")
+    assert compilation._taken_from("tamis.topk.block.kernels") == {"tamis.topk.kernels", "tamis.ragged"}
+    paths = [SOURCE / "topk" / "kernels.py", SOURCE / "ragged.py"]
+    assert compilation.newest_change("tamis.topk.block.kernels") >= max(path.stat().st_mtime for path in paths)

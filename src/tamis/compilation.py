@@ -11,6 +11,10 @@ and of `tamis_lab`, the first of which that can be written to is taken:
     a folder for temporary files    tamis-kernels-UID, if it is the user's own: whoever may write there may run code
     memory                       then every process compiles for itself
 
+What was kept is used for as long as nothing has changed that it was compiled from. Numba looks at the kernel's own
+source; we look, too, at the modules from which that takes its steps, and take what cannot be read any more, as when a
+class has got another name, for absent: the kernel is compiled anew, and kept in its place.
+
 Nothing of this concerns the kernels of others. The packages that have kernels import this module first, or mark them
 with `kernel`, which keeps what mypy knows of their arguments: a table where another belongs is a type error.
 """
@@ -21,7 +25,9 @@ import os
 import stat
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
+from importlib.abc import InspectLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -106,17 +112,85 @@ class KernelLocator(caching.UserProvidedCacheLocator):  # type: ignore[misc]
         return super(caching.UserProvidedCacheLocator, cls).from_function(py_func, py_file)
 
 
+class KernelFile(caching.IndexDataCacheFile):  # type: ignore[misc]
+    """What is kept of a kernel, on the disk; what is out of date or cannot be read counts as absent."""
+
+    def __init__(self, module: str, **places: Any) -> None:
+        super().__init__(**places)
+        self._module = module
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            if os.stat(self._index_path).st_mtime < newest_change(self._module):
+                return {}
+            entries: dict[Any, str] = super()._load_index()
+        except Exception:  # a pickle of what is not there any more raises whatever it likes
+            return {}
+        return entries
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            return super()._load_data(name)
+        except OSError:
+            raise  # the caller knows what that means
+        except Exception:
+            return None
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """Keeps what was compiled of a kernel of ours."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._cache_file = KernelFile(
+            function.__module__,
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
+
+
+@cache
+def newest_change(module: str) -> float:
+    """Return when the modules were last changed from which a module takes what its kernels are compiled with.
+
+    Numba compiles what a kernel calls into it, from whichever module, but compares the date of its own module only.
+    """
+    reached, waiting = {module}, [module]
+    while waiting:
+        further = _taken_from(waiting.pop()) - reached
+        reached |= further
+        waiting += further
+    paths = [getattr(sys.modules[name], "__file__", None) for name in reached - {module}]
+    return max((os.stat(path).st_mtime for path in paths if path), default=0.0)
+
+
+def _taken_from(module: str) -> set[str]:
+    """Return the modules of ours that a module imports when it is loaded; packages only hand on.
+
+    This one is left out: its changes concern where kernels are kept, and each would have all of them compiled anew.
+    """
+    spec = sys.modules[module].__spec__
+    code = spec.loader.get_code(module) if spec and isinstance(spec.loader, InspectLoader) else None
+    names = code.co_names if code else ()
+    own = tuple(f"{package.name}." for package in OURS)
+    named = [name for name in names if name.startswith(own)]
+    named += [f"{package}.{name}" for package in named for name in names]  # from tamis.relations import kernels
+    loaded = {name for name in named if name in sys.modules and not hasattr(sys.modules[name], "__path__")}
+    return loaded - {__name__}
+
+
 def _arrange() -> None:
     """Put our locator behind numba's first two, and let kernels stay in memory where there is no place at all."""
     caching.CacheImpl._locator_classes.insert(2, KernelLocator)
     plain = Dispatcher.enable_caching
 
     def enable_caching(self: Any) -> None:
-        try:
+        if not _is_ours(self.py_func.__code__.co_filename):
             plain(self)
-        except RuntimeError:  # no locator has a place for it
-            if not _is_ours(self.py_func.__code__.co_filename):
-                raise
+            return
+        with suppress(RuntimeError):  # no locator has a place for it
+            self._cache = KernelCache(self.py_func)
 
     Dispatcher.enable_caching = enable_caching  # type: ignore[method-assign]
 

@@ -80,7 +80,11 @@ def test_there_is_none_where_it_is_switched_off_or_java_is_not_known(cache, monk
 
 
 @needs_java
-@pytest.mark.parametrize("content", [None, b"", b"no archive at all" * 1000, b"\xa8\xba\x0b\xf0" * 1000])
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"no archive at all" * 1000, b"\xa8\xba\x0b\xf0" * 1000],
+    ids=["nothing", "no bytes", "a text", "numbers"],
+)
 def test_java_starts_and_is_silent_with_whatever_lies_in_the_place_of_an_archive(tmp_path, content):
     path = tmp_path / "a b.jsa"
     if content is not None:
