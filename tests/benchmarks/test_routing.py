@@ -88,5 +88,8 @@ def test_many_subscriptions_come_in_batches_and_a_case_without_end_is_stopped_an
 
 
 def test_slices_are_counted_and_tell_what_one_piece_tells():
-    for row in routing_slices(subscription_counts=(60,), strategies=("covering",)):
-        assert row["units"] > 60 and row["wrong"] == 0 and row["longest_ms"] >= row["p50_ms"]
+    come, leave = routing_slices(subscription_counts=(60,), strategies=("covering",))
+    assert (come["filters"], leave["filters"]) == ("come", "leave")
+    assert come["units"] > 60 > leave["units"] > 0
+    for row in (come, leave):
+        assert row["wrong"] == 0 and row["longest_ms"] >= row["p50_ms"]

@@ -23,6 +23,7 @@ def few(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparisons, "_COMPARED_PAIRWISE", request.param)
         patch.setattr(coverage, "_COMPARED_PAIRWISE", request.param)
+        patch.setattr(coverage, "_ENTERED_AT_ONCE", 1)  # so that some are in the pool, and some are not yet
         patch.setattr(comparisons, "_MOST_LISTED", request.param)
         yield
 
@@ -81,6 +82,18 @@ def test_a_pool_forgets_filters_that_nobody_is_told_any_more():
     assert len(shared._told) == len(shared._index) == len(shared._with_lists) == shared._listed_count == 0
     gc.collect()
     assert len(shared._by_formula) == len(shared._by_expression) == 0
+
+
+def test_filters_enter_the_pool_a_few_at_a_time_and_all_of_them_in_the_end(monkeypatch):
+    monkeypatch.setattr(coverage, "_ENTERED_AT_ONCE", 1)
+    shared = Comparisons()
+    link = Coverage(shared, few=10)
+    pooled = []
+    for number in range(30):
+        link.add(number, shared.known(tamis.parse(f"x = {number}")))
+        pooled.append(len(shared._told))
+    assert pooled == [0] * 10 + list(range(2, 22, 2)) + list(range(21, 31))
+    assert [link.covering(shared.known(tamis.parse(f"x = {number}"))) for number in range(30)] == list(range(30))
 
 
 def test_a_filter_that_is_told_finds_itself():
