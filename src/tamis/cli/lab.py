@@ -54,6 +54,9 @@ def lab(
         list[str] | None, typer.Option(metavar="EXPERIMENT", help="Run only this one; may be repeated.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The random seed of the traffic.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Run each experiment so often, with other seeds: figures get error bars.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Run published experiments again, and compare."""
@@ -67,7 +70,7 @@ def lab(
         experiments = _experiments()
         with _advancing() as tell:
             scale = "quick" if quick else "full" if full else "default"
-            report = experiments.run(name, scale=scale, seed=seed, only=only or (), tell=tell)
+            report = experiments.run(name, scale=scale, seed=seed, repeats=repeats, only=only or (), tell=tell)
         try:
             page, results = experiments.write(report, out)
         except OSError as error:

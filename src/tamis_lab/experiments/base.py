@@ -75,6 +75,16 @@ class Claim:
     """Why it may have come out otherwise."""
     key: str = ""
     """Which statement of the experiment it is (`statements`), and of what, if it was made of several things."""
+    tolerance: str = ""
+    """How far ours may be from what was published, to agree."""
+    caveat: str = ""
+    """What our figure depends on, whether it agrees or not."""
+    figures: tuple[float, float] | None = None
+    """The published figure and ours, where both are one number."""
+    repeats: tuple[float, ...] = ()
+    """Our figure in each of several runs with other seeds, ascending; empty after one run."""
+    agreed_of: tuple[int, int] | None = None
+    """In how many of how many runs it agreed; None after one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,9 @@ class Curve:
     is_dashed: bool = False
     kin: str = ""
     """The algorithm that it is about, if the label does not say just that."""
+    low: tuple[float, ...] = ()
+    """The least y of several runs with other seeds, and `high` the greatest; `y` is then the median."""
+    high: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

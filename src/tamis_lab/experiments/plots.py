@@ -16,12 +16,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tamis_lab.experiments.base import Bars, Picture, Plot
+from tamis_lab.experiments.base import Bars, Judgement, Picture, Plot
+from tamis_lab.experiments.verdicts import ABOUT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
-    from tamis_lab.experiments.base import Curve
+    from tamis_lab.experiments.base import Claim, Curve
 
 COLOURS = {
     "boolean": "#0072b2",
@@ -47,6 +50,20 @@ _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "tamis",
 }
+_POINTS = {
+    Judgement.AGREES: ("o", "#00704f"),
+    Judgement.DIRECTION: ("s", "#b08000"),
+    Judgement.SAME: ("_", "#6b5b00"),
+    Judgement.DIFFERS: ("D", "#d55e00"),
+    Judgement.TURNED: ("x", "#b3261e"),
+    Judgement.PREMISE: ("+", "#7a3b8f"),
+}
+"""How published figures with each verdict are drawn, by shape as well as by colour."""
+_FAR = 3
+"""A point is labelled if it lies so many times as far from the line as the band is broad."""
+_FEW_DECADES = 4
+_TICKS_APART = 0.09
+"""Numbers on an axis are at least so far apart, as a share of its length."""
 _LEAST_LABELLED = 0.06
 _MOST_INSIDE = 4
 """So many names find room among the lines; more stand below them."""
@@ -67,10 +84,14 @@ def drawn(plot: Plot | Bars | Picture) -> str:
         else:
             figure = Figure(figsize=(4.9, 3.5), layout="constrained")
             _lines(figure, plot)
-        file = io.StringIO()
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    svg = file.getvalue()
-    return re.sub(r"^.*?(?=<svg)", "", svg, flags=re.DOTALL).strip()
+        return _svg(figure)
+
+
+def _svg(figure: Figure) -> str:
+    """Return a figure as an element of a page."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return re.sub(r"^.*?(?=<svg)", "", file.getvalue(), flags=re.DOTALL).strip()
 
 
 def coinciding(plot: Plot) -> list[tuple[str, ...]]:
@@ -137,14 +158,20 @@ def _lines(figure: Figure, plot: Plot) -> None:
             line.x, line.y, color=colour, linestyle=style, linewidth=_THIN + more, marker=marker,
             markersize=_MARKER + more, label=line.label or None, clip_on=False, zorder=2.5,
         )  # fmt: skip
+        if line.low:
+            below = [y - low for y, low in zip(line.y, line.low, strict=True)]
+            above = [high - y for y, high in zip(line.y, line.high, strict=True)]
+            axes.errorbar(
+                line.x, line.y, [below, above], fmt="none", ecolor=colour, elinewidth=1, capsize=2.5, zorder=2.4
+            )
     if plot.is_log_x:
         axes.set_xscale("log")
-        axes.set_xticks(sorted({x for line in plot.lines for x in line.x}))
+        axes.set_xticks(_legible(sorted({x for line in plot.lines for x in line.x})))
         axes.minorticks_off()
     if plot.is_log_y:
         axes.set_yscale("log")
     else:  # with room for a marker at the top
-        axes.set_ylim(0, 1.06 * max((y for line in plot.lines for y in line.y), default=0) or 1)
+        axes.set_ylim(0, 1.06 * max((y for line in plot.lines for y in line.high or line.y), default=0) or 1)
     if plot.x_names:
         axes.set_xticks(range(1, len(plot.x_names) + 1), plot.x_names)
     else:
@@ -162,6 +189,81 @@ def _lines(figure: Figure, plot: Plot) -> None:
         for handle in legend.legend_handles:
             if isinstance(handle, Line2D):
                 handle.set(linewidth=_THIN, markersize=_MARKER)
+
+
+def _legible(places: Sequence[float]) -> list[float]:
+    """Return those of some places on a logarithmic axis whose numbers do not run into each other.
+
+    These are the first and the last, and between them what lies far enough from its neighbours.
+
+    >>> _legible([1, 2, 3, 4, 100, 110, 120])
+    [1, 2, 4, 120]
+    """
+    if len(places) < 3 or places[0] <= 0:
+        return list(places)
+    apart = _TICKS_APART * np.log(places[-1] / places[0])
+    kept = [places[0]]
+    for place in places[1:-1]:
+        if min(np.log(place / kept[-1]), np.log(places[-1] / place)) >= apart:
+            kept.append(place)
+    return [*kept, places[-1]]
+
+
+def _decades(least: float, most: float) -> list[float]:
+    """Return round numbers between two: powers of ten, and 2 and 5 times them where these would be few.
+
+    >>> [round(number, 6) for number in _decades(0.15, 3)], [round(number, 6) for number in _decades(0.5, 20_000)]
+    ([0.2, 0.5, 1.0, 2.0], [1.0, 10.0, 100.0, 1000.0, 10000.0])
+    """
+    powers = range(int(np.floor(np.log10(least))), int(np.ceil(np.log10(most))) + 1)
+    factors = (1, 2, 5) if len(powers) <= _FEW_DECADES else (1,)
+    return [factor * 10.0**power for power in powers for factor in factors if least <= factor * 10.0**power <= most]
+
+
+def scattered(claims: Sequence[Claim]) -> str:
+    """Return published figures against ours as SVG, and an empty text if fewer than two have a figure.
+
+    Both axes are logarithmic. On the line they are equal, and in the band within a factor of `ABOUT`. Error bars reach
+    from the least to the greatest of several runs. What lies far off bears its key.
+    """
+    points = [(claim, *claim.figures) for claim in claims if claim.figures and min(claim.figures) > 0]
+    if len(points) < 2:
+        return ""
+    values = [value for _, *figures in points for value in figures]
+    least, most = min(values) / 1.5, max(values) * 1.5
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(6.4, 4.6), layout="constrained")
+        axes = figure.add_subplot()
+        ends = [least / ABOUT, most * ABOUT]  # beyond the corners, so that the band is not cut off before them
+        axes.fill_between(ends, [end / ABOUT for end in ends], [end * ABOUT for end in ends], color="#f0f0f0")
+        axes.plot([least, most], [least, most], color="#999999", linewidth=1)
+        for verdict, (marker, colour) in _POINTS.items():
+            chosen = [point for point in points if point[0].verdict is verdict]
+            if not chosen:
+                continue
+            for claim, published, _ in chosen:
+                lows = [low for low in claim.repeats if low > 0]
+                if lows:
+                    axes.plot([published, published], [lows[0], lows[-1]], color=colour, linewidth=1)
+            across, up = [point[1] for point in chosen], [point[2] for point in chosen]
+            label = f"{verdict} ({len(chosen)})"
+            axes.scatter(across, up, s=26, marker=marker, color=colour, label=label, zorder=3, linewidths=0.8)
+        for claim, published, ours in points:
+            if abs(np.log(ours / published)) > _FAR * np.log(ABOUT):
+                key = claim.key or claim.statement[:24]
+                is_left = published > np.sqrt(least * most)
+                axes.annotate(
+                    key, (published, ours), xytext=(-5 if is_left else 5, 0), textcoords="offset points",
+                    ha="right" if is_left else "left", va="center", fontsize=6.5, color="#444444",
+                )  # fmt: skip
+        axes.set(xscale="log", yscale="log", xlim=(least, most), ylim=(least, most), xlabel="published", ylabel="ours")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_ticks(_decades(least, most))
+            axis.set_major_formatter(lambda value, _: _short(value))
+        axes.minorticks_off()
+        axes.legend(frameon=False, fontsize=7.5)
+        axes.set_title("Published figures and ours", loc="left", weight="bold", fontsize=9.5)
+        return _svg(figure)
 
 
 def _bars(axes: Axes, plot: Bars) -> None:

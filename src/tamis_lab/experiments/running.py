@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tamis_lab.experiments import distributed, filtering, routing, topk
 from tamis_lab.experiments.base import OUTCOMES, SCALES, Experiment, Result, Scale
 from tamis_lab.experiments.errors import LabError, MissingPlotsError
+from tamis_lab.experiments.repeats import merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +49,8 @@ class Report:
     outcomes: tuple[tuple[Experiment, Result, float], ...]
     """Each experiment, its result, and the seconds that it took."""
     circumstances: dict[str, str] = field(default_factory=dict)
+    repeats: int = 1
+    """How often each experiment ran, with `seed` and the numbers after it."""
 
     @property
     def claims(self) -> list[Claim]:
@@ -72,6 +75,7 @@ class Report:
             "lab": self.lab,
             "scale": asdict(self.scale),
             "seed": self.seed,
+            "repeats": self.repeats,
             **self.circumstances,
             "counts": self.counts,
             "experiments": [
@@ -94,10 +98,14 @@ def run(
     *,
     scale: str = "default",
     seed: int = 1,
+    repeats: int = 1,
     only: Sequence[str] = (),
     tell: Callable[[int, int, str], None] = lambda done, count, doing: None,
 ) -> Report:
-    """Run the experiments of a lab, or only some of them; `tell` hears how many are done and what is being done."""
+    """Run the experiments of a lab, or only some of them; `tell` hears how many are done and what is being done.
+
+    With `repeats`, each experiment runs so often, with other seeds, and what it comes to has error bars.
+    """
     experiments = chosen(lab, only)
     if not find_spec("matplotlib"):
         raise MissingPlotsError
@@ -110,10 +118,11 @@ def run(
 
         report_progress("")
         start = perf_counter()
-        result = experiment.run(size, seed, report_progress)
+        seeds = range(seed, seed + repeats)
+        result = merged([experiment.run(size, each, report_progress) for each in seeds], seeds)
         outcomes.append((experiment, result, perf_counter() - start))
     tell(len(experiments), len(experiments), "")
-    return Report(lab, size, seed, tuple(outcomes), _circumstances())
+    return Report(lab, size, seed, tuple(outcomes), _circumstances(), repeats)
 
 
 def chosen(lab: str, only: Sequence[str]) -> tuple[Experiment, ...]:

@@ -14,9 +14,10 @@ that a measurement is about, and leaves the rest to the judge, which is the same
 
 `{word}` in a text stands for what the experiment says at that place. A statement that was made of several things names
 the words that tell them apart (`each`); then any value may be a table by these words. A `remark` says why ours may come
-out otherwise; one that many statements have stands under a name in `[remarks]`. `[sources]` says whose statements an
-experiment compares with; `where` is read (`citations`), and a place that is not in the contents of its source is
-refused.
+out otherwise; one that many statements have stands under a name in `[remarks]`. A `caveat` says what our figure depends
+on even where it agrees; `[caveats]` names one of `CAVEATS` for all statements of an experiment. `[sources]` says whose
+statements an experiment compares with; `where` is read (`citations`), and a place that is not in the contents of its
+source is refused.
 """
 
 from __future__ import annotations
@@ -51,6 +52,16 @@ JUDGEMENTS: dict[str, Callable[..., Claim]] = {
     "share": verdicts.by_share,
 }
 """What can be compared, and who compares it."""
+CAVEATS = {
+    "times": "Processor times of compiled loops: a ratio depends on this machine's caches, and varies by some percent.",
+    "counts": "Counted, not timed: it depends on the load that was generated, not on the machine.",
+    "bytes": "Bytes of our arrays, which are more compact than objects and lists of the time.",
+    "messages": "Counted between simulated brokers, which have neither queues nor limits of bandwidth.",
+    "streams": "Counted on generated streams: another seed or another distribution gives other figures.",
+    "mixed": "Times are of compiled loops on this machine, bytes are of our arrays; both vary with machine and load.",
+    "definition": "Follows from definitions, so only a mistake of ours could change it.",
+}
+"""What figures depend on, for all statements of an experiment; a statement may say something else."""
 _FIELDS = ("key", "text", "where", "compare", "published")
 _MEASURED = {"at", "details"}
 """What only a run knows."""
@@ -69,6 +80,7 @@ class Statement:
     each: tuple[str, ...]
     """The words that tell apart what it was said of."""
     options: dict[str, Any]
+    caveat: str = ""
 
     @property
     def words(self) -> set[str]:
@@ -84,13 +96,19 @@ def statements(lab: str, folder: Path = FOLDER) -> dict[str, dict[str, Statement
     0.73
     """
     document = tomllib.loads((folder / f"{lab}.toml").read_text("utf-8"))
-    remarks, sources = document.pop("remarks", {}), document.pop("sources", {})
+    remarks, sources, caveats = (document.pop(name, {}) for name in ("remarks", "sources", "caveats"))
+    without = [experiment for experiment in document if caveats.get(experiment) not in CAVEATS]
+    if without:
+        raise LabError(f"{lab}.toml: [caveats] has none for {', '.join(without)}; expected one of {', '.join(CAVEATS)}")
     for entry in (entry for entries in document.values() for entry in entries if "remark" in entry):
         entry["remark"] = remarks.get(entry["remark"], entry["remark"])
     return {
         experiment: _by_key(
             f"{lab}.toml, {experiment}",
-            [_read(f"{lab}.toml, {experiment}", entry, sources.get(experiment, "")) for entry in entries],
+            [
+                _read(f"{lab}.toml, {experiment}", entry, sources.get(experiment, ""), CAVEATS[caveats[experiment]])
+                for entry in entries
+            ],
         )
         for experiment, entries in document.items()
     }
@@ -103,7 +121,7 @@ def _by_key(place: str, statements: list[Statement]) -> dict[str, Statement]:
     return by_key
 
 
-def _read(place: str, entry: dict[str, Any], source: str) -> Statement:
+def _read(place: str, entry: dict[str, Any], source: str, caveat: str) -> Statement:
     """Return a statement, having seen that the judge can take it."""
     place = f"{place}, {entry.get('key', 'a statement without key')!r}"
     missing = [name for name in _FIELDS[:-1] if not entry.get(name)]
@@ -111,7 +129,7 @@ def _read(place: str, entry: dict[str, Any], source: str) -> Statement:
         raise LabError(f"{place}: {', '.join(missing)} missing; a statement has {', '.join(_FIELDS)}")
     if entry["compare"] not in JUDGEMENTS:
         raise LabError(f"{place}: there is no comparison {entry['compare']!r}, only {', '.join(JUDGEMENTS)}")
-    options = {name: value for name, value in entry.items() if name not in (*_FIELDS, "each")}
+    options = {name: value for name, value in entry.items() if name not in (*_FIELDS, "each", "caveat")}
     taken = inspect.signature(JUDGEMENTS[entry["compare"]]).parameters.keys() - {"statement", "where", *_MEASURED}
     unknown = options.keys() - taken
     if unknown:
@@ -124,6 +142,7 @@ def _read(place: str, entry: dict[str, Any], source: str) -> Statement:
         entry.get("published"),
         tuple(entry.get("each", ())),
         options,
+        entry.get("caveat", caveat),
     )
     if not set(statement.each) <= statement.words:
         raise LabError(f"{place}: each of {', '.join(statement.each)} is to be a word of the text")
@@ -175,4 +194,4 @@ class Judge:
         claim = JUDGEMENTS[statement.compare](
             statement.text.format(**words), published, *measured, where=of_these(statement.where), **options
         )
-        return replace(claim, key=f"{key} ({which})" if which else key)
+        return replace(claim, key=f"{key} ({which})" if which else key, caveat=statement.caveat)

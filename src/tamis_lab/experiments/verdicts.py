@@ -50,7 +50,16 @@ def by_ratio(
     """
     verdict = _verdict(published, measured, about)
     ours = f"{rounded(measured)} {unit}" + (f", {at}" if at else "")
-    return Claim(statement, f"{rounded(published)} {unit}", ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        f"{rounded(published)} {unit}",
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"a factor of {about:g}",
+        figures=(published, measured),
+    )
 
 
 def _verdict(published: float, measured: float, about: float) -> Judgement:
@@ -101,7 +110,16 @@ def by_added(
     else:
         verdict = _distance(log(measured / published), about)
     ours = f"{measured:+.0%}" + (f", {at}" if at else "")
-    return Claim(statement, f"{published:+.0%}", ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        f"{published:+.0%}",
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"what is added within a factor of {about:g}",
+        figures=(1 + published, 1 + measured),
+    )
 
 
 def by_direction(
@@ -125,7 +143,15 @@ def by_direction(
     else:
         verdict = Judgement.AGREES if (measured > 1) is is_more else Judgement.TURNED
     ours = f"{rounded(measured)} {unit}" + (f", {at}" if at else "")
-    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        published,
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"the direction, by at least {NOISE - 1:.0%}",
+    )
 
 
 def by_equality(
@@ -139,7 +165,15 @@ def by_equality(
     least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     verdict = Judgement.AGREES if values[most] <= within * values[least] else Judgement.DIFFERS
     ours = f"from {rounded(values[least])} ({least}) to {rounded(values[most])} ({most})"
-    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        published,
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"the greatest within a factor of {within:g} of the least",
+    )
 
 
 def by_value(
@@ -169,7 +203,14 @@ def by_value(
         verdict = Judgement.DIRECTION if difference <= ROUGHLY * within + 1e-9 else Judgement.DIFFERS
     ours = f"{rounded(measured)} {unit}".strip() + (f", {at}" if at else "")
     return Claim(
-        statement, f"{rounded(published)} {unit}".strip(), ours, verdict, where, _if_not_agreed(verdict, remark)
+        statement,
+        f"{rounded(published)} {unit}".strip(),
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"{rounded(within)} {unit} more or less".replace("  ", " "),
+        figures=(published, measured),
     )
 
 
@@ -185,7 +226,15 @@ def by_limit(
     verdict = Judgement.AGREES if measured < published else Judgement.TURNED
     ours = f"{rounded(measured)} {unit}".strip() + (f", {at}" if at else "")
     limit = f"less than {rounded(published)} {unit}".strip()
-    return Claim(statement, limit, ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        limit,
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance="below the limit",
+    )
 
 
 def by_order(
@@ -206,7 +255,15 @@ def by_order(
         verdict = Judgement.DIRECTION if 2 * kept > len(pairs) else Judgement.TURNED
     ranking = sorted(names, key=lambda name: -values[name])
     ours = " > ".join(f"{name} {rounded(values[name])}" for name in ranking)
-    return Claim(statement, " > ".join(names), ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        " > ".join(names),
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"each ahead of the next by {NOISE - 1:.0%}",
+    )
 
 
 def by_trend(
@@ -242,7 +299,15 @@ def by_trend(
             f"{rounded(one[1])} at {rounded(one[0])} to {rounded(two[1])} at {rounded(two[0])}" for one, two in against
         ]
         ours += f"; but from {', from '.join(parts)}" if parts else ""
-    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        published,
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"the direction, everywhere but for {NOISE - 1:.0%}",
+    )
 
 
 def by_line(
@@ -272,7 +337,15 @@ def by_line(
     else:
         verdict = Judgement.DIRECTION if abs(exponent - 1) <= ROUGHLY * within + 1e-9 else Judgement.DIFFERS
     ours = f"{rounded(y[0])} at {rounded(x[0])}, {rounded(y[-1])} at {rounded(x[-1])}: as the power {exponent:.2f}"
-    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        published,
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"the power within {within:g} of 1",
+    )
 
 
 def by_share(
@@ -304,7 +377,15 @@ def by_share(
     else:
         verdict = Judgement.DIRECTION if 2 * kept > len(is_true) else Judgement.TURNED
     ours = f"in {kept} of {len(is_true)} {what}" + (f": {details}" if details else "")
-    return Claim(statement, published, ours, verdict, where, _if_not_agreed(verdict, remark))
+    return Claim(
+        statement,
+        published,
+        ours,
+        verdict,
+        where,
+        _if_not_agreed(verdict, remark),
+        tolerance=f"in all {what}",
+    )
 
 
 def given(is_so: bool, claim: Claim, otherwise: str) -> Claim:

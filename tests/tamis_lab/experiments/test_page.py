@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
@@ -28,10 +29,12 @@ LINES = Plot(
 )
 SHARES = Bars("Shares", ("one", "two"), {"counting": (0.25, 0.75), "atree": (0.5, 0.5)}, {"atree": "3 ms"})
 CLAIMS = (
-    Claim("a < b", "smaller", "0.50 times", Judgement.AGREES, "5.1"),
-    Claim("b is faster", "0.73 times", "1.40 times", Judgement.TURNED, "5.2", "Caches have grown."),
-    Claim("c is the same", "the same", "from 1 to 9", Judgement.DIFFERS, "5.3"),
-)
+    Claim("a < b", "smaller", "0.50 times", Judgement.AGREES, "5.1", tolerance="a factor of 7", caveat="Counted."),
+    Claim("b is faster", "0.73 times", "1.40 times", Judgement.TURNED, "5.2", "Caches have grown.", key="faster",
+          tolerance="a factor of 1.5", caveat="Timed.", figures=(0.73, 1.4), repeats=(1.2, 1.4, 1.7), agreed_of=(0, 3)),
+    Claim("c is the same", "the same", "from 1 to 9", Judgement.DIFFERS, "5.3", tolerance="twice", caveat="Chance.",
+          figures=(4.0, 4.2)),
+)  # fmt: skip
 
 
 def report(claims=CLAIMS, plots=(LINES, SHARES)) -> Report:
@@ -83,7 +86,8 @@ def test_the_page_needs_nothing_beside_it():
 def test_every_claim_stands_in_the_table_with_its_verdict():
     text = " ".join(parsed(written(report())).texts)
     for claim in CLAIMS:
-        assert text.count(claim.statement) >= 2, "once in the summary and once in its section"
+        assert written(report()).count(f"<td>{escape(claim.statement)}<br>") == 1, "no claim stands there twice"
+        assert claim.tolerance in text and claim.caveat in text
         assert claim.published in text and claim.ours in text
     assert "⇄ turned around" in text and "✓ agrees" in text and "≠ differs" in text
 
@@ -92,7 +96,7 @@ def test_what_does_not_agree_has_its_reason_in_the_row_below():
     page = written(report())
     for claim in CLAIMS[1:]:
         rows = [row for row in re.findall(r"<tr.*?</tr>", page) if f"<small>{claim.where}</small>" in row]
-        assert len(rows) == 2, "once in the summary and once in its section"
+        assert len(rows) == 1
         for row in rows:
             behind = page[page.rindex(row) + len(row) :]
             assert behind.startswith('<tr class="why">')
@@ -100,10 +104,27 @@ def test_what_does_not_agree_has_its_reason_in_the_row_below():
     assert '<tr class="why">' not in written(report(claims=CLAIMS[:1])), "what agrees needs no reason"
 
 
+def test_every_experiment_is_in_the_table_of_contents_with_how_its_statements_came_out():
+    page = written(report())
+    (contents,) = re.findall(r'<div class="scroll contents">(.*?)</div>', page)
+    assert 'href="#an-experiment"' in contents and 'id="an-experiment"' in page
+    assert re.findall(r"<td>(\d*)</td>", contents) == ["1", "", "2"]
+
+
+def test_published_figures_are_drawn_against_ours_with_error_bars():
+    page = written(report())
+    (scatter,) = re.findall(r"<h2>Published against ours</h2>(.*?)<h2>", page, re.DOTALL)
+    assert "faster" not in scatter, "what lies near the line has no label"
+    far = replace(CLAIMS[1], figures=(0.1, 9.0))
+    assert ">faster<" in written(report(claims=(far, CLAIMS[2])))
+    assert "Published against ours" not in written(report(claims=CLAIMS[:2])), "one point is not a plot"
+    assert "1.20 to 1.70; 0 of 3 runs agree" in page
+
+
 def test_what_agrees_can_be_left_out():
     page = written(report())
     assert 'id="otherwise"' in page and "#otherwise:checked ~ .scroll tr.agreed" in page
-    assert page.count('<tr class="agreed">') == 2 and page.count('<tr class="judged">') == 4
+    assert page.count('<tr class="agreed">') == 1 and page.count('<tr class="judged">') == 2
 
 
 def test_the_counts_are_told_apart():
@@ -113,9 +134,7 @@ def test_the_counts_are_told_apart():
 
 def test_wide_tables_scroll_in_a_box_of_their_own():
     page = written(report())
-    assert page.count("<table>") == page.count('<div class="scroll"><table>') + page.count(
-        '<div class="scroll raw"><table>'
-    )
+    assert page.count("<table>") == len(re.findall('<div class="scroll(?: raw| contents)?"><table>', page))
 
 
 def test_lines_that_lie_on_each_other_are_named_and_none_hides_another():

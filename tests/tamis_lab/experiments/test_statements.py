@@ -10,6 +10,9 @@ from tamis_lab.experiments.statements import FOLDER, JUDGEMENTS, Judge, statemen
 
 every_lab = pytest.mark.parametrize("lab", LABS)
 GOOD = """
+[caveats]
+"one experiment" = "times"
+
 [["one experiment"]]
 key = "first"
 text = "By {name} it is smaller"
@@ -50,6 +53,17 @@ def judged(tmp_path, monkeypatch):
     return Judge("mine", "one experiment")
 
 
+def test_an_experiment_without_a_caveat_is_refused(tmp_path):
+    (tmp_path / "mine.toml").write_text(GOOD.replace('= "times"', '= "mood"'))
+    with pytest.raises(LabError, match="has none for one experiment; expected one of times"):
+        statements("mine", tmp_path)
+
+
+def test_a_statement_may_have_a_caveat_of_its_own(tmp_path):
+    (tmp_path / "mine.toml").write_text(f'{GOOD}caveat = "Only on Sundays."')
+    assert statements("mine", tmp_path)["one experiment"]["first"].caveat == "Only on Sundays."
+
+
 def test_what_was_said_of_several_things_is_compared_for_each(judged):
     one, two = judged("first", 0.5, name="a"), judged("first", 0.5, name="b")
     assert (one.key, two.key) == ("first (a)", "first (b)")
@@ -86,7 +100,7 @@ def test_what_only_the_run_knows_is_given_by_it(judged):
         ("2008, 5.7", "2008, somewhere", "is not a citation; expected something like"),
         ("about = 1.5", "abuot = 1.5", "a comparison by ratio takes no abuot"),
         ('each = ["name"]', 'each = ["size"]', "each of size is to be a word of the text"),
-        ('each = ["name"]', 'each = ["name"]\n' + GOOD, "two statements have one key"),
+        ('each = ["name"]', 'each = ["name"]\n' + GOOD[GOOD.index("[[") :], "two statements have one key"),
     ],
 )
 def test_a_statement_that_cannot_be_judged_is_refused_when_it_is_read(tmp_path, old, new, told):
