@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from tamis.language.functions import Functions
     from tamis.language.schema import Schema
     from tamis.routing.messages import Key, Passed, Publish
-    from tamis.routing.rankers import Entrance, Id
+    from tamis.routing.rankers import Id
+    from tamis.topk.delivery import Delivery
     from tamis.topk.policies import Policy
     from tamis.topk.ranked import Ranked
 
@@ -46,11 +47,10 @@ _EVENTS_KEPT_ANYWAY = 4096
 
 
 class Told(NamedTuple):
-    """A client is to be told of an event, because of these ranked subscriptions, at a moment of their windows."""
+    """Clients are to be told of an event, because of these ranked subscriptions, at a moment of their windows."""
 
-    client: str
     publication: Publish
-    keys: tuple[Key, ...]
+    clients: dict[str, list[Key]]
     at: float
 
 
@@ -79,7 +79,7 @@ class Desk:
     >>> desk = Desk()
     >>> desk.add("ann", "best", Ranked("price", 1, "5 SECONDS"), now=0.0)
     >>> desk.take(Passed("dear", {"price": 9}, at=1.0), now=1.0)
-    [Told(client='ann', publication=Publish(key='dear', event=...), keys=('best',), at=1.0)]
+    [Told(publication=Publish(key='dear', event=...), clients={'ann': ['best']}, at=1.0)]
     >>> [told.publication.key for told in desk.take(Passed("cheap", {"price": 7}, at=2.0), now=2.0)]
     ['cheap']
     >>> desk.take(Passed("middle", {"price": 8}, at=3.0), now=3.0), desk.due <= 7.0
@@ -112,6 +112,8 @@ class Desk:
         self._settled = -math.inf
         """What is published before this has been ranked."""
         self._starts: dict[Id, _Start] = {}
+        self._latest_start = -math.inf
+        """From here on, all subscriptions that there were count what is published."""
         self._events: dict[int, RankedEvent] = {}
         self._numbers: dict[Key, int] = {}
         self._ends: dict[int, float] = {}
@@ -153,6 +155,7 @@ class Desk:
         self._count_windows += isinstance(ranked.window, CountWindow)
         self._ranker.register((client, key), ranked)
         start = self._starts[client, key] = _Start((client, key), ranked, now + self._spread_s)
+        self._latest_start = max(self._latest_start, start.moment)
         self._wait(start.moment, start)
         if not self._spread_s and not self._lateness_s:
             self._rank_what_has_waited(now)
@@ -221,15 +224,19 @@ class Desk:
         steps = [self._enter(passed, now, passed.key in withdrawn) for passed in group]
         moments = [each.at for each in steps]
         places = {each.number: step for step, each in enumerate(steps)}
-        tellings: list[list[Told]] = [[] for _ in group]
-        entrances: list[list[Entrance]] = [[] for _ in group]
+        entrances: list[list[Delivery]] = [[] for _ in group]
+        last_number, last_at, step = -1, -math.inf, 0
         for entrance in self._rank_what_has_waited(now):
-            step = places.get(entrance.number)
-            if step is None or entrance.at > moments[step]:  # a better one has left before the next event came
-                step = min(bisect_right(moments, entrance.at), len(group) - 1)
+            if entrance.event != last_number or entrance.at != last_at:
+                last_number, last_at = entrance.event, entrance.at
+                arrival = places.get(last_number)
+                if arrival is None or last_at > moments[arrival]:  # a better one has left before the next event came
+                    arrival = min(bisect_right(moments, last_at), len(group) - 1)
+                step = arrival
             entrances[step].append(entrance)
+        tellings: list[list[Told]] = []
         for step, clients in enumerate(served):
-            tellings[step] = self._telling(entrances[step])
+            tellings.append(self._telling(entrances[step]))
             self._note_served(steps[step].number, clients)
         self._forget_some()
         return tellings
@@ -288,9 +295,9 @@ class Desk:
         self._queued += 1
         heappush(self._queue, (moment, self._queued, change))
 
-    def _rank_what_has_waited(self, now: float) -> list[Entrance]:
+    def _rank_what_has_waited(self, now: float) -> list[Delivery]:
         """Take all that nothing earlier can come before any more, consecutive events together."""
-        entrances: list[Entrance] = []
+        entrances: list[Delivery] = []
         events: list[RankedEvent] = []
         while self._queue and self._queue[0][0] + self._lateness_s <= now:
             moment, _, change = heappop(self._queue)
@@ -324,29 +331,43 @@ class Desk:
 
     # -- Whom to tell
 
-    def _telling(self, entrances: Iterable[Entrance]) -> list[Told]:
-        """Return whom to tell of what: of events that were not withdrawn, once for a client."""
-        telling: dict[tuple[str, int, float], list[Key]] = {}
-        for (client, key), number, at in entrances:
-            event = self._events[number]
-            if self._ends and self._ends.get(number, math.inf) <= at:
+    def _telling(self, entrances: Iterable[Delivery]) -> list[Told]:
+        """Return whom to tell of what: of events that were not withdrawn, once for a client.
+
+        Hundreds may enter with one event, so all that concerns the event is looked at once for those that follow each
+        other; what is left for each is to find its client.
+        """
+        tellings: dict[tuple[int, float], Told] = {}
+        wanted, told = self._wanted, self._told
+        last_number, last_at = -1, -math.inf
+        clients: dict[str, list[Key]] = {}
+        is_withdrawn = comes_late = False
+        published_at = -math.inf
+        for id, number, at in entrances:
+            if number != last_number or at != last_at:
+                last_number, last_at = number, at
+                passed = self._events[number].passed
+                is_withdrawn = bool(self._ends) and self._ends.get(number, math.inf) <= at
+                published_at, comes_late = passed.at, passed.at < self._latest_start
+                telling = tellings.get((number, at))
+                if telling is None:
+                    telling = tellings[number, at] = Told(passed.published, {}, at)
+                clients = telling.clients
+            if is_withdrawn or (comes_late and published_at < self._starts[id].moment):
+                continue  # in vain, or it was published before the subscription counted
+            client, key = id
+            if client in clients:
+                clients[client].append(key)
                 continue
-            if event.passed.at < self._starts[client, key].moment:
-                continue  # it came late, and was published before the subscription counted
-            place = (client, number, at)
-            if place in telling:
-                telling[place].append(key)
-                continue
-            if client in self._told or len(self._wanted[client]) > 1:
-                numbers = self._told.setdefault(client, set())
+            numbers = told.get(client)
+            if numbers is None and len(wanted[client]) > 1:
+                numbers = told[client] = set()
+            if numbers is not None:
                 if number in numbers:
                     continue
                 numbers.add(number)
-            telling[place] = [key]
-        return [
-            Told(client, self._events[number].passed.published, tuple(keys), at)
-            for (client, number, at), keys in telling.items()
-        ]
+            clients[client] = [key]
+        return [telling for telling in tellings.values() if telling.clients]
 
     def _note_served(self, number: int, clients: Iterable[str]) -> None:
         for client in clients:

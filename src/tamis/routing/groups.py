@@ -199,9 +199,11 @@ class Groups(PublishingPart, ABC):
         for passed, clients, ranked in zip(
             group, served, self.desk.take_many(group, now, served, withdrawn), strict=True
         ):
-            outputs += self._delivered(
-                telling for telling in ranked if telling.publication.key != passed.key or telling.client not in clients
-            )
+            for telling in ranked:
+                if telling.publication.key == passed.key:
+                    for client in clients.keys() & telling.clients.keys():
+                        del telling.clients[client]
+            outputs += self._delivered(ranked)
             outputs += self._moves(now)
         return outputs
 

@@ -124,6 +124,11 @@ class EntryHandles:
         else:
             self._priorities.pop(handle, None)
 
+    @property
+    def has_priorities(self) -> bool:
+        """Is the priority of any entry other than 0?"""
+        return bool(self._priorities)
+
     def priority(self, client: str, key: Key) -> int:
         """Return the priority of an entry."""
         return self._priorities.get(self._entries[client][key], 0) if self._priorities else 0

@@ -190,13 +190,14 @@ class PublishingPart(ABC):
         others = [telling for telling in ranked if telling.publication.key != message.key]
         for telling in ranked:
             if telling.publication.key == message.key:
-                served[telling.client] = [*served.get(telling.client, ()), *telling.keys]
+                for client, keys in telling.clients.items():
+                    served[client] = [*served[client], *keys] if client in served else keys
         outputs: list[Output] = self._delivered(others)
         if served:
-            ranks, published = self._ranks, message.published
-            clients = sorted(served, key=ranks.__getitem__)
-            deliveries = [self._delivery(client, published, served[client]) for client in clients]
-            deliveries.sort(key=lambda each: -each.priority)  # of one priority in their order
+            clients = sorted(served, key=self._ranks.__getitem__)
+            deliveries = self._deliveries(message.published, {client: served[client] for client in clients})
+            if self.table.has_priorities:
+                deliveries.sort(key=lambda each: -each.priority)  # of one priority in their order
             outputs += deliveries
         outputs += self._moves(now)
         is_wanted = bool(served)
@@ -216,7 +217,16 @@ class PublishingPart(ABC):
 
     def _delivered(self, ranked: Iterable[Told]) -> list[Output]:
         """Return what is delivered because the desk says so."""
-        return [self._delivery(telling.client, telling.publication, list(telling.keys)) for telling in ranked]
+        outputs: list[Output] = []
+        for telling in ranked:
+            outputs += self._deliveries(telling.publication, telling.clients)
+        return outputs
+
+    def _deliveries(self, publication: Publish, clients: Mapping[str, list[Key]]) -> list[Deliver]:
+        """Return what clients are told of an event, because of these of their subscriptions."""
+        if not self.table.has_priorities:
+            return [Deliver(client, publication, tuple(keys)) for client, keys in clients.items()]
+        return [self._delivery(client, publication, keys) for client, keys in clients.items()]
 
     def _delivery(self, client: str, message: Publish, keys: list[Key]) -> Deliver:
         priorities = [self.table.priority(client, key) for key in keys]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tamis.language.functions import Functions
     from tamis.language.schema import Schema
     from tamis.routing.messages import Key, Passed
+    from tamis.topk.delivery import Delivery
     from tamis.topk.policies import Policy
     from tamis.topk.ranked import Ranked
 
@@ -54,14 +55,6 @@ class RankedEvent(NamedTuple):
     passed: Passed
 
 
-class Entrance(NamedTuple):
-    """An event enters the best k of a subscription for the first time."""
-
-    id: Id
-    number: int
-    at: float
-
-
 class Ranker:
     """The ranked subscriptions of a broker's clients.
 
@@ -70,8 +63,10 @@ class Ranker:
     >>> ranker = Ranker(None, None, {"algorithm": "strict"}, None, None)
     >>> ranker.start(("ann", "best"), Ranked("price", 1, "5 SECONDS"), 0.0)
     >>> events = [RankedEvent(n, at, Passed(n, {"price": price})) for n, at, price in ((0, 1.0, 7), (1, 2.0, 9))]
-    >>> ranker.take(events), ranker.due, ranker.advance(6.0)
-    ([Entrance(id=('ann', 'best'), number=0, at=1.0)], 6.0, [Entrance(id=('ann', 'best'), number=1, at=6.0)])
+    >>> ranker.take(events), ranker.due
+    ([Delivery(subscription=('ann', 'best'), event=0, at=1.0)], 6.0)
+    >>> ranker.advance(6.0)
+    [Delivery(subscription=('ann', 'best'), event=1, at=6.0)]
     """
 
     def __init__(
@@ -144,18 +139,17 @@ class Ranker:
         self._next_number += 1
         return self._next_number - 1
 
-    def take(self, events: Sequence[RankedEvent]) -> list[Entrance]:
+    def take(self, events: Sequence[RankedEvent]) -> list[Delivery]:
         """Take events in order of time, and before each of them what leaves."""
         if self._policies:
             return [entrance for each in events for entrance in self._taken(each)]
         if len(events) == 1:
             return self._taken(events[0])
-        deliveries = self._processor.process_batch(
+        return self._processor.process_batch(
             [each.passed.event for each in events], [each.at for each in events], [each.number for each in events]
         )
-        return [Entrance(*each) for each in deliveries]
 
-    def _taken(self, event: RankedEvent) -> list[Entrance]:
+    def _taken(self, event: RankedEvent) -> list[Delivery]:
         number, at, passed = event
         self._moment = max(self._moment, at)
         if self._policies:
@@ -163,21 +157,21 @@ class Ranker:
             self._note_times(passed)
             if self._guesses:
                 self._expect(event)
-        return [Entrance(*each) for each in self._processor.process(passed.event, at, number)]
+        return self._processor.process(passed.event, at, number)
 
-    def take_again(self, event: RankedEvent, moment: float) -> list[Entrance]:
+    def take_again(self, event: RankedEvent, moment: float) -> list[Delivery]:
         """Take an event that has left its first broker's recent buffer at a moment."""
         if not self._is_filtered:
             return []
         self._has_changed = True
         number, at, passed = event
-        return [Entrance(*each) for each in self._processor.retry(passed.event, moment, number, published=at)]
+        return self._processor.retry(passed.event, moment, number, published=at)
 
-    def advance(self, moment: float) -> list[Entrance]:
+    def advance(self, moment: float) -> list[Delivery]:
         """Let leave what leaves up to a moment."""
         self._has_changed = True
         self._moment = max(self._moment, moment)
-        return [Entrance(*each) for each in self._processor.advance(moment)]
+        return self._processor.advance(moment)
 
     @property
     def due(self) -> float:

@@ -290,6 +290,11 @@ class RoutingTable:
         """Give an entry of a client another priority: of its entries that want an event, the highest come first."""
         self._handles.prioritise(client, key, priority)
 
+    @property
+    def has_priorities(self) -> bool:
+        """Has any entry of a client a priority other than 0?"""
+        return self._handles.has_priorities
+
     def priority(self, client: str, key: Key) -> int:
         """Return the priority of an entry of a client."""
         return self._handles.priority(client, key)
