@@ -338,7 +338,7 @@ class Desk:
         other; what is left for each is to find its client.
         """
         tellings: dict[tuple[int, float], Told] = {}
-        wanted, told = self._wanted, self._told
+        wanted, remembered = self._wanted, self._told
         last_number, last_at = -1, -math.inf
         clients: dict[str, list[Key]] = {}
         is_withdrawn = comes_late = False
@@ -359,9 +359,9 @@ class Desk:
             if client in clients:
                 clients[client].append(key)
                 continue
-            numbers = told.get(client)
+            numbers = remembered.get(client)
             if numbers is None and len(wanted[client]) > 1:
-                numbers = told[client] = set()
+                numbers = remembered[client] = set()
             if numbers is not None:
                 if number in numbers:
                     continue
