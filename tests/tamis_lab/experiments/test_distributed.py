@@ -23,6 +23,8 @@ from tests.tamis_lab.experiments.scales import TINY, assert_all_judged, assert_t
 RANKINGS = {
     "PA": RankingChoice("probabilistic", TopKSettings(), 2, 30),
     "RAPF": RankingChoice("relaxed", TopKSettings(filter="probabilistic", buffer=6), 2, 30, 6),
+    "SASF": RankingChoice("strict", TopKSettings(filter="strict", buffer=6), 2, 30, 6),
+    "RARF": RankingChoice("relaxed", TopKSettings(filter="relaxed", buffer=6), 2, 30, 6),
 }
 
 

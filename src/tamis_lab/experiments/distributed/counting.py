@@ -125,6 +125,16 @@ class Mergers:
         )
         return int(self.reached[cell]) - (own and not self._convention.counts_own)
 
+    def asked(self, cell: tuple[int, ...]) -> list[int]:
+        """Return the subscriptions that live at a peer which an event in a cell comes to."""
+        home = int(self.owners[cell])
+        peers = [
+            peer
+            for peer, area in self._areas.items()
+            if peer == home or any(all(side >> x & 1 for side, x in zip(box, cell, strict=True)) for box in area)
+        ]
+        return sorted(each for peer in peers for each in self.residents[peer])
+
     def own(self) -> npt.NDArray[np.int64]:
         """Return for each cell whether it lies in the merger of the peer that owns it."""
         flags = np.zeros_like(self.reached)
@@ -187,6 +197,16 @@ def count_ranked(
     interested = owner_count = 0
     reach = 0.0
 
+    def asked(cell: tuple[int, ...], distances: Points) -> list[int]:
+        """Return which subscriptions look at an event.
+
+        A peer offers an event to all that live there, whosever threshold it came for. A filter that remembers what is
+        beyond its threshold has a tighter one later because of it; for all others that changes nothing.
+        """
+        if ranking.settings.filter in (None, "probabilistic"):
+            return np.flatnonzero(distances <= radii).tolist()
+        return mergers.asked(cell)
+
     def moved(subscriptions: list[int]) -> None:
         """Take note of thresholds, and of who loses something next."""
         peers: dict[int, None] = {}
@@ -207,7 +227,7 @@ def count_ranked(
             while recent and recent[0][0] + ranking.buffer <= number:
                 old, old_cell, old_distances, takers = recent.popleft()
                 interested += mergers.interested(old_cell)
-                wanting = np.flatnonzero(old_distances <= radii).tolist()
+                wanting = asked(old_cell, old_distances)
                 for each in takers:
                     owners[each].expel(old)
                 for each in wanting:
@@ -215,7 +235,7 @@ def count_ranked(
                     owner_count += len(owners[each].retry(old, float(old_distances[each]), float(old)))
                 moved(list(dict.fromkeys([*takers, *wanting])))
         interested += mergers.interested(cell)
-        takers = np.flatnonzero(distances <= radii).tolist()
+        takers = asked(cell, distances)
         for each in takers:
             owner_count += len(owners[each].take(number, float(distances[each]), float(number)))
         leaving = np.flatnonzero(due <= number).tolist()
