@@ -69,7 +69,7 @@ release: $(VENV)/ready  ## a dry run of a release: tree, version, changelog, che
 	@$(BIN)/python tools/release.py --next
 
 lock: $(VENV)/ready  ## pin the newest versions that pyproject.toml allows
-	$(BIN)/uv pip compile pyproject.toml --extra spark --extra nats --extra data --extra lab --extra service --group dev --universal --upgrade \
+	$(BIN)/uv pip compile pyproject.toml --extra spark --extra nats --extra data --extra lab --extra service --extra jwt --extra otel --group dev --universal --upgrade \
 	  --generate-hashes --no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock --quiet
 
 clean:  ## remove everything that was made here

@@ -15,7 +15,7 @@ PURE = (
     "interest", "changes", "messages", "positions", "errors", "permissions", "quotas", "filters", "dialects",
     "starting_points", "cloud_events", "content_modes", "log/base", "log/retention", "links/frames", "links/sessions",
     "links/neighbours", "links/graph_neighbours", "links/agreement", "links/talking", "links/requests",
-    "links/terms", "links/dialling", *(f"settings/{path.stem}" for path in sorted((FOLDER / "settings").glob("*.py"))),
+    "issuers/claims", "links/terms", "links/dialling", *(f"settings/{path.stem}" for path in sorted((FOLDER / "settings").glob("*.py"))),
 )  # fmt: skip
 NEVER = {
     "asyncio", "aiohttp", "socket", "ssl", "threading", "time", "random", "os", "sqlite3", "uvloop", "queue", "secrets",

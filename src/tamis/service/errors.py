@@ -108,6 +108,12 @@ class OverloadedError(TooManyError):
     title = "The broker is busy"
 
 
+class IssuerError(OverloadedError):
+    """An issuer of tokens that does not answer, or not with keys; `retry_s` says when to come back."""
+
+    title = "An issuer of tokens does not answer"
+
+
 class StorageFullError(ServiceError):
     """The disk is full: no event is taken, reading goes on."""
 

@@ -1,9 +1,10 @@
-"""Who asks? Authentication: a token, a client certificate, or the machine itself.
+"""Who asks? Authentication: a token, a JSON Web Token, a client certificate, or the machine itself.
 
 Where there are no roles, everybody whom the listener lets in is `local` and may do everything; the settings allow only
 loopback addresses then. Where there are, a request shows a token (`Authorization: Bearer …`) or its connection a
 certificate that one of the listener's authorities has signed. A token that is wrong is refused, whatever certificate
-comes with it: who shows one means it.
+comes with it: who shows one means it. A JSON Web Token is verified with the keys of its issuer, which may have to be
+fetched; `prepare` does that before, so that deciding never waits.
 
 Browsers cannot send headers with server-sent events. They fetch a *ticket* first, which stands in the address, is good
 for one minute and for one connection.
@@ -24,6 +25,7 @@ from tamis.service.tokens import digest_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from tamis.service.issuers.verifying import Issuers
     from tamis.service.settings import Settings
     from tamis.service.tokens import Tokens
 
@@ -31,7 +33,7 @@ LOCAL = "local"
 TICKET_S = 60.0
 TICKETS_EACH = 100
 TICKETS = 10_000
-_BEARER = re.compile(r"bearer +([!-~]{1,512}) *", re.IGNORECASE)
+_BEARER = re.compile(r"bearer +([!-~]{1,8192}) *", re.IGNORECASE)
 _EXPECTED = "a header 'Authorization: Bearer TOKEN', or a client certificate"
 
 
@@ -49,18 +51,34 @@ class Authenticator:
     Principal(name='ann', roles=('shop',), is_admin=False)
     """
 
-    def __init__(self, settings: Settings, tokens: Tokens, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        tokens: Tokens,
+        now: Callable[[], float] = time.time,
+        issuers: Issuers | None = None,
+    ) -> None:
         self._settings = settings
+        self.issuers = issuers
+        """Whose JSON Web Tokens count; None if the settings name nobody."""
         self._is_insecure = settings.insecure
         self._reload_count = 0
         self._tokens = tokens
         self._now = now
         self._tickets: dict[str, Ticket] = {}
 
-    def reload(self, settings: Settings) -> None:
+    def reload(self, settings: Settings, issuers: Issuers | None = None) -> None:
         """Go on with other roles. Whether everybody is let in is decided at the start, with the addresses."""
         self._settings = settings
+        self.issuers = issuers
         self._reload_count += 1
+
+    async def prepare(self, authorization: str | None) -> None:
+        """Have what `principal` needs for this header: the keys of an issuer, which may have to be fetched."""
+        if self.issuers is not None and authorization is not None and self._settings.roles:
+            header = _BEARER.fullmatch(authorization)
+            if header is not None and _is_json_web_token(header[1]):
+                await self.issuers.prepare(header[1])
 
     def principal(
         self, authorization: str | None, peer_certificate: Mapping[str, Any] | None, remote: str
@@ -84,6 +102,9 @@ class Authenticator:
 
     def of_token(self, secret: str) -> Principal:
         """Return whom a token stands for, or raise an `UnauthenticatedError`."""
+        if self.issuers is not None and _is_json_web_token(secret):
+            identity = self.issuers.identity_of(secret)
+            return self._named(identity.name, identity.roles)
         token = self._tokens.find(secret)
         if token is None:
             raise UnauthenticatedError("there is no such token", "one that 'tamis token create' has shown")
@@ -107,7 +128,9 @@ class Authenticator:
     @property
     def edition(self) -> tuple[object, ...]:
         """What is another one when somebody may be let in no longer, or as somebody else."""
-        return self._tokens.edition, self._tokens.ended_count(self._now()), self._reload_count
+        now = self._now()
+        issued = () if self.issuers is None else self.issuers.edition(now)
+        return self._tokens.edition, self._tokens.ended_count(now), self._reload_count, issued
 
     def ticket(self, principal: Principal, renew: Callable[[], Principal] | None = None) -> str:
         """Return a ticket that stands for a principal, for one connection within a minute.
@@ -144,6 +167,11 @@ class Ticket(NamedTuple):
     ends: float
     renew: Callable[[], Principal]
     """Says who the one is now who asked for it."""
+
+
+def _is_json_web_token(secret: str) -> bool:
+    """Whether a secret is a token of an issuer's; those of the broker itself have no dots."""
+    return secret.count(".") == 2
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:

@@ -111,10 +111,17 @@ class Roster:
             raise ForbiddenError(f"{principal.name!r} may not use the subscriber {name!r}", "one of its own")
 
     def may_consume(self, subscriber: Subscriber, principal: Principal) -> bool:
-        """May a principal see everything that a subscriber gets? Its owner may; the filters were restricted to that."""
+        """May a principal see everything that a subscriber gets?
+
+        Its owner may, with the roles that it subscribed with: the filters were restricted to what those allow. An owner
+        who has other roles now, by a new token, may see no more than they allow.
+        """
         if not self.permissions.may_use(principal, subscriber.name, subscriber.owner):
             return False
-        if principal.name == subscriber.owner:
+        made_by = [self._principals.get((subscriber.name, key)) for key in subscriber.subscriptions]
+        if principal.name == subscriber.owner and all(
+            each is None or each.roles == principal.roles for each in made_by
+        ):
             return True
         versions = (*subscriber.subscriptions.values(), *subscriber.past.values())
         return self.permissions.may_see(principal, [version.effective for version in versions])

@@ -27,7 +27,7 @@ from tamis.routing import Broker
 from tamis.service.cloud_events import record_of
 from tamis.service.core_thread import Core
 from tamis.service.edges import EdgePlace, EdgeProcesses, check_edges, placed
-from tamis.service.errors import LogError, ServiceError
+from tamis.service.errors import LogError, ServiceError, SettingsError
 from tamis.service.figures import Figures
 from tamis.service.hosting import demand_functions
 from tamis.service.http.server import HttpServer
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tamis.service.edges import EdgeCommand
+    from tamis.service.issuers.verifying import Issuers
     from tamis.service.log.base import EventLog
     from tamis.service.settings import Differences, LimitSettings, Settings
 
@@ -125,7 +126,7 @@ class Service:
                 node, self.log, self.state, self.figures, settings.limits,
                 catch_up_share=settings.catch_up.share, on_failure=self._fail,
             )  # fmt: skip
-            self.authenticator = Authenticator(settings, self.tokens)
+            self.authenticator = Authenticator(settings, self.tokens, issuers=await _issuers(settings))
             self.quotas = Quotas(settings.limits)
             self._doors = [None if each.tls is None else TlsDoor(each.tls) for each in settings.listeners]
             self.http = HttpServer(
@@ -143,7 +144,10 @@ class Service:
                 await self.http.listen_to_edges(place.http_socket)
             undo.pop_all()
         self.webhooks.start(self.state.load().webhooks)
-        self._tasks = [asyncio.create_task(work) for work in (self._retain(), self._measure_lag(), self._recheck())]
+        self._tasks = [
+            asyncio.create_task(work)
+            for work in (self._retain(), self._measure_lag(), self._recheck(), self._refresh_keys())
+        ]
         gc.freeze()  # the objects of all subscriptions would be walked again and again, for a second each time
         gc.set_threshold(50_000, 20, 1_000)
         gc.enable()
@@ -193,10 +197,11 @@ class Service:
         settings = placed(given, self._place)
         permissions = _permissions(settings, self.settings)
         pairs = zip(self._doors, settings.listeners, strict=True)
+        issuers = await _issuers(settings, self.authenticator.issuers)
         doors = [(door, each.tls) for door, each in pairs if door is not None and each.tls is not None]
         reload_doors([*doors, *self.links.doors])
         self._given, self.settings, self.permissions = given, settings, permissions
-        self.authenticator.reload(settings)
+        self.authenticator.reload(settings, issuers)
         self.quotas.change(settings.limits)
         self.http.front.renew(settings, permissions)
         self.core.catch_up_share = settings.catch_up.share
@@ -232,6 +237,13 @@ class Service:
                 await self.http.front.recheck()
             except sqlite3.Error as error:  # tokens cannot be read now; nobody new is let in either
                 _LOGGER.error("tokens cannot be read: %s", error)
+
+    async def _refresh_keys(self) -> None:
+        """Fetch the keys of issuers again, when it is time."""
+        while True:
+            await asyncio.sleep(RECHECK_EVERY_S)
+            if self.authenticator.issuers is not None:
+                await self.authenticator.issuers.refresh()
 
     async def _measure_lag(self) -> None:
         while True:
@@ -305,6 +317,17 @@ def _opened_log(settings: Settings) -> EventLog:
         Path(settings.data) / "log", sync_s=float(log.sync), segment_bytes=log.segment_bytes,
         segment_s=float(log.segment_age), check=log.check,
     )  # fmt: skip
+
+
+async def _issuers(settings: Settings, previous: Issuers | None = None) -> Issuers | None:
+    """Return whose JSON Web Tokens count; None if nobody's do, and nothing is imported then."""
+    if not settings.issuers:
+        return None
+    try:
+        from tamis.service.issuers.verifying import Issuers  # whose library is in an extra
+    except ImportError as error:
+        raise SettingsError(f"issuers: JSON Web Tokens need {error.name}", "pip install 'tamis[jwt]'") from None
+    return await Issuers.started(settings, previous)
 
 
 def _permissions(settings: Settings, started: Settings) -> Permissions:

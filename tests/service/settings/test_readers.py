@@ -14,6 +14,7 @@ from tamis.service.serving import _node_limits
 from tamis.service.settings import LimitSettings, Settings
 from tamis.service.settings.shapes import (
     CatchUp,
+    Issuer,
     JetStream,
     LinkAdaptation,
     LinkListener,
@@ -46,6 +47,7 @@ TABLES = {
     Logging: {"logging", "settings"},
     Role: {"role", "_roles", "known"},
     Publishing: {"publishing", "publish"},
+    Issuer: {"issuer"},
 }
 """How the code calls a table where it reads it."""
 OF_THE_SETTINGS = ("shapes.py", "reloading.py", "writing.py")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tamis.service.settings import (
     Duration,
+    Issuer,
     JetStream,
     KeepLimits,
     LimitSettings,
@@ -95,10 +96,22 @@ everything = st.builds(
     limits=st.builds(LimitSettings, inbox_bytes=sizes, wait=durations, events_per_s=st.floats(0, 1e9)),
     roles=st.dictionaries(plain.filter(lambda name: name != "admin"), roles, max_size=3),
 )
+issuers = st.builds(
+    Issuer,
+    issuer=st.just("https://login.example"),
+    audience=st.lists(plain, min_size=1, max_size=3).map(tuple),
+    algorithms=st.sampled_from([("RS256",), ("ES256", "EdDSA")]),
+    keys=st.sampled_from(["", "keys.json", "https://keys.example/x", "http://127.0.0.1:80/"]),
+    prefix=plain,
+    role_names=st.dictionaries(plain, st.just(("admin",)), max_size=2),
+    leeway=durations,
+)
 
 
-@given(everything)
-def test_what_is_written_is_read_as_the_same(settings):
+@given(everything, issuers)
+def test_what_is_written_is_read_as_the_same(settings, issuer):
+    if settings.roles:
+        settings = msgspec.structs.replace(settings, issuers={"company": issuer})
     with TemporaryDirectory() as folder:
         path = Path(folder) / "tamis.toml"
         path.write_bytes(settings_file(settings).encode())

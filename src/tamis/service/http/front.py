@@ -121,17 +121,18 @@ class Front:
 
     # -- Who
 
-    def caller_of(self, request: web.Request) -> Caller:
+    async def caller_of(self, request: web.Request) -> Caller:
         """Return who asks: by a ticket in the address, a token in the header, or a certificate."""
         ticket = request.query.get("ticket")
         if ticket is not None:
             redeemed = self.authenticator.redeemed(ticket)
             return Caller(redeemed.principal, redeemed.renew)
-        return self.caller(request, request.headers.get("Authorization"))
+        return await self.caller(request, request.headers.get("Authorization"))
 
-    def caller(self, request: web.Request, authorization: str | None) -> Caller:
+    async def caller(self, request: web.Request, authorization: str | None) -> Caller:
         """Return who shows this header, over the connection of this request."""
         remote, certificate = asked_for(request)
+        await self.authenticator.prepare(authorization)
 
         def renew() -> Principal:
             return self.authenticator.principal(authorization, certificate, remote)

@@ -81,7 +81,7 @@ async def _answered(request: web.Request, handler: Handler, front: Front) -> web
         path = request.match_info.route.resource
         canonical = "" if path is None else path.canonical
         if canonical not in _UNASKED:
-            request[CALLER] = front.caller_of(request)
+            request[CALLER] = await front.caller_of(request)
             request[PRINCIPAL] = request[CALLER].principal
         return await handler(request)
     except web.HTTPNotFound:

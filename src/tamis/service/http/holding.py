@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tamis.service.errors import ForbiddenError, OverloadedError, UnauthenticatedError
+from tamis.service.errors import ForbiddenError, IssuerError, OverloadedError, UnauthenticatedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Container
@@ -68,7 +68,7 @@ def objection_to_stay(caller: Caller, roles: Container[str]) -> ServiceError | N
     principal = caller.principal
     try:
         renewed = caller.renew()
-    except UnauthenticatedError as error:
+    except (UnauthenticatedError, IssuerError) as error:
         return error
     if (renewed.name, renewed.roles) != (principal.name, principal.roles):
         return OverloadedError(f"{principal.name!r:.80} has other roles than before", "a new connection", 1.0)

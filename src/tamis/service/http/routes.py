@@ -26,7 +26,7 @@ async def web_socket(request: web.Request) -> web.StreamResponse:
     if request.headers.get("Upgrade", "").lower() != "websocket":
         raise BadRequestError("this path is for WebSockets", "the header Upgrade: websocket")
     try:
-        caller = front.caller_of(request)
+        caller = await front.caller_of(request)
     except UnauthenticatedError:
         if "Authorization" in request.headers or "ticket" in request.query:
             raise

@@ -148,7 +148,7 @@ class WebSocket:
         hello = messages[0].hello if messages else UNSET
         if hello is UNSET or not hello.token:
             raise UnauthenticatedError("the client is not authenticated", "hello with a token, as the first message")
-        self._caller = self._front.caller(self._request, f"Bearer {hello.token}")
+        self._caller = await self._front.caller(self._request, f"Bearer {hello.token}")
         return messages
 
     # -- Reading
@@ -187,8 +187,8 @@ class WebSocket:
         if self._is_greeted:
             raise ConflictError("this connection has said hello already", "one hello, as the first message")
         if hello.token:
-            principal = self._front.caller(self._request, f"Bearer {hello.token}").principal
-            if principal != self._principal:
+            caller = await self._front.caller(self._request, f"Bearer {hello.token}")
+            if caller.principal != self._principal:
                 raise ForbiddenError(f"this connection is of {self._principal.name!r:.80}", "a token of the same name")
         if self._subscriber and hello.name not in ("", self._subscriber):
             raise ForbiddenError(f"this connection is for {self._subscriber!r:.80}", "no other name")

@@ -11,6 +11,7 @@ from tamis.service.settings.reading import read_settings
 from tamis.service.settings.reloading import Differences, differences, renewed
 from tamis.service.settings.shapes import (
     CatchUp,
+    Issuer,
     JetStream,
     LimitSettings,
     LinkAdaptation,
@@ -34,6 +35,7 @@ __all__ = [
     "CatchUp",
     "Differences",
     "Duration",
+    "Issuer",
     "JetStream",
     "KeepLimits",
     "LimitSettings",

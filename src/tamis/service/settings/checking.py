@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tamis.errors import FunctionError, LanguageError, SchemaError, did_you_mean
 from tamis.language.parser import parse
@@ -48,6 +49,7 @@ def check(settings: Settings, source: str) -> None:
     schema = _checked_schema(settings, source)
     with functions.in_use():
         _check_roles(settings, source, schema)
+        _check_issuers(settings, source)
         _check_links(settings, source, schema)
     if not settings.insecure:
         for number, listener in enumerate(settings.listeners):
@@ -106,14 +108,38 @@ def _check_roles(settings: Settings, source: str, schema: Schema | None) -> None
                 except LanguageError as error:
                     raise SettingsError(f"{source}: {place}: {error}") from error
     for principal, roles in settings.principals.items():
-        for role_name in roles:
-            if role_name != ADMIN and role_name not in settings.roles:
-                known = (ADMIN, *settings.roles)
-                hint = did_you_mean(role_name, known)
-                raise SettingsError(
-                    f"{source}: principals.{principal}: there is no role {role_name!r}",
-                    f"one of {', '.join(known)}{'. ' + hint if hint else ''}",
-                )
+        _check_names_of_roles(settings, roles, f"{source}: principals.{principal}")
+
+
+def _check_names_of_roles(settings: Settings, roles: tuple[str, ...], place: str) -> None:
+    known = (ADMIN, *settings.roles)
+    for name in roles:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise SettingsError(
+                f"{place}: there is no role {name!r}", f"one of {', '.join(known)}{'. ' + hint if hint else ''}"
+            )
+
+
+def _check_issuers(settings: Settings, source: str) -> None:
+    if settings.issuers and not settings.roles:
+        raise SettingsError(f"{source}: issuers: without roles nobody is asked for a token", "roles ([roles.NAME])")
+    names: dict[str, str] = {}
+    for name, issuer in settings.issuers.items():
+        place = f"{source}: issuers.{name}"
+        if (other := names.setdefault(issuer.issuer, name)) != name:
+            raise SettingsError(f"{place}.issuer is that of issuers.{other}", "one table for each issuer")
+        is_file = bool(issuer.keys) and "://" not in issuer.keys
+        asked = issuer.keys or issuer.issuer
+        if not is_file and not is_private(asked):
+            raise SettingsError(
+                f"{place}: others could answer for {asked!r:.200}", "keys, a file or an address with https"
+            )
+        if not is_file and any(algorithm.startswith("HS") for algorithm in issuer.algorithms):
+            raise SettingsError(f"{place}.algorithms: HS256 and its like need a shared secret", "keys, a file")
+        _check_names_of_roles(settings, issuer.default_roles, f"{place}.default_roles")
+        for said, roles in issuer.role_names.items():
+            _check_names_of_roles(settings, roles, f"{place}.role_names.{said}")
 
 
 def _check_links(settings: Settings, source: str, schema: Schema | None) -> None:
@@ -174,6 +200,21 @@ def _check_address(settings: Settings, number: int, listener: Listener, source: 
             f"{source}: listeners.{number}.host: others can reach {listener.host!r}, with {' and '.join(missing)}",
             "both, or a loopback address such as 127.0.0.1, or insecure = true",
         )
+
+
+def is_private(url: str) -> bool:
+    """Whether nobody on the way can change what an address answers: https, or http on this machine.
+
+    >>> is_private("https://id.example/keys"), is_private("http://127.0.0.1:80/keys"), is_private("http://id.example/")
+    (True, True, False)
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    is_checked = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+    return bool(host) and is_checked and "@" not in parts.netloc
 
 
 def is_broker_name(name: str) -> bool:

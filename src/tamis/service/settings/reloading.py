@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = (
     "roles", "principals", "origins", "logging", "catch_up", "webhooks", "log.keep", "log.hold", "listeners.*.tls",
-    "links", "neighbours",
+    "links", "neighbours", "issuers",
     *(
         f"limits.{name}"
         for name in (

@@ -258,6 +258,57 @@ class Role(_Table, frozen=True, kw_only=True):
     admin: Annotated[bool, Meta(description="whether it may do everything")] = False
 
 
+Algorithm: TypeAlias = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "HS256", "HS384", "HS512"
+]
+
+
+class Issuer(_Table, frozen=True, kw_only=True):
+    """An issuer of JSON Web Tokens, such as a provider of OpenID Connect, and whom its tokens stand for."""
+
+    issuer: Annotated[str, Meta(min_length=1, description="the claim `iss` of its tokens, exactly as it stands there")]
+    audience: Annotated[Names, Meta(min_length=1, description="what this broker is called in the claim `aud`")]
+    algorithms: Annotated[
+        tuple[Algorithm, ...], Meta(min_length=1, description="how its tokens may be signed; no other way counts")
+    ] = ("RS256",)
+    keys: Annotated[
+        str,
+        Meta(
+            description="the file or address of its keys (JWKS); empty: found by OpenID Connect Discovery, which asks "
+            "`issuer` + /.well-known/openid-configuration"
+        ),
+    ] = ""
+    ca: Annotated[
+        str | None, Meta(description="the file of the authorities that the address may show certificates of (PEM)")
+    ] = None
+    principal: Annotated[
+        str, Meta(min_length=1, description="the claim that names the principal; dots lead into objects")
+    ] = "sub"
+    prefix: Annotated[
+        str, Meta(description="put before the name, so that nobody of another issuer or with a token has the same")
+    ] = ""
+    roles: Annotated[
+        str, Meta(min_length=1, description="the claim with the roles: a list, or a text with blanks between them")
+    ] = "roles"
+    role_names: Annotated[
+        Mapping[str, Names],
+        Meta(description="roles of this broker by what the claim says; without: of the same name, but never admin"),
+    ] = msgspec.field(default_factory=dict)
+    default_roles: Annotated[Names, Meta(description="roles that everybody has who shows one of its tokens")] = ()
+    leeway: Annotated[Duration, Meta(description="by how much clocks may differ")] = Duration(30)
+    refresh: Annotated[
+        Duration, Meta(description="how long keys of an address are used before they are fetched again")
+    ] = Duration(3600)
+    pause: Annotated[Duration, Meta(description="the least time between two fetches, whatever keys tokens name")] = (
+        Duration(10)
+    )
+    timeout: Annotated[Duration, Meta(description="how long a fetch may take")] = Duration(5)
+
+    def __hash__(self) -> int:
+        """A hash for a table that has a table in it."""
+        return hash((self.issuer, self.keys))
+
+
 class WebhookSettings(_Table, frozen=True, kw_only=True):
     """Where events may be posted to."""
 
@@ -313,6 +364,9 @@ class Settings(_Table, frozen=True, kw_only=True):
     ] = None
     principals: Annotated[
         Mapping[str, Names], Meta(description="roles of those who show a certificate, by the name in it")
+    ] = msgspec.field(default_factory=dict)
+    issuers: Annotated[
+        Mapping[str, Issuer], Meta(description="whose JSON Web Tokens count; a table [issuers.NAME] for each")
     ] = msgspec.field(default_factory=dict)
     listeners: Annotated[tuple[Listener, ...], Meta(description="addresses; a table [[listeners]] for each")] = (
         Listener(),

@@ -12,6 +12,7 @@ from tamis.service.settings.quantities import Duration, KeepLimits, Size
 from tamis.service.settings.reloading import changes_at_once
 from tamis.service.settings.shapes import (
     CatchUp,
+    Issuer,
     JetStream,
     LimitSettings,
     LinkAdaptation,
@@ -39,6 +40,7 @@ _EXAMPLES: dict[str, Any] = {
         )
     },
     "principals": {"shop.example.com": ("shop",)},
+    "issuers": {"company": Issuer(issuer="https://login.example.com", audience=("tamis",))},
     "schema": {"amount": "double", "region": "string", "confidential": "bool"},
     "listeners": (Listener(tls=Tls(certificate="broker.pem", key="broker.key")),),
     "link_listeners": (LinkListener(),),
@@ -184,6 +186,12 @@ _SECTIONS: tuple[tuple[str, type[msgspec.Struct], tuple[str, ...], str], ...] = 
         Role,
         ("roles", "NAME"),
         "Several roles of one principal unite. The role `admin` is always there and may do everything.",
+    ),
+    (
+        "`[issuers.NAME]`",
+        Issuer,
+        ("issuers", "NAME"),
+        "NAME is yours to choose. Needs `pip install 'tamis[jwt]'`. `role_names` is a table: `staff = [\"shop\"]`.",
     ),
     ("`publish` of a role", Publishing, ("roles", "NAME", "publish"), ""),
 )
