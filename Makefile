@@ -53,7 +53,9 @@ facts: $(VENV)/ready  ## facts about the code: longest function, imports, module
 simulate: $(VENV)/ready  ## a network of brokers again: make simulate SEED=42
 	$(BIN)/python -m tamis.simulation $${SEED:-0}
 
-docs: $(VENV)/ready  ## the documentation as a site under site/
+docs: $(VENV)/ready  ## the documentation as a site under site/, once every block and command in it is seen to be run
+	@$(BIN)/pytest -q -p no:cacheprovider -m "not slow" tests/test_blocks.py tests/test_docs.py tests/test_pages.py tests/test_how_to.py \
+	  tests/test_tutorials.py README.md docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 dist: $(VENV)/ready  ## wheel and source archive under dist/, and a look at what is in them

@@ -179,6 +179,11 @@ def main(words: Sequence[str]) -> int:
         finally:
             if rows:
                 console.print(_table(name, rows))
+            if rows and find_spec("matplotlib"):
+                from benchmarks.charts import draw_rows
+
+                if drawn := draw_rows(options.file or name, rows, RESULTS):
+                    console.print(f"drawn: {drawn}")
         wrong += any(row.get("wrong") for row in rows)
     if find_spec("matplotlib"):
         from benchmarks.plots import draw, draw_otherwise

@@ -4,10 +4,12 @@
 rises as steeply as the dashed one takes ten times as long for ten times as many. On the right what that time is spent
 on.
 `otherwise.svg`: events a second of one core with Tamis, with a loop in Python and with polars; the README shows it.
+`algorithms.svg`: events a second of every matching algorithm, as the table of docs/measurements.md has them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b08000", "#56b4e9", "#444444")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b08000", "#56b4e9", "#444444")
 """Okabe and Ito's, which most people can tell apart; the yellow is darker, to be read as text."""
 _STAGES = {
     "encoding": ("encoding",),
@@ -59,26 +61,97 @@ def draw_otherwise(folder: Path) -> Path | None:
     return path
 
 
+def draw_algorithms(page: str, folder: Path) -> Path:
+    """Draw `algorithms.svg` from the table under "Book auctions" of docs/measurements.md."""
+    path = folder / "algorithms.svg"
+    rows = algorithm_rows(page)
+    with mpl.rc_context({"svg.hashsalt": "tamis"}):
+        algorithm_lines(rows).savefig(path, transparent=True, metadata={"Date": None, "Description": digest(rows)})
+    return path
+
+
+def digest(rows: Rows) -> str:
+    """Return what tells apart charts of other rows."""
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def algorithm_rows(page: str) -> Rows:
+    """Return the rows of that table: algorithm, subscriptions, events a second by the batch, µs of a single event.
+
+    >>> table = ["### Book auctions", "| 1,000 | `block` | 3,559,625 | 37 |", "| | `naive` | 13 | 126,823 |"]
+    >>> for row in algorithm_rows(chr(10).join(table)):
+    ...     print(row)
+    {'algorithm': 'block', 'subscriptions': 1000, 'batch_per_s': 3559625.0, 'single_us': 37.0}
+    {'algorithm': 'naive', 'subscriptions': 1000, 'batch_per_s': 13.0, 'single_us': 126823.0}
+    """
+    rows: Rows = []
+    count = 0
+    for line in page.partition("### Book auctions")[2].partition("\n### ")[0].splitlines():
+        cells = [cell.strip().replace(",", "") for cell in line.strip("|").split("|")]
+        if len(cells) > 3 and cells[1].startswith("`"):
+            count = int(cells[0] or count)
+            rows.append(
+                {
+                    "algorithm": cells[1].strip("`"),
+                    "subscriptions": count,
+                    "batch_per_s": float(cells[2]),
+                    "single_us": float(cells[3]),
+                }
+            )
+    return rows
+
+
+def algorithm_lines(rows: Rows) -> Figure:
+    """Return events a second by the batch and the time of a single event, a line for each algorithm."""
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, **ON_ANY_GROUND}):
+        figure = Figure(figsize=(10, 4.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        counts = sorted({row["subscriptions"] for row in rows})
+        for axes, measure, title in (
+            (left, "batch_per_s", "events a second, by the batch"),
+            (right, "single_us", "µs, a single event"),
+        ):
+            ends = []
+            for number, name in enumerate(dict.fromkeys(row["algorithm"] for row in rows)):
+                points = [(row["subscriptions"], row[measure]) for row in rows if row["algorithm"] == name]
+                colour = COLOURS[number % len(COLOURS)]
+                width, style = (2.5 if name == "block" else 1.3), ("-" if number < len(COLOURS) else "--")
+                axes.plot(
+                    *zip(*points, strict=True), marker="o", markersize=3, color=colour, linewidth=width, linestyle=style
+                )
+                if points[-1][0] == counts[-1]:
+                    ends.append((points[-1][1], name, colour))
+                else:
+                    axes.annotate(name, points[-1], (6, 0), textcoords="offset points", color=colour, va="center")
+            ends.sort()
+            values = [row[measure] for row in rows]
+            places = _apart([end[0] for end in ends], min(values), max(values))
+            for (_, name, colour), place in zip(ends, places, strict=True):
+                axes.annotate(name, (counts[-1], place), (8, 0), textcoords="offset points", color=colour, va="center")
+            axes.set(xscale="log", yscale="log", xlabel="subscriptions")
+            axes.set_title(title, loc="left", size=10)
+            axes.set_xticks(counts, [short(count) for count in counts])
+            axes.minorticks_off()
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+            axes.set_xlim(counts[0] * 0.8, counts[-1] * 14)
+            axes.grid(color=INK, alpha=0.25)
+        return figure
+
+
 _WAYS = {
-    "batch_per_s": ("Tamis, by the batch", _COLOURS[0]),
-    "single_per_s": ("Tamis, one by one", _COLOURS[5]),
-    "polars_per_s": ("polars, rule by rule", _COLOURS[1]),
-    "loop_per_s": ("a loop in Python", _COLOURS[3]),
+    "batch_per_s": ("Tamis, by the batch", COLOURS[0]),
+    "single_per_s": ("Tamis, one by one", COLOURS[5]),
+    "polars_per_s": ("polars, rule by rule", COLOURS[1]),
+    "loop_per_s": ("a loop in Python", COLOURS[3]),
 }
-_INK = "#7d8590"
+INK = "#7d8590"
 """A grey that can be read on white and on black: the chart has no background of its own."""
+ON_ANY_GROUND = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK)
 
 
 def comparison(rows: Rows) -> Figure:
     """Return events a second against the number of rules, a line for each way to do it."""
-    ink = {
-        "text.color": _INK,
-        "axes.labelcolor": _INK,
-        "xtick.color": _INK,
-        "ytick.color": _INK,
-        "axes.edgecolor": _INK,
-    }
-    with mpl.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, **ink}):
+    with mpl.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, **ON_ANY_GROUND}):
         figure = Figure(figsize=(8.5, 4.2), layout="constrained")
         axes = figure.subplots()
         counts = [row["subscriptions"] for row in rows]
@@ -94,7 +167,7 @@ def comparison(rows: Rows) -> Figure:
         axes.minorticks_off()
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.set_xlim(counts[0] * 0.8, counts[-1] * (counts[-1] / counts[0]) ** 0.62)
-        axes.grid(color=_INK, alpha=0.25)
+        axes.grid(color=INK, alpha=0.25)
         axes.spines["bottom"].set_bounds(counts[0], counts[-1])
         return figure
 
@@ -113,7 +186,7 @@ def picture(growth_rows: Rows, share_rows: Rows) -> Figure:
 def _lines(axes: Axes, rows: Rows) -> None:
     names = list(dict.fromkeys(row["workload"] for row in rows))
     ends = []
-    for name, colour in zip(names, _COLOURS * len(names), strict=False):
+    for name, colour in zip(names, COLOURS * len(names), strict=False):
         mine = [row for row in rows if row["workload"] == name]
         counts, times = [row["subscriptions"] for row in mine], [row["event_us"] for row in mine]
         axes.plot(counts, times, marker="o", markersize=4, color=colour)
@@ -123,7 +196,7 @@ def _lines(axes: Axes, rows: Rows) -> None:
     axes.grid(color="#e5e5e5")
     axes.set_axisbelow(True)
     counts = sorted({row["subscriptions"] for row in rows})
-    axes.set_xticks(counts, [_short(count) for count in counts])
+    axes.set_xticks(counts, [short(count) for count in counts])
     axes.minorticks_off()
     axes.set_xlim(counts[0] * 0.7, counts[-1] * (counts[-1] / counts[0]) ** 0.45)
     least, greatest = min(row["event_us"] for row in rows), max(row["event_us"] for row in rows)
@@ -165,7 +238,7 @@ def _bars(axes: Axes, rows: Rows) -> None:
                 ink = "black" if colour in ("#56b4e9", "#e6ab02", "#bbbbbb") else "white"
                 axes.text(begin + share / 2, at, f"{share:.0%}", color=ink, ha="center", va="center", size=8)
         begins = [begin + share for begin, share in zip(begins, shares, strict=True)]
-    axes.set_yticks(places, [f"{row['workload']}  {_short(row['subscriptions'])}" for row in rows])
+    axes.set_yticks(places, [f"{row['workload']}  {short(row['subscriptions'])}" for row in rows])
     for at, row in zip(places, rows, strict=True):
         axes.text(1.01, at, f"{row['event_us']:,.3g} µs", va="center", size=9, color="#444444")
     axes.set(xlim=(0, 1.0), ylim=(places[-1] + 0.6, -0.6))
@@ -180,10 +253,10 @@ def _bars(axes: Axes, rows: Rows) -> None:
     )  # fmt: skip
 
 
-def _short(count: int) -> str:
+def short(count: int) -> str:
     """Return a count as on an axis.
 
-    >>> [_short(count) for count in (500, 10_000, 1_000_000)]
+    >>> [short(count) for count in (500, 10_000, 1_000_000)]
     ['500', '10k', '1M']
     """
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
@@ -196,3 +269,4 @@ if __name__ == "__main__":
     results = Path("artifacts/benchmarks")
     print(draw(results) or "run growth and shares_of_time first")
     print(draw_otherwise(results) or "run otherwise first")
+    print(draw_algorithms(Path("docs/measurements.md").read_text("utf-8"), Path("docs/images")))

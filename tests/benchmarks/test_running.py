@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from benchmarks.__main__ import BENCHMARKS, FULL, _arguments, _options, _table
@@ -109,3 +110,55 @@ def test_labels_that_would_overlap_are_pushed_apart():
     assert places[0] == 1.0
     assert places[1] > 1.2
     assert places[2] == 50.0
+
+
+LINES = [
+    {"algorithm": name, "subscriptions": count, "event_us": count / per, "note": "as hoped", "wrong": 0}
+    for name, per in (("block", 1_000), ("naive", 1))
+    for count in (1_000, 10_000, 100_000)
+]
+BARS = [
+    {"what": "frames", "events": 100, "per_s": 1_234.5, "note": "", "wrong": 0},
+    {"what": "single", "events": 100, "per_s": 834.5, "note": "", "wrong": 0},
+]
+
+
+def test_every_table_is_drawn_next_to_it(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+
+    def toy():
+        """Is it drawn?"""
+        yield from LINES
+
+    monkeypatch.setitem(BENCHMARKS, "toy", toy)
+    monkeypatch.setattr(running, "RESULTS", tmp_path)
+    assert running.main(["toy"]) == 0
+    assert (tmp_path / "toy.svg").read_text().count("<path") > 10
+    assert f"drawn: {tmp_path / 'toy.svg'}" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_many_sizes_are_lines_and_few_are_bars():
+    charts = pytest.importorskip("benchmarks.charts", exc_type=ImportError)
+    (lines,) = charts.chart("lines", LINES).axes
+    assert [(line.get_label(), *line.get_ydata()) for line in lines.lines] == [
+        ("block", 1, 10, 100),
+        ("naive", 1_000, 10_000, 100_000),
+    ]
+    (bars,) = charts.chart("bars", BARS).axes
+    assert [bar.get_width() for bar in bars.patches] == [1_234.5, 834.5]
+    assert [label.get_text() for label in bars.get_yticklabels()] == ["frames", "single"]
+
+
+def test_a_table_without_figures_is_not_drawn(tmp_path):
+    charts = pytest.importorskip("benchmarks.charts", exc_type=ImportError)
+    assert charts.draw_rows("words", [{"what": "a", "wrong": 0}, {"what": "b", "wrong": 0}], tmp_path) is None
+    assert charts.draw_rows("none", [], tmp_path) is None
+
+
+def test_the_chart_of_algorithms_is_of_the_table_beside_it():
+    """Otherwise: `python -m benchmarks.plots` draws it again."""
+    plots = pytest.importorskip("benchmarks.plots", exc_type=ImportError)
+    docs = Path(__file__).parents[2] / "docs"
+    rows = plots.algorithm_rows((docs / "measurements.md").read_text("utf-8"))
+    assert len(rows) > 30
+    assert plots.digest(rows) in (docs / "images" / "algorithms.svg").read_text("utf-8")
