@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import json
-import queue
 import re
 import shlex
 import shutil
@@ -12,6 +11,7 @@ import time
 import tomllib
 import urllib.request
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +20,9 @@ from tests.cli.conftest import tamis as run_tamis
 from tests.ports import free_port
 from tests.test_blocks import blocks
 from tests.walkthrough import PATIENCE_S, ROOT, is_shown, steps, terminal
+
+if TYPE_CHECKING:
+    import queue
 
 DOCS = ROOT / "docs"
 ELSEWHERE = ("broker.example", "shop.example", "tamis token")
