@@ -136,6 +136,13 @@ def test_balls_cover_and_exclude_each_other_wherever_geometry_says_so(one, two):
         assert covers(ball(*one), ball(*two))
     if apart > one[2] + two[2] + 1e-9:
         assert not overlaps(ball(*one), ball(*two))
+    # What is not so is shown by an event: the farthest point from a centre, or the nearest, and no candidate at random.
+    if apart > 1e-6 and apart + two[2] > one[2] + 1e-6:
+        verdict = covers(ball(*one), ball(*two))
+        assert (bool(verdict), verdict.proven, verdict.by) == (False, True, "search")
+    if 1e-6 < apart < one[2] + two[2] - 1e-6:
+        verdict = overlaps(ball(*one), ball(*two))
+        assert (bool(verdict), verdict.proven, verdict.by) == (True, True, "search")
 
 
 KNOWN = [

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import chain, islice, product
-from math import isfinite
+from math import inf, isfinite, sqrt
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,8 @@ from tamis.language.ranges.lines import (
 from tamis.language.ranges.value_sets import Values, is_member, stretches
 from tamis.language.types import ArrayType, RecordType
 from tamis.language.values import EXACT, compare, is_number
+from tamis.relations.confinement import shape_of
+from tamis.relations.regions import Ball
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
@@ -52,6 +54,7 @@ _PREFERENCE = {NULL: 0, NUMBER: 1, TEXT: 2, BOOLEAN: 3, TIME: 4, DOUBLE: 5}
 _MOST_GUESSES = 60
 _MOST_CANDIDATES = 60
 _MOST_HINTS = 2_000
+_MOST_BALLS = 6
 _LONGEST_TEXT = 1_000
 
 
@@ -185,8 +188,67 @@ def guesses(
             if (values, axis.line) not in known:
                 known[values, axis.line] = _candidates(values, axis.line, hints)
             choices[path] = known[values, axis.line]
-    for chosen in chain(_aligned(involved, axes, box, choices), _combinations(choices)):
+    for chosen in chain(
+        _beside_centres(axes, box, choices), _aligned(involved, axes, box, choices), _combinations(choices)
+    ):
         yield completed(chosen, schema)
+
+
+def _beside_centres(axes: list[TermAxis], box: Box, choices: Choices) -> Iterator[dict[Path, Any]]:
+    """Give the attributes of balls the points of one that are farthest from another one's centre, and the nearest ones.
+
+    If a ball is not part of another, the farthest point lies outside; if they have something in common, the nearest
+    one, or the centre, is part of it. Candidates at random would seldom be either. Formulas know little of where
+    coordinates lie, and a box may name the edge of a ball, so the points need not be in it: the meaning decides.
+    """
+    balls = [
+        (axis, ball)
+        for axis in axes
+        if not axis.is_plain and isinstance(ball := shape_of(axis.term), Ball) and _paths_of(ball) <= choices.keys()
+    ]
+    if not balls:
+        return
+    by_path = {axis.term.path: axis for axis in axes if isinstance(axis.term, Attribute)}
+    for axis, ball in islice(balls, _MOST_BALLS):
+        points = [ball.centre]
+        radius = _radius(box.get(axis, axis.values), axis.line)
+        for _, other in islice(balls, _MOST_BALLS):
+            if other.inputs == ball.inputs and other.weights == ball.weights and radius is not None:
+                points[:0] = _ends(ball, other, radius)
+        for point in points:
+            chosen = {path: candidates[0] for path, candidates in choices.items()}
+            values = point if len(point) == len(ball.inputs) else [list(point)]
+            for attribute, value in zip(ball.inputs, values, strict=True):
+                assert isinstance(attribute, Attribute)
+                at = by_path[attribute.path]
+                chosen[at.term.path] = next(_as_typed(value, at.values, at.line), chosen[at.term.path])
+            yield chosen
+
+
+def _paths_of(ball: Ball) -> Set[Path]:
+    """Return the attributes of which a ball's points are made; all of them, or one that can not be chosen."""
+    return {each.path if isinstance(each, Attribute) else () for each in ball.inputs}
+
+
+def _radius(values: Values, line: str) -> float | None:
+    """Return how far from its centre a ball reaches, a little less: what is on the border may be outside."""
+    numbers = tuple(each for each in stretches(values) if each[0][0] in (NUMBER, DOUBLE))
+    highs = [last_value(low, high, line) for low, high in numbers if len(high) > 1]
+    if not highs or len(highs) < len(numbers) or not isfinite(max(highs)):
+        return None
+    return float(max(highs)) * (1 - 1e-9)
+
+
+def _ends(ball: Ball, other: Ball, radius: float) -> list[tuple[float, ...]]:
+    """Return the points of a ball that are farthest from another one's centre, and nearest."""
+    ways = [mine - theirs for mine, theirs in zip(ball.centre, other.centre, strict=True)]
+    apart = sqrt(sum(weight * way * way for weight, way in zip(ball.weights, ways, strict=True)))
+    if not 0 < apart < inf:
+        return []
+    return [
+        tuple(middle + way / apart * reach for middle, way in zip(ball.centre, ways, strict=True))
+        for reach in (radius, -min(radius, apart))
+    ]
 
 
 def _aligned(involved: list[Expression], axes: list[TermAxis], box: Box, choices: Choices) -> Iterator[dict[Path, Any]]:
