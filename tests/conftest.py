@@ -71,6 +71,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     gc.collect()
     gc.freeze()
+    # Brokers and benchmarks freeze and unfreeze too. Within the tests that does nothing: it would bring all of this
+    # back, and each of a thousand brokers that are started would walk through it.
+    gc.freeze = gc.unfreeze = lambda: None
     if hasattr(session.config, "workerinput") and session.config.getvalue("loadgroup"):
         grouped = [item.nodeid for item in session.items if item.get_closest_marker("xdist_group")]
         lost = [nodeid for nodeid in grouped if "@" not in nodeid]

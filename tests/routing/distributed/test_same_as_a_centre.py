@@ -70,7 +70,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("strategy", "algorithm", "kind"), CASES, ids=" ".join)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_strategy_tells_what_a_centre_tells_at_the_same_moments(strategy, algorithm, kind, seed):
     steps = story(100 + seed, kind)
     settings = settings_of(algorithm, kind)
@@ -88,9 +88,20 @@ def test_every_strategy_tells_what_a_centre_tells_in_hundreds_of_runs(strategy, 
         assert told == expected(steps, algorithm), f"seed {seed}"
 
 
-@pytest.mark.parametrize("algorithm", ["SASF", "RAPF", "PA"])
-@pytest.mark.parametrize("policy", [EveryChange, Hysteresis, BoxCells], ids=lambda policy: policy.__name__)
-@pytest.mark.parametrize("strategy", ["simple", "covering"])
+THRESHOLDS = ["SASF", "RAPF", "PA"]
+POLICIES = [EveryChange, Hysteresis, BoxCells]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "policy", "strategy"),
+    [
+        # The quick suite takes every pair of an algorithm and a policy, with one of the strategies.
+        pytest.param(algorithm, policy, strategy, marks=[] if (one + two) % 2 == three else [pytest.mark.slow])
+        for one, algorithm in enumerate(THRESHOLDS)
+        for two, policy in enumerate(POLICIES)
+        for three, strategy in enumerate(("covering", "simple"))
+    ],
+)
 def test_what_others_know_of_thresholds_changes_nothing_but_messages(algorithm, policy, strategy):
     steps = story(7, "count mixed")
     network = network_of("subscription flooding", settings_of(algorithm, "count"), 7, policy=policy, strategy=strategy)

@@ -66,12 +66,15 @@ def tables_are_right(network):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("second", ["thesis", "local"])
 @pytest.mark.parametrize("kind", ["count mixed", "time mixed"])
-def test_zones_subscriptions_rankings_and_buffers_are_handed_over_and_nothing_is_lost(algorithm, second, kind):
+@pytest.mark.parametrize("so_many_seeds", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_zones_subscriptions_rankings_and_buffers_are_handed_over_and_nothing_is_lost(
+    algorithm, second, kind, so_many_seeds
+):
     if (algorithm == "PA" and "time" in kind) or (second == "local" and algorithm not in ("SASF", "RAPF")):
         pytest.skip("its windows are estimated in another way" if second == "thesis" else "it has no second attempts")
     name, ranking, buffer = ALGORITHMS[algorithm]
     settings = RankingSettings(name, ranking, buffer, is_numbered="count" in kind)
-    for seed in range(2):
+    for seed in range(so_many_seeds):
         steps = story(seed, kind)
         network = Churning(
             seed, settings, delays_s=(0.0, 0.0), numbers=settings.is_numbered, second=second, encodes=True

@@ -12,10 +12,13 @@ import time
 from itertools import islice
 
 import pytest
+from typer.testing import CliRunner
 
 import tamis as library
+from tamis.cli.app import app
 from tamis.errors import LanguageError
 from tamis.service.errors import UnauthenticatedError
+from tests.cli.conftest import PLAIN
 from tests.service.client.conftest import in_a_loop, taken
 from tests.service.processes import BrokerProcess, environment, tamis
 
@@ -26,10 +29,17 @@ def broker(forge, tmp_path_factory):
         yield running
 
 
-def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
-    env = environment(**options.pop("env", {}))
+def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process: as a program of its own each would import everything anew."""
+    runner = CliRunner(env=PLAIN | {"COLUMNS": "200", "TAMIS_URL": None, "TAMIS_TOKEN": None})
+    done = runner.invoke(app, list(arguments), input=stdin, catch_exceptions=False, prog_name="tamis")
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+
+
+def program(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a program of its own."""
     return subprocess.run(
-        tamis(*arguments), capture_output=True, text=True, timeout=120, env=env, check=False, **options
+        tamis(*arguments), capture_output=True, text=True, timeout=120, env=environment(), check=False
     )
 
 
@@ -64,7 +74,7 @@ def test_acceptance_1_three_commands_in_three_processes_and_the_event_appears(br
     listening = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     try:
         wait_for_listener(broker, text)
-        published = run("publish", '{"price": 12}', "--to", broker.url)
+        published = program("publish", '{"price": 12}', "--to", broker.url)
         assert published.returncode == 0, published.stderr
         assert "1 event is on disk" in published.stdout
         delivered = json.loads(first_line(listening))
@@ -78,7 +88,7 @@ def test_acceptance_1_three_commands_in_three_processes_and_the_event_appears(br
 
 def test_commands_publish_lines_and_print_what_a_durable_subscriber_has_not_seen(broker):
     lines = "".join(f'{{"lot": {n}}}\n' for n in range(5))
-    published = run("publish", "--type", "lot", "--json", "--to", broker.url, input=lines)
+    published = run("publish", "--type", "lot", "--json", "--to", broker.url, stdin=lines)
     assert json.loads(published.stdout)["events"] == 5
     first = run("subscribe", "lot < 4", "--as", "cli", "--from", "first", "--most", "2", "--json", "--at", broker.url)
     events = [json.loads(line) for line in first.stdout.splitlines()]
@@ -97,7 +107,7 @@ def test_a_mistake_in_a_text_is_shown_with_its_caret(broker, text):
 
 
 def test_a_bad_line_says_which_and_what_came_before_is_published(broker):
-    result = run("publish", "--to", broker.url, input='{"bad": 1}\n{"bad": \n')
+    result = run("publish", "--to", broker.url, stdin='{"bad": 1}\n{"bad": \n')
     assert result.returncode == 2
     assert "line 2 is not JSON" in result.stderr
 
@@ -238,14 +248,14 @@ def test_tokens_of_the_command_open_a_broker_with_roles(forge, tmp_path):
 
 
 def test_two_brokers_at_one_port_are_told_apart(broker, tmp_path):
-    result = run("serve", "--data", str(tmp_path / "other"), "--port", str(broker.port))
+    result = program("serve", "--data", str(tmp_path / "other"), "--port", str(broker.port))
     assert result.returncode == 2
     assert "cannot listen" in result.stderr
     assert "--port" in result.stderr
 
 
 def test_two_brokers_do_not_share_a_folder(broker):
-    result = run("serve", "--data", str(broker.data), "--port", "0")
+    result = program("serve", "--data", str(broker.data), "--port", "0")
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gc
 import json
 from contextlib import asynccontextmanager
 
@@ -64,7 +63,6 @@ async def running(folder, **settings):
             yield Running(service, session)
     finally:
         await service.stop()
-        gc.unfreeze()  # a process has one broker, but these tests have many
 
 
 async def said(socket):

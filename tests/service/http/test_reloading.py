@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 import time
@@ -99,7 +98,6 @@ async def test_an_insecure_broker_warns_in_its_log(monkeypatch):
         service = Service(Settings(data=":memory:", insecure=True, listeners=(Listener(host=host, port=0),)))
         await service.start()
         await service.stop()
-        gc.unfreeze()
         assert len([text for text in lines.texts if "without TLS" in text]) == count
 
 
@@ -213,7 +211,6 @@ async def test_a_reload_leaves_the_links_to_edge_brokers_alone(tmp_path):
             assert links and dict(service.settings.links) == links
         finally:
             await service.stop()
-            gc.unfreeze()
 
 
 @eventually
