@@ -221,7 +221,7 @@ def _beside_centres(axes: list[TermAxis], box: Box, choices: Choices) -> Iterato
             for attribute, value in zip(ball.inputs, values, strict=True):
                 assert isinstance(attribute, Attribute)
                 at = by_path[attribute.path]
-                chosen[at.term.path] = next(_as_typed(value, at.values, at.line), chosen[at.term.path])
+                chosen[attribute.path] = next(_as_typed(value, at.values, at.line), chosen[attribute.path])
             yield chosen
 
 
