@@ -231,9 +231,10 @@ def test_the_wheel_installed_with_an_extra_elsewhere_runs_the_examples_of_the_re
 @pytest.mark.xdist_group("distribution")
 def test_the_wheel_alone_runs_the_examples_and_the_commands_of_the_readme(wheel, elsewhere):
     elsewhere.install(wheel, "")
-    shutil.copy(ROOT / "README.md", elsewhere.folder)
-    run(elsewhere.bin / "python", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "-o", "ELLIPSIS", "README.md",
-        cwd=elsewhere.folder, env=elsewhere.env)  # fmt: skip
+    for page in ("README.md", "docs/index.md"):  # with what stands above their first example
+        shutil.copy(ROOT / page, elsewhere.folder)
+        run(elsewhere.bin / "python", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "-o", "ELLIPSIS", Path(page).name,
+            cwd=elsewhere.folder, env=elsewhere.env)  # fmt: skip
     rules = "subscription_id,condition\ncheap,price < 20\n"
     (elsewhere.folder / "rules.csv").write_text(rules)
     (elsewhere.folder / "s.csv").write_text(rules)
