@@ -181,7 +181,7 @@ class Broker(Groups):
             raise LengthOfMessagesError(most_entries)
         advertising = None if advertisements is None else strategy_of(advertisements, schema)
         self.functions = functions_of(functions, schema)
-        table = RoutingTable(schema, algorithm, self.functions)
+        table = RoutingTable(schema, algorithm, self.functions, keeps_proxies=policy is not None)
         desk = Desk(schema, self.functions, ranked, policy, buffer_s, lateness_s, spread_s)
         super().__init__(_named(name), table, schema, advertising, remembered, desk)
         self.strategy = strategy_of(strategy, schema)

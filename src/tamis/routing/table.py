@@ -11,6 +11,9 @@ The entries of a peer that gets every event anyway can be left out of matching (
 in generalised versions (`prune`): post-pruning, which changes nothing in what is forwarded. The matcher tells how often
 predicates are true, and by that it is chosen what to leave out; of a filter that is pruned its text is left, packed.
 
+Where neighbours tell thresholds that move, their filters are in a table of proxies (`topk.proxy_table`), in which a
+move is one number, instead of in the matcher, which would register each as another filter (`keeps_proxies`).
+
 Source: Mühl et al. 2002, section 2.1; Bittner 2008, sections 4.5, the shortcut, and 6.5 (docs/bibliography.md).
 Departs: clients have entries too, of the same form; they are told apart by who the peer is.
 """
@@ -31,9 +34,10 @@ from tamis.routing.handles import EntryHandles
 from tamis.routing.holders import Holders
 from tamis.routing.wanted import ClientMatches, GroupMatches, NeighbourMatches, by_event_and_client, joined
 from tamis.selectivity.counters import Counters
+from tamis.topk.proxy_table import ProxyTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import numpy.typing as npt
 
@@ -65,7 +69,12 @@ class RoutingTable:
     """
 
     def __init__(
-        self, schema: Schema | None = None, algorithm: str = "block", functions: Functions | None = None
+        self,
+        schema: Schema | None = None,
+        algorithm: str = "block",
+        functions: Functions | None = None,
+        *,
+        keeps_proxies: bool = False,
     ) -> None:
         self._filters: dict[str, dict[Key, Expression | int]] = {}
         """What a peer wants: a filter, or its number in the table of those that are pruned."""
@@ -87,6 +96,9 @@ class RoutingTable:
         """Numbers that nothing is matched under any more."""
         self._matcher = Matcher(algorithm, schema, functions=functions)
         self._matcher.watch()
+        self._proxies = ProxyTable(schema) if keeps_proxies else None
+        self._reached: dict[int, str] = {}
+        """Whose each filter in the table of proxies is."""
         self._takes_everything = schema is None and algorithm == "block"
         self._waiting: dict[int, str | None] = {}
         self._unmatched: set[tuple[str, Key]] = set()
@@ -340,7 +352,10 @@ class RoutingTable:
             self._matched[number] = expression
             if self._watched_names:
                 self._unread.append(number)
-            self._waiting[number] = destination
+            if destination is not None and self._proxies is not None and self._proxies.add(number, expression):
+                self._reached[number] = destination
+            else:
+                self._waiting[number] = destination
         if destination is None:
             self._holders.add(number, self._handles.entry(peer, key))
         elif not is_new:
@@ -384,6 +399,11 @@ class RoutingTable:
         del numbers[self._matched.pop(number)]
         if not numbers:
             del self._numbers[destination]
+        if self._proxies is not None and number in self._proxies:
+            self._proxies.remove(number)
+            del self._reached[number]
+            self._free_numbers.append(number)
+            return False
         is_waiting = number in self._waiting  # then the matcher does not know of it yet
         if is_waiting:
             del self._waiting[number]
@@ -498,10 +518,45 @@ class RoutingTable:
             for client, entry in zip(clients.tolist(), entries.tolist(), strict=True):
                 wanted_by.setdefault(self.client_name(client), []).append(self.key(entry))
             self.match_count += len(entries)
+        neighbours = [*neighbours, *self._reached_by_proxies(event, neighbours)]
         for neighbour in neighbours:
             wanted_by[neighbour] = []
         self.match_count += len(neighbours)
         return wanted_by
+
+    def _reached_by_proxies(self, event: Mapping[str, Any], already: Collection[str]) -> list[str]:
+        """Return the other neighbours that want an event because of filters that move."""
+        if not self._reached or self._proxies is None:
+            return []
+        reached: dict[str, None] = {}
+        owners = self._reached
+        for number in self._proxies.wanted(event, lambda each: owners[each] in reached or owners[each] in already):
+            reached[owners[number]] = None
+        return list(reached)
+
+    def _with_proxies(
+        self,
+        group: Sequence[Mapping[str, Any]],
+        events: npt.NDArray[np.int64],
+        neighbours: npt.NDArray[np.int64],
+        names: tuple[str, ...],
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return which event reaches which neighbour, by what is matched and by filters that move."""
+        if not self._reached:
+            return events, neighbours
+        already: list[set[str]] = [set() for _ in group]
+        for event, neighbour in zip(events.tolist(), neighbours.tolist(), strict=True):
+            already[event].add(names[neighbour])
+        places = {name: place for place, name in enumerate(names)}
+        others = [
+            (number, places[name])
+            for number, event in enumerate(group)
+            for name in self._reached_by_proxies(event, already[number])
+        ]
+        rows = np.array(others, np.int64).reshape(-1, 2)
+        events, neighbours = np.append(events, rows[:, 0]), np.append(neighbours, rows[:, 1])
+        order = np.argsort(events, kind="stable")
+        return events[order], neighbours[order]
 
     def match_many(
         self, events: Sequence[Mapping[str, Any]], asked: npt.NDArray[np.bool_] | None = None
@@ -538,14 +593,17 @@ class RoutingTable:
             order = self._handles.order(numbers, entries)
             if order is not None:
                 owners, entries = owners[order], entries[order]
-            self.match_count += len(entries) + len(matches.reaching)
+            by_number = np.array([places.get(name, 0) for name in matches.names], np.int64)
+            events_reaching, neighbours_reached = self._with_proxies(
+                group, matches.reaching, by_number[matches.destinations], names
+            )
+            self.match_count += len(entries) + len(events_reaching)
             if asked is not None:
                 rows = np.flatnonzero(asked[np.minimum(owners, len(asked) - 1)] & (owners < len(asked)))
                 numbers, owners, entries = numbers[rows], owners[rows], entries[rows]
             clients.append((first, by_event_and_client(numbers, owners, entries, self._handles.client_count)))
-            reaching.append(first + matches.reaching)
-            by_number = np.array([places.get(name, 0) for name in matches.names], np.int64)
-            reached.append(by_number[matches.destinations])
+            reaching.append(first + events_reaching)
+            reached.append(neighbours_reached)
             first += count
         return GroupMatches(joined(clients), NeighbourMatches(np.concatenate(reaching), np.concatenate(reached), names))
 
