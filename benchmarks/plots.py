@@ -4,7 +4,7 @@
 rises as steeply as the dashed one takes ten times as long for ten times as many. On the right what that time is spent
 on.
 `otherwise.svg`: events a second of one core with Tamis, with a loop in Python and with polars; the README shows it.
-`algorithms.svg`: events a second of every matching algorithm, as the table of docs/measurements.md has them.
+`algorithms.svg`: events a second of every matching algorithm. The docs have both, drawn from their own tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -54,25 +54,43 @@ def draw_otherwise(folder: Path) -> Path | None:
     source = folder / "otherwise.json"
     if not source.exists():
         return None
-    path = folder / "otherwise.svg"
-    figure = comparison(json.loads(source.read_text())["rows"])
+    return _saved(comparison, json.loads(source.read_text())["rows"], folder / "otherwise.svg")
+
+
+def draw_page(page: str, folder: Path) -> list[Path]:
+    """Draw `otherwise.svg` and `algorithms.svg` from the tables of docs/measurements.md, so that they say the same."""
+    return [
+        _saved(comparison, otherwise_rows(page), folder / "otherwise.svg"),
+        _saved(algorithm_lines, algorithm_rows(page), folder / "algorithms.svg"),
+    ]
+
+
+def _saved(drawing: Callable[[Rows], Figure], rows: Rows, path: Path) -> Path:
     with mpl.rc_context({"svg.hashsalt": "tamis"}):  # the same rows give the same file
-        figure.savefig(path, transparent=True, metadata={"Date": None})
-    return path
-
-
-def draw_algorithms(page: str, folder: Path) -> Path:
-    """Draw `algorithms.svg` from the table under "Book auctions" of docs/measurements.md."""
-    path = folder / "algorithms.svg"
-    rows = algorithm_rows(page)
-    with mpl.rc_context({"svg.hashsalt": "tamis"}):
-        algorithm_lines(rows).savefig(path, transparent=True, metadata={"Date": None, "Description": digest(rows)})
+        drawing(rows).savefig(path, transparent=True, metadata={"Date": None, "Description": digest(rows)})
     return path
 
 
 def digest(rows: Rows) -> str:
     """Return what tells apart charts of other rows."""
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def otherwise_rows(page: str) -> Rows:
+    """Return the rows of the table under "What people would do otherwise".
+
+    >>> heading = "## What people would do otherwise"
+    >>> for row in otherwise_rows(f"{heading}{chr(10)}| 100 | 152,342 | 469,333 | 108,248 | 7,588,493 |"):
+    ...     print(row["subscriptions"], row["loop_per_s"], row["batch_per_s"])
+    100 152342.0 7588493.0
+    """
+    columns = ("loop_per_s", "polars_per_s", "single_per_s", "batch_per_s")
+    rows: Rows = []
+    for line in page.partition("## What people would do otherwise")[2].partition("\n## ")[0].splitlines():
+        cells = [cell.strip().replace(",", "") for cell in line.strip("|").split("|")]
+        if len(cells) > len(columns) and cells[0].isdigit():
+            rows.append({"subscriptions": int(cells[0]), **dict(zip(columns, map(float, cells[1:]), strict=False))})
+    return rows
 
 
 def algorithm_rows(page: str) -> Rows:
@@ -269,4 +287,4 @@ if __name__ == "__main__":
     results = Path("artifacts/benchmarks")
     print(draw(results) or "run growth and shares_of_time first")
     print(draw_otherwise(results) or "run otherwise first")
-    print(draw_algorithms(Path("docs/measurements.md").read_text("utf-8"), Path("docs/images")))
+    print(*draw_page(Path("docs/measurements.md").read_text("utf-8"), Path("docs/images")))
