@@ -21,6 +21,9 @@ if os.environ.get("NUMBA_DISABLE_JIT") == "1":
     # Kernels count on unsigned numbers that wrap around; as plain Python numpy would warn of each.
     np.seterr(over="ignore")
 
+# What is laid out when is tested, too; so nothing is answered without kernels because they are compiled at that moment.
+os.environ.setdefault("TAMIS_COLD_START", "wait")
+
 QUICK_SHARE = 4
 """The quick suite draws one of so many examples that a test asks for, and `make test-all` all of them."""
 FEWEST_EXAMPLES = 5

@@ -180,6 +180,23 @@ def _taken_from(module: str) -> set[str]:
     return loaded - {__name__}
 
 
+def is_compiled(kernel: Any) -> bool:
+    """Was a kernel of ours compiled before, in this process or, as far as files tell, in another?
+
+    >>> is_compiled(len)  # which is none
+    False
+    """
+    if not isinstance(kernel, Dispatcher):
+        return False  # the compiler is switched off
+    if kernel.signatures:
+        return True
+    kept = getattr(kernel, "_cache", None)
+    if not isinstance(kept, KernelCache):
+        return False
+    target = kernel.targetctx.codegen().magic_tuple()  # the processor that the kernel is compiled for
+    return any(key[1] == target for key in kept._cache_file._load_index())
+
+
 def _arrange() -> None:
     """Put our locator behind numba's first two, and let kernels stay in memory where there is no place at all."""
     caching.CacheImpl._locator_classes.insert(2, KernelLocator)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.base import Algorithm, Handles, Pairs, Snapshot, TextsRead, numbered
-from tamis.matching.block import kernels
+from tamis.matching.block import kernels, readiness
 from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
 from tamis.matching.block.budgets import check
@@ -31,7 +31,10 @@ from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
 from tamis.matching.block.read_texts import ReadTexts
 from tamis.matching.block.segment import Segment, compiled
+from tamis.matching.columns import Events
 from tamis.matching.reading.reader import is_compiled
+from tamis.matching.sightings import asked_by
+from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, as_column
 
 if TYPE_CHECKING:
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
     from tamis.matching.axes import Axis
     from tamis.matching.block.draft import Draft
     from tamis.matching.block.open_part import OpenSubscription, OpenView
-    from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
     from tamis.matching.watching import Encoded
 
@@ -116,10 +118,10 @@ class BlockAlgorithm(Algorithm):
         While somebody matches, more than a few are compiled too: here nobody waits for it.
         """
         waiting = iter(expressions)
-        first = list(islice(waiting, _COMPILED_AT_ONCE))
-        if len(first) < _COMPILED_AT_ONCE and (
-            len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always
-        ):
+        is_cold = self._is_cold
+        most = readiness.MOST_OPEN if is_cold else _COMPILED_AT_ONCE
+        first = list(islice(waiting, most))
+        if len(first) < most and (len(first) <= 4 * _MOST_ASKED or not self._is_in_use or self.merge_always or is_cold):
             for expression in first:
                 check(expression)  # what cannot be laid out is refused now, and not when somebody matches
             return first
@@ -129,6 +131,8 @@ class BlockAlgorithm(Algorithm):
 
     def read(self, texts: Sequence[str]) -> _BlockTexts | None:
         if len(texts) < _COMPILED_AT_ONCE or (len(texts) < _WORTH_COMPILING and not is_compiled()):
+            return None
+        if self._is_cold and len(texts) < readiness.MOST_OPEN:
             return None
         return _BlockTexts(self, ReadTexts(texts, self.schema))
 
@@ -254,9 +258,43 @@ class BlockAlgorithm(Algorithm):
             return self.snapshot()
 
     def snapshot_for(self, events: Events) -> BlockSnapshot:
-        """Return the present set; with nothing left open, unless so few events come that they are matched singly."""
+        """Return the present set; with nothing left open, unless events are matched singly: few, or at a cold start."""
         with self._lock:
-            return self.snapshot() if are_few(self._parts, events) else self.compiled_snapshot()
+            if are_few(self._parts, events):
+                return self.snapshot()
+            if self._answers_before_kernels_do(events):
+                self._start_flushing()
+                return self.snapshot()
+            return self.compiled_snapshot()
+
+    # -- A cold start
+
+    @property
+    def _is_cold(self) -> bool:
+        """Is nothing laid out, so that all can be asked without kernels that would have to be compiled first?"""
+        return not self._parts and not self.merge_always and readiness.OF_THIS_PROCESS.look()
+
+    def _answers_before_kernels_do(self, events: Events) -> bool:
+        """Are there no kernels yet, and would a batch wait longer for them than for an answer without?"""
+        return (
+            self._is_cold
+            and not self._has_large
+            and len(self._open.everybody) <= readiness.MOST_OPEN
+            and readiness.are_answered_sooner(self._open, events)
+        )
+
+    def _exercise(self, part: Part) -> None:
+        """Match made-up events in every way, so that kernels are compiled: by this layout, and a learnt one."""
+        asked = asked_by(part.segment.draft.axes)
+        for is_whole in (True, False):
+            mappings = made_up(asked, max(SIZES), is_whole=is_whole)
+            events = Events(mappings)
+            for segment in (part.segment, compiled(part.segment.draft, events, self.schema)):
+                snapshot = BlockSnapshot((Part.of(segment),), OpenPart(self.schema).view(), self.schema)
+                snapshot.match_event(mappings[0])
+                snapshot.match_few(mappings[:2])
+                alive = [part.among(None)]
+                _placed([snapshot._match_block(events, alive)], events.count)
 
     # -- What is open
 
@@ -265,7 +303,9 @@ class BlockAlgorithm(Algorithm):
         if self._has_large or (self.merge_always and len(self._open)):
             self._flush()
         elif self._open.asks_more_than(_MOST_ASKED) or len(self._open.everybody) > _MOST_OPEN:
-            if not self._is_in_use or len(self._open.everybody) > _MOST_WAITING:
+            if self._is_cold and len(self._open.everybody) <= readiness.MOST_OPEN:
+                self._start_flushing()
+            elif not self._is_in_use or len(self._open.everybody) > _MOST_WAITING:
                 self._flush()
             else:
                 self._start_flushing()
@@ -312,13 +352,15 @@ class BlockAlgorithm(Algorithm):
             target=self._flush_behind,
             args=(parts, self._open, list(self._open.entries)),
             name="tamis flush",
-            daemon=True,
+            daemon=not self._is_cold,  # what is compiled stays for the next process
         )
         self._flushing.start()
 
     def _flush_behind(self, parts: list[Part], opened: OpenPart, entries: list[OpenSubscription]) -> None:
         try:
             with in_background():
+                if not parts and readiness.OF_THIS_PROCESS.look():
+                    readiness.OF_THIS_PROCESS.compile(lambda: self._exercise(self._merged([], entries)))
                 merged = self._merged(parts, entries)
         except BaseException:
             self._flushing = None  # else nothing would ever be flushed again
@@ -528,7 +570,7 @@ class BlockAlgorithm(Algorithm):
 
     def observe(self, events: Events) -> None:
         """Take a first look at the traffic: what was laid out by guesses is laid out anew by what is seen."""
-        if self._sample is None and events.count >= 256:
+        if self._sample is None and events.count >= 256 and not self._answers_before_kernels_do(events):
             self._learn(events, is_all=False)
 
 
@@ -603,7 +645,7 @@ class BlockSnapshot(Snapshot):
     ) -> tuple[Pairs, Pairs]:
         if len(destinations) > _MOST_DESTINATIONS:
             return super().reach_events(events, destinations, among, threads)
-        if are_few(self._parts, events):
+        if self._is_asked_singly(events):
             each = [self.reach_event(event, destinations, among) for event in events.mappings()]
             return numbered([handles for handles, _ in each]), numbered([numbers for _, numbers in each])
         self._rate.sample(events, lambda event: len(self.match_event(event, among)))
@@ -638,10 +680,14 @@ class BlockSnapshot(Snapshot):
         reaching, reached = by_event.nonzero()
         return (events_of_matches[has_none], handles[has_none]), (reaching, reached)
 
+    def _is_asked_singly(self, events: Events) -> bool:
+        """Are events matched one by one? If they are few; and at a cold start, when all is open."""
+        assert not (self._open and self._parts) or are_few(self._parts, events), "a batch needs a compiled snapshot"
+        return bool(self._open) or are_few(self._parts, events)
+
     def match_events(self, events: Events, among: Handles | None = None, threads: int = 1) -> Pairs:
-        if are_few(self._parts, events):
+        if self._is_asked_singly(events):
             return self.match_few(list(events.mappings()), among)
-        assert not self._open, "a batch is matched against a compiled snapshot"
         alive = [part.among(among) for part in self._parts]
 
         def block(start: int) -> _BlockMatches:

@@ -163,6 +163,18 @@ class OpenPart:
                 crowd += sum(len(known.places.get(value, ())) for value in values)
         return crowd, value_count
 
+    def asked_by(self, event: Mapping[str, Any]) -> list[list[OpenSubscription]]:
+        """Return who is asked about an event: those under its values, and those who lie under none."""
+        asked = [self.unkeyed]
+        get = event.get
+        for values in self.by_value:
+            value = get(values.attribute)
+            if value is not None:
+                entries = values.places.get(value) if type(value) in _LOOKED_UP else values.entries
+                if entries:
+                    asked.append(entries)
+        return asked
+
     def asks_more_than(self, most: int) -> bool:
         """Do events ask more than so many on average, as far as can be told?"""
         return len(self.unkeyed) > most or (self.look_count >= _KNOWN and self.asked_count > most * self.look_count)
@@ -220,14 +232,7 @@ class OpenView:
     def matches(self, event: Mapping[str, Any]) -> list[int]:
         """Return the handles of those that an event matches, in order."""
         part = self._part
-        asked = [part.unkeyed]
-        get = event.get
-        for values in part.by_value:
-            value = get(values.attribute)
-            if value is not None:
-                entries = values.places.get(value) if type(value) in _LOOKED_UP else values.entries
-                if entries:
-                    asked.append(entries)
+        asked = part.asked_by(event)
         part.look_count += 1
         part.asked_count += sum(map(len, asked))
         candidates = {  # a set, because one may lie under several values of the event

@@ -12,12 +12,12 @@ Source: the structures are those of an operator-precedence parser (Dijkstra's sh
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.compilation import is_compiled as was_compiled
 from tamis.errors import LanguageError
 from tamis.language import literals
 from tamis.language.checking import check
@@ -325,16 +325,11 @@ _CONNECTIVES: dict[int, Any] = {kernels.CONJUNCTION: And, kernels.DISJUNCTION: O
 
 
 def is_compiled() -> bool:
-    """Were the loops compiled before, in this process or, as far as files tell, in another?
+    """Were the loops compiled before?
 
     They take seconds, once for an installation: too long for a few thousand texts, which the parser has read by then.
     """
-    if not hasattr(kernels.read_texts, "stats"):
-        return False  # the compiler is switched off
-    if kernels.read_texts.signatures:
-        return True
-    folder = kernels.read_texts.stats.cache_path
-    return folder is not None and any(Path(folder).glob("kernels.read_texts-*.nbi"))
+    return was_compiled(kernels.read_texts)
 
 
 def _encoded(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Ints]:
