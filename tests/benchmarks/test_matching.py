@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from benchmarks.cases import CASES, MEASURED, WITH_YARDSTICK, built, matches_of, parsed, wrong_matches
+from benchmarks.json_events import json_events
 from benchmarks.matching import growth, single_events, throughput
 from benchmarks.reading_texts import reading_a_million, reading_texts
 from benchmarks.registration import churn, registration
@@ -95,6 +96,12 @@ def test_all_processes_of_the_warm_up_find_the_same():
     rows = list(warm_up(few_subscriptions=20, environment={"NUMBA_DISABLE_JIT": "1"}))  # compiling would take a minute
     assert [row["kernels_on_disk"] for row in rows] == ["none", "none", "all"]
     assert rows[0]["matches"] == rows[1]["matches"] == rows[2]["matches"] > 0
+
+
+def test_all_ways_to_read_json_match_the_same():
+    rows = list(json_events(("w1", "auction"), (200,), event_count=60, passes=1, seed=3))
+    assert [row["wrong"] for row in rows] == [0, 0]
+    assert sum(row["matches"] for row in rows) > 0
 
 
 def test_the_shares_of_time_make_a_whole():

@@ -177,6 +177,15 @@ class Axis:
             codes[:] = np.searchsorted(thresholds, values, "right") + 1
         return codes
 
+    def integer_bounds(self) -> npt.NDArray[np.int64]:
+        """Return, of each of its numbers, the least integer that is not below it and the least that is above it."""
+        return self._thresholds(("exact", 0))
+
+    def doubles(self) -> npt.NDArray[np.float64]:
+        """Return its numbers as doubles, in order, without NaN."""
+        operands = [float(operand) + 0.0 for operand in self.operands]
+        return np.array(operands[: self._number_count(operands)], np.float64)
+
     def _thresholds(self, domain: tuple[str, int]) -> npt.NDArray[np.int64]:
         """Return, for each operand, the least integer that is not below it and the least that is above it.
 

@@ -63,6 +63,10 @@ class Snapshot(ABC):
         """
         return numbered([self.match_event(event, among) for event in events])
 
+    def match_json(self, document: bytes, among: Handles | None = None) -> tuple[int, Handles] | None:
+        """Return the matches of an event in JSON, and a hash of its names and kinds; None if it has to be decoded."""
+        return None
+
     def encoded_event(self, event: Mapping[str, Any]) -> list[Encoded] | None:
         """Return the codes of an event on the axes that predicates are laid out on; None if there are no axes."""
         return None

@@ -24,6 +24,7 @@ from tamis.matching.destinations import Destinations
 from tamis.matching.errors import MatcherOptionError, SavedMatcherError, UnknownIdError
 from tamis.matching.register import Register, column_of, integer_column
 from tamis.matching.registering import Registering
+from tamis.matching.scanning.scanner import decoded
 from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
 from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, Watch
@@ -125,6 +126,41 @@ class Matcher(Registering):
         handles = register.in_order(snapshot.match_event(event, asked))
         names = register.names(handles)
         return names if not metadata else list(zip(names, map(register.metadata.get, handles.tolist()), strict=True))
+
+    @overload
+    def match_json(self, event: bytes | str, *, among: Iterable[Hashable] | None = None) -> list[Any]: ...
+
+    @overload
+    def match_json(
+        self, event: bytes | str, *, among: Iterable[Hashable] | None = None, metadata: Literal[True]
+    ) -> list[tuple[Any, Any]]: ...
+
+    def match_json(
+        self, event: bytes | str, *, among: Iterable[Hashable] | None = None, metadata: bool = False
+    ) -> list[Any]:
+        """Return what `match` returns of an event in JSON, as `json.loads` reads it.
+
+        Bytes are read by compiled loops, and only what somebody mentions becomes values. What is not everyday, and what
+        is wrong, goes the long way: an `EventError` says what `json.loads` says of it.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({"cheap": "price < 20", "near": "position.city = 'Leeds'"})
+        >>> matcher.match_json(b'{"price": 12, "position": {"city": "Leeds"}, "note": [1, 2, 3]}')
+        ['cheap', 'near']
+        """
+        if type(event) is bytes and self._watch is None:
+            snapshot, register, asked = self._snapshot(among)
+            matched = snapshot.match_json(event, asked)
+            if matched is not None:
+                shape, handles = matched
+                self._sightings.look_at_json(shape, event)
+                handles = register.in_order(handles)
+                names = register.names(handles)
+                if not metadata:
+                    return names
+                return list(zip(names, map(register.metadata.get, handles.tolist()), strict=True))
+        mapping = decoded(event)
+        return self.match(mapping, among=among, metadata=True) if metadata else self.match(mapping, among=among)
 
     def match_in_order(
         self, event: Mapping[str, Any], *, among: Iterable[Hashable] | None = None

@@ -11,6 +11,7 @@ fewer attributes than the one before: to look at each would take as long as a te
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -106,6 +107,8 @@ class Sightings:
         self.event_count = 0
         self.kinds: dict[Path, set[str]] = {}
         self._shapes: set[tuple[Any, ...]] = set()
+        self._documents: set[int] = set()
+        """The shapes of events in JSON, as hashes."""
         self._known_in_a_row = 0
         self._skipped_until = 0
         """Events up to this one are passed over if they are as long as the one before; threads may lose a step."""
@@ -127,6 +130,15 @@ class Sightings:
         self._note((), event)
         if len(self._shapes) < _MOST_SHAPES:
             self._shapes.add(shape)
+
+    def look_at_json(self, shape: int, document: bytes) -> None:
+        """Look at an event in JSON, given a hash of its names and kinds: it is decoded if there was none like it."""
+        if shape in self._documents:
+            self.event_count += 1
+            return
+        self.look(json.loads(document))
+        if len(self._documents) < _MOST_SHAPES:
+            self._documents.add(shape)
 
     def look_at_all(self, events: Events) -> None:
         """Look at a batch."""

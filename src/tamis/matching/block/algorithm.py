@@ -604,6 +604,19 @@ class BlockSnapshot(Snapshot):
             pieces.append(self._match_open(event, among))
         return pieces[0] if len(pieces) == 1 else np.concatenate([np.zeros(0, np.int64), *pieces])
 
+    def match_json(self, document: bytes, among: Handles | None = None) -> tuple[int, Handles] | None:
+        if self._open or not self._parts:
+            return None
+        pieces, shape = [], 0
+        for part, offset in zip(self._parts, self._offsets, strict=True):
+            scanned = part.segment.scanner(self._schema).codes(document)
+            if scanned is None:
+                return None
+            shape, codes = scanned
+            owners = part.segment.match_event(codes, *part.among(among))
+            pieces.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
+        return shape, pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
     def match_few(self, events: Sequence[Mapping[str, Any]], among: Handles | None = None) -> Pairs:
         if self._open or len(self._parts) != 1 or not events:
             return super().match_few(events, among)

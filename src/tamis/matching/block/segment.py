@@ -40,6 +40,7 @@ from tamis.matching.block.shortcut import Shortcut
 from tamis.matching.block.twins import twins_in
 from tamis.matching.distances import Distances
 from tamis.matching.encoder import Encoder
+from tamis.matching.scanning.scanner import Scanner
 from tamis.matching.shares import default_shares, observed_shares
 from tamis.ragged import Ragged, starts_of
 
@@ -86,6 +87,7 @@ class _Caches:
     distances: list[Distances] | None = None
     shortcut: Shortcut | None = None
     encoder: tuple[Schema | None, Encoder] | None = None
+    scanner: tuple[Schema | None, Scanner] | None = None
     offset: tuple[npt.NDArray[np.int64], np.int64 | None] | None = None
     first_twins: npt.NDArray[np.uint32] | None = None
     event_columns: tuple[Any, ...] = ()
@@ -177,6 +179,13 @@ class Segment:
         if caches.encoder is None or caches.encoder[0] is not schema:
             caches.encoder = schema, Encoder(self.draft.axes, schema, self.distances())
         return caches.encoder[1]
+
+    def scanner(self, schema: Schema | None) -> Scanner:
+        """Return what turns the JSON of single events into codes, made once."""
+        caches = self._caches
+        if caches.scanner is None or caches.scanner[0] is not schema:
+            caches.scanner = schema, Scanner(self.draft.axes, schema, self.distances())
+        return caches.scanner[1]
 
     def distances(self) -> list[Distances]:
         """Return the axes that are encoded together."""
