@@ -13,6 +13,7 @@ from rich.text import Text
 from tamis.cli import (
     app,
     asking,
+    backup,
     check,
     demo,
     doctor,
@@ -62,6 +63,8 @@ EXAMPLES = {
     ("why",): asking.WHY_EXAMPLES,
     ("dead",): asking.DEAD_EXAMPLES,
     ("repair",): repair.EXAMPLES,
+    ("backup",): backup.EXAMPLES,
+    ("restore",): backup.RESTORE_EXAMPLES,
     ("links",): links.EXAMPLES,
     ("top",): links.TOP_EXAMPLES,
     ("network",): network.EXAMPLES,

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from tamis import __version__
 from tamis.cli import (
     asking,
+    backup,
     check,
     demo,
     doctor,
@@ -108,6 +109,8 @@ app.command("try", cls=Command, epilog=epilog(asking.TRY_EXAMPLES, *asking.TRY_N
 app.command("why", cls=Command, epilog=epilog(asking.WHY_EXAMPLES, *asking.WHY_NOTES))(asking.why)
 app.command("dead", cls=Command, epilog=epilog(asking.DEAD_EXAMPLES, *asking.DEAD_NOTES))(asking.dead)
 app.command("repair", cls=Command, epilog=epilog(repair.EXAMPLES, *repair.NOTES))(repair.repair)
+app.command("backup", cls=Command, epilog=epilog(backup.EXAMPLES, *backup.NOTES))(backup.backup)
+app.command("restore", cls=Command, epilog=epilog(backup.RESTORE_EXAMPLES, *backup.RESTORE_NOTES))(backup.restore)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("warm", cls=Command, epilog=epilog(warm.EXAMPLES, *warm.NOTES))(warm.warm)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)

@@ -232,10 +232,10 @@ def is_full(error: BaseException) -> bool:
 # -- Checking
 
 
-def facts_of(path: Path) -> Facts:
+def facts_of(path: Path, is_immutable: bool = True) -> Facts:
     """Return what a closed segment says of itself; raise `DamagedLogError` if that is not what was written."""
     first = int(path.stem)
-    with malformed(path, first), closing(reading(path)) as connection:
+    with malformed(path, first), closing(reading(path, is_immutable)) as connection:
         rows = connection.execute("SELECT format, epoch, first, is_forced, after_us, crc32 FROM segment").fetchall()
     if len(rows) == 1 and rows[0][0] == FORMAT and isinstance(rows[0][1], bytes):
         _, epoch, begin, is_forced, after_us, stored_sum = rows[0]
