@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from tamis.service.permissions import Permissions
     from tamis.service.settings import LimitSettings
     from tamis.service.state import State
+    from tamis.service.tracing import Tracing
 
 TICK_S = 0.05
 SETTLED_AFTER_S = 1.0
@@ -92,11 +93,16 @@ class Core:
         *,
         catch_up_share: float = 0.2,
         on_failure: Callable[[ServiceError], None] = lambda error: None,
+        tracing: Tracing | None = None,
     ) -> None:
         self.epoch = log.epoch
         self.figures = figures
         self.catch_up_share = catch_up_share
         self.limits = limits
+        self.tracing = tracing
+        """Who makes spans of traced events, if the settings ask for that."""
+        self._traced: list[int] = []
+        """Positions of traced events of the group that is being taken."""
         self._node, self._log, self._state = node, log, state
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
@@ -198,6 +204,8 @@ class Core:
                 self._holding.add(session.number)
             self._post(self._node.hear, request, session)
             return
+        if self.tracing is not None:
+            self.tracing.heard(request)
         self.inbox.put(session, request, self.limits)
 
     def close(self, session: Session) -> None:
@@ -339,9 +347,12 @@ class Core:
     def _take(self, group: Sequence[tuple[Session, Publish, int]], said: list[Say]) -> None:
         begun = time.perf_counter()
         now = time.time()
+        self._traced.clear()
         self._carry(self._node.accept([(session, request) for session, request, _ in group], now), said)
         self._carry(self._node.match_taken(now), said)  # while the disk works
         took_s = time.perf_counter() - begun
+        if self.tracing is not None and self._traced:
+            self.tracing.matched(self._traced, int(now * 1e9))
         self.figures.match_seconds.observe(took_s)
         self.figures.group_events.observe(sum(len(request.events) for _, request, _ in group))
         share = self.catch_up_share
@@ -354,6 +365,8 @@ class Core:
                 said.append(output)
             elif isinstance(output, Append):
                 self._taken.append((output.block.last, time.perf_counter()))
+                if self.tracing is not None:
+                    self._traced += self.tracing.appended(output.block)
                 self._blocks.put(output.block)
             elif isinstance(output, Keep):
                 self._changes.put(output)
@@ -369,6 +382,8 @@ class Core:
             by_session.setdefault(each.session, []).append(each.answer)
             if isinstance(each.answer, Deliveries):
                 self.figures.deliveries["sent"] += len(each.answer.items)
+                if self.tracing is not None:
+                    self.tracing.delivered(each.answer.subscriber, each.answer.items)
         self._loop.call_soon_threadsafe(self._spread, by_session)
 
     def _spread(self, by_session: dict[int, list[Answer]]) -> None:
@@ -444,6 +459,8 @@ class Core:
         self.figures.disk_seconds.observe(time.perf_counter() - begun)
 
     def _on_disk(self, last: int, now: float) -> list[Output]:
+        if self.tracing is not None:
+            self.tracing.on_disk(last)
         outputs = self._node.on_disk(last, now)
         while self._taken and self._taken[0][0] <= last:
             _, taken = self._taken.popleft()
@@ -451,11 +468,15 @@ class Core:
         return outputs
 
     def _appended(self, parts: Sequence[Block], now: float) -> list[Output]:
-        self._taken.popleft()
+        last, _ = self._taken.popleft()
+        if self.tracing is not None:
+            self.tracing.on_disk(last)
         return self._node.appended(parts)
 
     def _not_written(self, block: Block, error: StorageFullError, now: float) -> list[Output]:
         self._taken.remove(next(each for each in self._taken if each[0] == block.last))
+        if self.tracing is not None:
+            self.tracing.not_written(block, type(error).__name__)
         return self._node.not_written(block, error, now)
 
     def _write_state(self) -> None:

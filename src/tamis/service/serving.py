@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tamis.service.issuers.verifying import Issuers
     from tamis.service.log.base import EventLog
     from tamis.service.settings import Differences, LimitSettings, Settings
+    from tamis.service.tracing import Tracing
 
 IN_MEMORY = ":memory:"
 """The data folder of a broker that forgets everything at its end."""
@@ -124,7 +125,7 @@ class Service:
             node = await asyncio.to_thread(self._made_node)
             self.core = Core(
                 node, self.log, self.state, self.figures, settings.limits,
-                catch_up_share=settings.catch_up.share, on_failure=self._fail,
+                catch_up_share=settings.catch_up.share, on_failure=self._fail, tracing=_tracing(settings),
             )  # fmt: skip
             self.authenticator = Authenticator(settings, self.tokens, issuers=await _issuers(settings))
             self.quotas = Quotas(settings.limits)
@@ -288,6 +289,8 @@ class Service:
         await self.http.stop()
         await self.links.stop()
         await self.core.stop()
+        if self.core.tracing is not None:
+            await asyncio.to_thread(self.core.tracing.close)
         await asyncio.to_thread(self.log.close)
         self.state.close()
         self.tokens.close()
@@ -328,6 +331,17 @@ async def _issuers(settings: Settings, previous: Issuers | None = None) -> Issue
     except ImportError as error:
         raise SettingsError(f"issuers: JSON Web Tokens need {error.name}", "pip install 'tamis[jwt]'") from None
     return await Issuers.started(settings, previous)
+
+
+def _tracing(settings: Settings) -> Tracing | None:
+    """Return who makes spans; None if nobody is to get them, and nothing is imported then."""
+    if not settings.tracing.endpoint:
+        return None
+    try:
+        from tamis.service.tracing import Tracing  # whose libraries are in an extra
+    except ImportError as error:
+        raise SettingsError(f"tracing: spans need {error.name}", "pip install 'tamis[otel]'") from None
+    return Tracing(settings.name, settings.tracing.endpoint)
 
 
 def _permissions(settings: Settings, started: Settings) -> Permissions:

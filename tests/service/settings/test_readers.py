@@ -27,6 +27,7 @@ from tamis.service.settings.shapes import (
     Publishing,
     Role,
     Tls,
+    TracingSettings,
     WebhookSettings,
 )
 
@@ -43,6 +44,7 @@ TABLES = {
     LinkPruning: {"pruning"},
     LinkAdaptation: {"adaptation"},
     WebhookSettings: {"webhooks"},
+    TracingSettings: {"tracing"},
     CatchUp: {"catch_up"},
     Logging: {"logging", "settings"},
     Role: {"role", "_roles", "known"},

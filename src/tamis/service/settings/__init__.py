@@ -26,6 +26,7 @@ from tamis.service.settings.shapes import (
     Role,
     Settings,
     Tls,
+    TracingSettings,
     WebhookSettings,
 )
 from tamis.service.settings.writing import example_file, settings_file, settings_page
@@ -53,6 +54,7 @@ __all__ = [
     "Size",
     "Sync",
     "Tls",
+    "TracingSettings",
     "WebhookSettings",
     "differences",
     "example_file",

@@ -318,6 +318,18 @@ class WebhookSettings(_Table, frozen=True, kw_only=True):
     ] = ()
 
 
+class TracingSettings(_Table, frozen=True, kw_only=True):
+    """Where spans of traced events are sent."""
+
+    endpoint: Annotated[
+        str,
+        Meta(
+            description="the address that spans are posted to (OTLP over HTTP), such as "
+            "http://127.0.0.1:4318/v1/traces; empty: there are none. Needs `pip install 'tamis[otel]'`"
+        ),
+    ] = ""
+
+
 class CatchUp(_Table, frozen=True, kw_only=True):
     """How those are served who are far behind."""
 
@@ -400,6 +412,7 @@ class Settings(_Table, frozen=True, kw_only=True):
         int, Meta(ge=0, le=64, description="edge brokers: more processes behind the same addresses, for more cores")
     ] = 0
     webhooks: Annotated[WebhookSettings, Meta(description="webhooks")] = WebhookSettings()
+    tracing: Annotated[TracingSettings, Meta(description="tracing")] = TracingSettings()
     catch_up: Annotated[CatchUp, Meta(description="catching up")] = CatchUp()
     logging: Annotated[Logging, Meta(description="logging")] = Logging()
     roles: Annotated[Mapping[str, Role], Meta(description="who may do what; a table [roles.NAME] for each")] = (

@@ -27,6 +27,7 @@ from tamis.service.settings.shapes import (
     Role,
     Settings,
     Tls,
+    TracingSettings,
     WebhookSettings,
 )
 
@@ -179,6 +180,7 @@ _SECTIONS: tuple[tuple[str, type[msgspec.Struct], tuple[str, ...], str], ...] = 
     ("`[log.jetstream]`", JetStream, ("log", "jetstream"), ""),
     ("`[limits]`", LimitSettings, ("limits",), "What goes beyond a limit is refused, with an error that names it."),
     ("`[webhooks]`", WebhookSettings, ("webhooks",), ""),
+    ("`[tracing]`", TracingSettings, ("tracing",), ""),
     ("`[catch_up]`", CatchUp, ("catch_up",), ""),
     ("`[logging]`", Logging, ("logging",), ""),
     (
