@@ -18,7 +18,7 @@ EXAMPLES = (Example("tamis backup saved --data nothing", "There is no broker in 
 NOTES = (
     "The broker may run: the backup is as of one position of its log. Every event and every subscription that was "
     "acknowledged before that position is in it. Files of the log that will not change any more are linked, if the "
-    "backup is on the same disk: that takes no room, and is no help against the end of that disk. "
+    "backup is on the same disk: that takes no room, but does not help if that disk breaks. "
     "[cyan]--copy[/cyan] copies them.",
     "[cyan]tamis restore[/cyan] makes a data folder of a backup.",
 )

@@ -120,6 +120,10 @@ class WebhookKept(msgspec.Struct, frozen=True):
     """Who made it; it sees no more than that principal may."""
     roles: tuple[str, ...] = ()
     is_admin: bool = False
+    mode: str = "structured"
+    """How events look: `structured`, `binary` or `batch`."""
+    most: int = 1
+    """How many events a batch has at most."""
 
 
 class WebhookGone(msgspec.Struct, frozen=True):

@@ -50,13 +50,16 @@ if TYPE_CHECKING:
 
     from tamis.service.changes import Change
 
-FORMAT = 3
+FORMAT = 4
 _LINKS = """
 CREATE TABLE links (name TEXT PRIMARY KEY, number INTEGER NOT NULL, url TEXT NOT NULL, terms BLOB NOT NULL)
     WITHOUT ROWID"""
 _WEBHOOKS = """
 CREATE TABLE webhooks (subscriber TEXT PRIMARY KEY, url TEXT NOT NULL, secrets BLOB NOT NULL, made_by TEXT NOT NULL,
     roles BLOB NOT NULL, is_admin INTEGER NOT NULL) WITHOUT ROWID"""
+_WEBHOOK_MODES = """
+ALTER TABLE webhooks ADD COLUMN mode TEXT NOT NULL DEFAULT 'structured';
+ALTER TABLE webhooks ADD COLUMN most INTEGER NOT NULL DEFAULT 1"""
 _TABLES = (
     """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -75,10 +78,13 @@ CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT N
     + _LINKS
     + ";"
     + _WEBHOOKS
+    + ";"
+    + _WEBHOOK_MODES
 )
 MIGRATIONS: dict[int, str] = {
     1: f"{_LINKS};ALTER TABLE subscribers ADD COLUMN backoff_s REAL NOT NULL DEFAULT 0",
     2: _WEBHOOKS,
+    3: _WEBHOOK_MODES,
 }
 """By the format before: the statements that make the next one of it."""
 
@@ -190,8 +196,8 @@ class State:
                     for name, number, url, terms in ask("SELECT * FROM links ORDER BY number, name")
                 ),
                 webhooks=tuple(
-                    WebhookKept(subscriber, url, _texts(secrets), by, _texts(roles), bool(is_admin))
-                    for subscriber, url, secrets, by, roles, is_admin in ask(
+                    WebhookKept(subscriber, url, _texts(secrets), by, _texts(roles), bool(is_admin), mode, most)
+                    for subscriber, url, secrets, by, roles, is_admin, mode, most in ask(
                         "SELECT * FROM webhooks ORDER BY subscriber"
                     )
                 ),
@@ -311,8 +317,17 @@ def _forget_link(connection: sqlite3.Connection, change: LinkGone) -> None:
 
 
 def _keep_webhook(connection: sqlite3.Connection, change: WebhookKept) -> None:
-    row = (change.subscriber, change.url, _packed(change.secrets), change.by, _packed(change.roles), change.is_admin)
-    connection.execute("REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?)", row)
+    row = (
+        change.subscriber,
+        change.url,
+        _packed(change.secrets),
+        change.by,
+        _packed(change.roles),
+        change.is_admin,
+        change.mode,
+        change.most,
+    )
+    connection.execute("REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _forget_webhook(connection: sqlite3.Connection, change: WebhookGone) -> None:

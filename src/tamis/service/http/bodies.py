@@ -116,6 +116,15 @@ class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
     attempts: Annotated[
         int, Meta(ge=0, le=1_000_000, description="posts of an event before it is a dead letter; 0: for ever")
     ] = 12
+    mode: Annotated[
+        Literal["structured", "binary", "batch"],
+        Meta(
+            description="the content mode of CloudEvents: attributes in the body, in headers, or several events at once"
+        ),
+    ] = "structured"
+    most: Annotated[
+        int, Meta(ge=1, le=1_000, description="events in a batch, at most; they do not wait for others")
+    ] = 100
 
 
 class LinkBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -284,6 +293,7 @@ class WebhookFactsBody(msgspec.Struct, omit_defaults=True):
     """A webhook, and how it fares."""
 
     url: str
+    mode: Literal["structured", "binary", "batch"]
     state: Annotated[
         Literal["waiting", "good", "failing", "over"],
         Meta(description="waiting: nothing was posted yet; over: the receiver has answered 410, and gets no more"),

@@ -40,7 +40,7 @@ async def put_webhook(request: web.Request) -> web.Response:
     made = "" if body.secrets or before is not None else new_secret()
     secrets = tuple(body.secrets) or (before.secrets if before is not None else (made,))
     is_admin = front.permissions.is_admin(principal)
-    kept = WebhookKept(name, body.url, secrets, principal.name, principal.roles, is_admin)
+    kept = WebhookKept(name, body.url, secrets, principal.name, principal.roles, is_admin, body.mode, body.most)
     await front.core.ask(principal, KeepWebhook(1, name, kept))
     settings = msgspec.structs.replace(facts.settings, attempts=body.attempts)
     await front.core.ask(principal, Configure(1, name, settings))
@@ -69,4 +69,5 @@ async def delete_webhook(request: web.Request) -> web.Response:
 def _facts(webhooks: Webhooks, name: str) -> dict[str, Any]:
     if name not in webhooks.kept:
         raise NotFoundError(f"{name!r:.80} has no webhook", "PUT /subscribers/…/webhook")
-    return {"url": webhooks.kept[name].url, **webhooks.health[name]._asdict()}
+    kept = webhooks.kept[name]
+    return {"url": kept.url, "mode": kept.mode, **webhooks.health[name]._asdict()}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import aiohttp
 
 from tamis.service.errors import ServiceError
+from tamis.service.webhooks.forms import written
 from tamis.service.webhooks.signatures import signed
 from tamis.sources.posting import pause_s, verdict
 
@@ -56,19 +57,25 @@ async def permitted(session: aiohttp.ClientSession, url: str) -> Reply:
 
 
 async def posted(
-    session: aiohttp.ClientSession, url: str, delivery: Delivery, message_id: str, secrets: Sequence[str]
+    session: aiohttp.ClientSession,
+    url: str,
+    batch: Sequence[Delivery],
+    message_id: str,
+    secrets: Sequence[str],
+    mode: str = "structured",
 ) -> Reply:
-    """Post an event, signed; return what the receiver says."""
+    """Post an event, or several as a batch, signed; return what the receiver says."""
     now_s = int(time.time())
+    content, body = written(mode, batch)
     headers = {
-        "Content-Type": "application/cloudevents+json",
+        **content,
         "User-Agent": "tamis",
         "webhook-id": message_id,
         "webhook-timestamp": str(now_s),
-        "webhook-signature": signed(message_id, now_s, delivery.body, secrets),
+        "webhook-signature": signed(message_id, now_s, body, secrets),
     }
     try:
-        async with session.post(url, data=delivery.body, headers=headers, allow_redirects=False) as response:
+        async with session.post(url, data=body, headers=headers, allow_redirects=False) as response:
             shown = (await response.content.read(_SHOWN_BYTES)).decode(errors="replace")
             return _meaning(response.status, shown, response.headers.get("Retry-After"))
     except ServiceError as error:  # of the resolver: the name is one of a private network by now

@@ -1,6 +1,7 @@
 """Who posts the events of a subscriber? A task in the loop for each webhook, which consumes like any client.
 
-It takes one event at a time, in order, says *done* when the receiver has it, and *again* with a pause otherwise; the
+It takes one event at a time, or one batch of those that wait, in order, says *done* when the receiver has it, and
+*again* with a pause otherwise; the
 subscriber's `attempts` and `ordered` count as for every consumer. A receiver that answers 410 is not posted to any
 more: its events wait, and the webhook can be put again.
 """
@@ -19,10 +20,11 @@ from tamis.service.http.consuming import Mailbox
 from tamis.service.http.holding import Caller, Hold
 from tamis.service.messages import Acknowledge, Attach, Deliveries, Ended, Principal
 from tamis.service.webhooks.addresses import CheckedResolver, networks
+from tamis.service.webhooks.forms import batches
 from tamis.service.webhooks.posting import permitted, posted, wait_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from tamis.service.changes import WebhookKept
     from tamis.service.http.front import Front
@@ -118,17 +120,20 @@ class Webhooks:
     async def _served(self, webhook: WebhookKept, session: aiohttp.ClientSession, mailbox: Mailbox) -> bool:
         """Post what comes; return whether that is for ever."""
         name = webhook.subscriber
-        _, waiting = await mailbox.answers_to([Attach(1, name, credit=1, is_durable=True)])
+        most = webhook.most if webhook.mode == "batch" else 1
+        _, waiting = await mailbox.answers_to([Attach(1, name, credit=most, is_durable=True)])
         attempts: dict[object, int] = {}
+        failed: dict[object, object] = {}
+        """The batch in which an event was posted in vain, by position."""
         while True:
+            items = [each for item in waiting if isinstance(item, Deliveries) for each in item.items]
+            for batch in batches(items, most, failed):
+                if await self._deliver(webhook, session, mailbox, batch, attempts, failed):
+                    return True
             for item in waiting:
-                if isinstance(item, Deliveries):
-                    for delivery in item.items:
-                        if await self._deliver(webhook, session, mailbox, delivery, attempts):
-                            return True
-                elif isinstance(item, Ended):
+                if isinstance(item, Ended):
                     return False
-                elif isinstance(item, ServiceError):
+                if isinstance(item, ServiceError):
                     raise item
             waiting = await mailbox.take(IDLE_S)
 
@@ -137,27 +142,36 @@ class Webhooks:
         webhook: WebhookKept,
         session: aiohttp.ClientSession,
         mailbox: Mailbox,
-        delivery: Delivery,
+        batch: Sequence[Delivery],
         attempts: dict[object, int],
+        failed: dict[object, object],
     ) -> bool:
-        """Post an event, and say what became of it; return whether the receiver wants nothing more."""
-        name, position = webhook.subscriber, delivery.position
-        message_id = f"{name}/{position.text(self._front.core.epoch)}"
-        answer = await posted(session, webhook.url, delivery, message_id, webhook.secrets)
+        """Post events, and say what became of them; return whether the receiver wants nothing more."""
+        name, epoch = webhook.subscriber, self._front.core.epoch
+        positions = tuple(delivery.position for delivery in batch)
+        first, last = positions[0], positions[-1]
+        message_id = f"{name}/{first.text(epoch)}"
+        if webhook.mode == "batch":
+            message_id += f"..{last.text(epoch)}/{len(batch)}"
+        answer = await posted(session, webhook.url, batch, message_id, webhook.secrets, webhook.mode)
         if answer.verdict == "taken":
-            attempts.pop(position, None)
+            for position in positions:
+                attempts.pop(position, None)
+                failed.pop(position, None)
             self._note(webhook, "good")
-            await mailbox.hear(Acknowledge(0, name, done=(position,)))
+            await mailbox.hear(Acknowledge(0, name, done=positions))
             return False
         self._note(webhook, "over" if answer.verdict == "over" else "failing", answer.reason)
         if answer.verdict == "over":
             _LOGGER.warning("the receiver of %r wants nothing more (%s)", name, answer.reason)
             return True
-        attempt = attempts[position] = attempts.get(position, -1) + 1
+        attempt = attempts[first] = attempts.get(first, -1) + 1
+        failed.update(dict.fromkeys(positions, message_id))
         pause = wait_s(attempt, answer.retry_after, self._chance())
-        await mailbox.hear(Acknowledge(0, name, again=(position,), in_s=pause))
-        if len(attempts) > 10_000:  # of dead letters nothing more is heard
+        await mailbox.hear(Acknowledge(0, name, again=positions, in_s=pause))
+        if len(attempts) + len(failed) > 10_000:  # of dead letters nothing more is heard
             attempts.clear()
+            failed.clear()
         return False
 
     def _note(self, webhook: WebhookKept, state: str, reason: str = "") -> None:
