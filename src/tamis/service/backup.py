@@ -53,7 +53,7 @@ _LIMITED = (
 )  # fmt: skip
 
 
-class Part(msgspec.Struct, frozen=True):
+class BackupPart(msgspec.Struct, frozen=True):
     """One data folder of a backup: that of the broker, or of one of its edge brokers."""
 
     folder: str
@@ -71,7 +71,7 @@ class Backup(msgspec.Struct, frozen=True):
     name: str
     taken: float
     """In seconds since 1970."""
-    parts: tuple[Part, ...]
+    parts: tuple[BackupPart, ...]
     format: int = FORMAT
 
     @property
@@ -121,10 +121,10 @@ def restore(backup: Path | str, data: Path | str, keeps_epoch: bool = False) -> 
             shutil.copytree(
                 origin / "log", place / "log", ignore=shutil.ignore_patterns("lock", "*-wal", "*-shm", "*.new")
             )
-            found = checked_through(place / "log")
-            if tuple(found) != (part.epoch, part.first, part.last):
+            held = checked_through(place / "log")
+            if tuple(held) != (part.epoch, part.first, part.last):
                 raise LogError(
-                    f"{origin / 'log'} holds {found.epoch}-{found.first} to {found.last}, and the backup was made of "
+                    f"{origin / 'log'} holds {held.epoch}-{held.first} to {held.last}, and the backup was made of "
                     f"{part.epoch}-{part.first} to {part.last}",
                     "a backup to which nothing was done",
                 )
@@ -135,7 +135,7 @@ def restore(backup: Path | str, data: Path | str, keeps_epoch: bool = False) -> 
     return made
 
 
-def _copied(home: Path, draft: Path, broker: Path, is_linked: bool) -> Part:
+def _copied(home: Path, draft: Path, broker: Path, is_linked: bool) -> BackupPart:
     draft.mkdir(parents=True, exist_ok=True)
     head = head_of(home / "log")
     names = [name for name in _DATABASES if (home / name).exists()]
@@ -147,7 +147,7 @@ def _copied(home: Path, draft: Path, broker: Path, is_linked: bool) -> Part:
     # A subscription may name a position that was given to an event which did not come to the disk.
     _change(draft / "state.db", *((statement, (log.last,)) for statement in _LIMITED))
     digests = {name: _digest(draft / name) for name in names}
-    return Part(str(home.relative_to(broker)), log.epoch, log.first, log.last, digests)
+    return BackupPart(str(home.relative_to(broker)), log.epoch, log.first, log.last, digests)
 
 
 def _copy_database(path: Path, target: Path) -> None:
