@@ -28,7 +28,7 @@ serve: $(VENV)/ready  ## a broker on this machine with a live feed of auctions; 
 test: setup  ## the tests, in minutes; of one package: make test P=language
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(if $(P),$(wildcard tests/$(P) src/tamis/$(P) src/$(P)))
 
-test-all: setup  ## the slow tests, too, on new random examples; as long as they can be: make test-all SLOW_SHARE=1
+test-all: setup  ## the slow tests, too, on new random examples, and a tenth of the long series; all: make test-all SLOW_SHARE=1
 	SLOW_SHARE=$(SLOW_SHARE) TAMIS_HYPOTHESIS=$${TAMIS_HYPOTHESIS:-exploring} $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 check: words  ## format, lint, types, spelling, and words that are not used

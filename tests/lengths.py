@@ -1,6 +1,6 @@
 """How much of what they can do do the slow tests do?
 
-    make test-all                   a fifth of it, which ends in about an hour on two cores
+    make test-all                   a tenth of it, which is meant to end within an hour and a half on two cores
     make test-all SLOW_SHARE=1      all of it: 20,000 worlds of a node, 500 kills of a broker, 10,000 simulated networks
 
 A test that repeats the same thing with other seeds names its full number and takes its share of it; the first seeds are
@@ -12,14 +12,14 @@ from __future__ import annotations
 import os
 
 NAME = "SLOW_SHARE"
-USUAL = 0.2
+USUAL = 0.1
 
 
 def share(given: str | None) -> float:
     """Return the share that is asked for.
 
     >>> share(None), share("1"), share("0.05")
-    (0.2, 1.0, 0.05)
+    (0.1, 1.0, 0.05)
     >>> share("5")
     Traceback (most recent call last):
         ...

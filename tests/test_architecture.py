@@ -114,6 +114,33 @@ def test_a_kernel_imports_nothing_else_of_tamis_but_kernels_of_its_own_package_a
             assert all(name.startswith(own) and name.endswith(".kernels") for name in others), path
 
 
+MOST_ARGUMENTS = 8
+ADAPTERS = {"tamis.topk.block.kernels._run_columns"}
+"""Kernels that take the columns of tables one by one, because the dispatcher takes too long over so many tables; the
+docstring of who calls it says how long."""
+
+
+def test_a_kernel_takes_few_arguments_because_parallel_arrays_are_tables():
+    longer = {
+        f"{name}.{node.name}"
+        for name, path in FILES.items()
+        for node in nodes(path)
+        if isinstance(node, ast.FunctionDef) and is_compiled(node) and len(parameters(node)) > MOST_ARGUMENTS
+    }
+    assert longer == ADAPTERS
+
+
+def is_compiled(function: ast.FunctionDef) -> bool:
+    made_by = [each.func if isinstance(each, ast.Call) else each for each in function.decorator_list]
+    return any(isinstance(each, ast.Name) and each.id in ("kernel", "njit") for each in made_by)
+
+
+def parameters(function: ast.FunctionDef) -> list[ast.arg]:
+    given = function.args
+    several = [given.vararg, given.kwarg]
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *(each for each in several if each)]
+
+
 @pytest.mark.parametrize(
     "path",
     [path for source in (SOURCE, LAB) for path in sorted(source.rglob("__init__.py"))],

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.standing import NaiveStanding, Standing
+from tests.lengths import so_many
 from tests.standing.stories import events, gaps, play, stories, texts
 
 
@@ -49,14 +50,14 @@ def test_a_batch_tells_what_its_events_tell_one_by_one(wanted, given_events, dat
 
 
 @pytest.mark.slow
-@settings(max_examples=50_000, deadline=None)
+@settings(max_examples=so_many(50_000), deadline=None)
 @given(stories())
 def test_the_processor_tells_what_the_definition_tells_in_very_many_histories(story):
     assert said(play(Standing(retention=3), story)) == said(play(NaiveStanding(retention=3), story))
 
 
 @pytest.mark.slow
-@settings(max_examples=50_000, deadline=None)
+@settings(max_examples=so_many(50_000), deadline=None)
 @given(stories(lateness=1.0))
 def test_it_does_so_with_times_out_of_order_in_very_many_histories(story):
     one, two = Standing(lateness=1.0, retention=3), NaiveStanding(lateness=1.0, retention=3)

@@ -23,7 +23,7 @@ from tamis.matching.closures import holding
 from tamis.matching.matcher import Matcher
 from tamis.standing.exits import exit_form, knowledge
 from tamis.standing.held import HeldLists
-from tamis.standing.kernels import DONE, NO_ROOM, turn
+from tamis.standing.kernels import DONE, NO_ROOM, ChangeMatches, ExitTable, ExitValues, HeldTable, TurnOutcome, turn
 from tamis.standing.storage import decoded, encoded
 
 if TYPE_CHECKING:
@@ -212,14 +212,13 @@ class ChangeStates:
         enter, leave = np.empty((new, 2), np.int64), np.empty((new + before, 2), np.int64)
         missing = np.empty(new + before, np.int64)
         tally = np.zeros(6, np.int64)
+        matches = ChangeMatches(bounds, numbers, codes, known.batch.order)
+        exits = ExitTable(self._ways, self._profile_of, self._limits, self._is_both_ways, self._verdicts, self._marks)
+        values, turned = ExitValues(known.states, known.values), TurnOutcome(tally, enter, leave, missing)
         row, last = 0, len(bounds) - 1
         while True:
             tally[3] = lists.used
-            status = turn(
-                row, last, bounds, numbers, codes, known.batch.order, self._stamp, self._marks,
-                self._ways, self._profile_of, self._limits, self._is_both_ways, known.states, known.values,
-                self._verdicts, lists.spans, lists.held, tally, enter, leave, missing,
-            )  # fmt: skip
+            status = turn(row, last, matches, self._stamp, exits, values, HeldTable(lists.spans, lists.held), turned)
             self._stamp += 2 * (last - row) + 2
             row, entered, left, lists.used, wanted, more = tally.tolist()
             if status == DONE:

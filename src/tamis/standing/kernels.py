@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -82,32 +84,51 @@ def survey(
             is_kept[rows[index]] = True
 
 
+class StepMatches(NamedTuple):
+    """The matches of a batch, of sequences of one length."""
+
+    bounds: Numbers
+    """The matches of row r are packs[bounds[r]:bounds[r + 1]], in any order."""
+    packs: Numbers
+    """By match: what `placed` returns of its handle."""
+    groups: npt.NDArray[np.int64]
+    """By PER and row: the code of the group; -1 where nobody has a state."""
+    times: Floats
+    """By row."""
+    order: int
+    """The order of an event is this and its row."""
+
+
+class StateTable(NamedTuple):
+    """The states of sequences of one length, as a table with open addressing (`place_of`)."""
+
+    keys: Numbers
+    """int64[:, 2]: the number of the sequence, -1 where nothing is, and the group."""
+    firsts: Floats
+    """By place and step: when the first event came of the run that ends at the step."""
+    orders: npt.NDArray[np.int64]
+    """By place, step and place in the run: the orders of its events."""
+
+
 @kernel
 def follow(
-    bounds: Numbers,
-    packs: Numbers,
-    groups: npt.NDArray[np.int64],
-    times: Floats,
-    order: int,
+    matches: StepMatches,
     within: Floats,
     has_states: npt.NDArray[np.bool_],
-    keys: Numbers,
-    firsts: Floats,
-    orders: npt.NDArray[np.int64],
+    states: StateTable,
     told: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
     """Let sequences of one length take the matches of a batch; return how many states are new and how many runs end.
 
     The third number means nothing: it keeps the compiler from leaving out what is only looked at.
 
-    bounds, packs            the matches of row r are packs[bounds[r]:bounds[r + 1]], in any order; see `placed`
-    groups                   by PER and row: the code of the group; -1 where nobody has a state
-    times                    by row; the order of an event is `order` and the row
-    within                   by number: the most seconds from the first event to the last
-    has_states               by number: may the sequence have a state at all? A small table, looked at first; updated
-    keys, firsts, orders     the states: of the run that ends at each step the time of its first event, and its events
-    told                     written: row, number, and the orders of the events of each run that ends
+    within        by number: the most seconds from the first event to the last
+    has_states    by number: may the sequence have a state at all? A small table, looked at first; updated
+    states        updated
+    told          written: row, number, and the orders of the events of each run that ends
     """
+    bounds, packs, groups, times, order = matches
+    keys, firsts, orders = states
     length = firsts.shape[1] + 1
     created = count = 0
     looked_at = 0
@@ -200,45 +221,87 @@ def leaves(way: int, knowledge: int, value: float, limit: float) -> bool:
     return order != 0
 
 
+class ChangeMatches(NamedTuple):
+    """The matches of a batch, of changes of one family."""
+
+    bounds: Numbers
+    """The matches of row r are handles[bounds[r]:bounds[r + 1]], in any order."""
+    handles: Numbers
+    groups: Numbers
+    """By row: the code of its group; -1 where nobody is true in it, and nobody becomes so."""
+    order: int
+    """The order of an event is this and its row."""
+
+
+class ExitTable(NamedTuple):
+    """The changes by number: how it is decided whether one becomes false."""
+
+    ways: Codes
+    """ASKED, IF_KNOWN, or a comparison."""
+    profiles: npt.NDArray[np.int32]
+    """Of which values."""
+    limits: Floats
+    """With what they are compared."""
+    is_both_ways: npt.NDArray[np.bool_]
+    """Is it told, too, that it becomes false?"""
+    verdicts: Numbers
+    """For which event it was decided elsewhere, and how: twice the order, and 1 if it becomes false."""
+    marks: Numbers
+    """What `turn` has noted of it, which means something beside the stamp of a call."""
+
+
+class ExitValues(NamedTuple):
+    """What the events of a batch say of the values that exits ask for, by profile and row."""
+
+    states: npt.NDArray[np.int8]
+    """KNOWN, UNKNOWN or UNUSUAL."""
+    values: npt.NDArray[np.float64]
+    """The number, where it is one."""
+
+
+class HeldTable(NamedTuple):
+    """Who is true, group by group."""
+
+    spans: npt.NDArray[np.int64]
+    """By group: where its list begins, how long it is, how much room it has, since when."""
+    numbers: Numbers
+
+
+class TurnOutcome(NamedTuple):
+    """What came of `turn`; all of it is written."""
+
+    tally: Numbers
+    """The row where it ended, how many enter and leave, what of the lists is used, how many are undecided or how much
+    room is wanted, and how many more are true than before."""
+    entering: npt.NDArray[np.int64]
+    """Row and number."""
+    leaving: npt.NDArray[np.int64]
+    """Row and number."""
+    missing: Numbers
+    """Who is missing, and undecided."""
+
+
 @kernel
 def turn(
     first_row: int,
     last_row: int,
-    bounds: Numbers,
-    handles: Numbers,
-    groups: Numbers,
-    order: int,
+    matches: ChangeMatches,
     stamp: int,
-    marks: Numbers,
-    ways: Codes,
-    profiles: npt.NDArray[np.int32],
-    limits: Floats,
-    is_both_ways: npt.NDArray[np.bool_],
-    knowledge: npt.NDArray[np.int8],
-    values: npt.NDArray[np.float64],
-    verdicts: Numbers,
-    spans: npt.NDArray[np.int64],
-    held: Numbers,
-    tally: Numbers,
-    entering: npt.NDArray[np.int64],
-    leaving: npt.NDArray[np.int64],
-    missing: Numbers,
+    exits: ExitTable,
+    known: ExitValues,
+    lists: HeldTable,
+    turned: TurnOutcome,
 ) -> int:
     """Let changes of one family take the matches of a batch, from a row to another; return why it ended.
 
-    bounds, handles        the matches of row r are handles[bounds[r]:bounds[r + 1]], in any order
-    groups                 by row: the code of its group; -1 where nobody is true in it, and nobody becomes so
-    order, stamp, marks    what makes rows and calls different; marks are by number
-    ways, profiles, limits, is_both_ways    by number: how its exit is decided, of which values, and whether it is told
-    knowledge, values      by profile and row: what is known, and where it is one number, which
-    verdicts               by number: for which event it was decided elsewhere, and how
-    spans                  by group: where its list begins in `held`, how long it is, how much room it has, since when
-    held                   who is true, group by group
-    tally                  updated: the row where it ended, how many enter and leave, what of `held` is used, how many
-                           are undecided or how much room is wanted, and how many more are true than before
-    entering, leaving      written: row and number
-    missing                written: who is missing, and undecided
+    stamp    what makes calls different: marks beside it are of this one
+    lists    updated
     """
+    bounds, handles, groups, order = matches
+    ways, profiles, limits, is_both_ways, verdicts, marks = exits
+    knowledge, values = known
+    spans, held = lists
+    tally, entering, leaving, missing = turned
     used = tally[3]
     enter_count, leave_count = tally[1], tally[2]
     status = DONE

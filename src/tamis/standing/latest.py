@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.standing.kernels import follow, place_of, placed, rehash, survey
+from tamis.standing.kernels import StateTable, StepMatches, follow, place_of, placed, rehash, survey
 from tamis.standing.storage import decoded, encoded
 
 if TYPE_CHECKING:
@@ -160,10 +160,9 @@ class LatestStates:
                 firsts = min(firsts, max(0, len(self._plans) - table.count))
             table.make_room(firsts, self._within, batch.times[0])
             ended_runs = np.empty((lasts, length + 1), np.int64)
-            created, count, _ = follow(
-                batch.bounds(rows[own]), packs[own], groups, batch.moments, order,
-                self._within, self._has_states, table.keys, table.firsts, table.orders, ended_runs,
-            )  # fmt: skip
+            matches = StepMatches(batch.bounds(rows[own]), packs[own], groups, batch.moments, order)
+            states = StateTable(table.keys, table.firsts, table.orders)
+            created, count, _ = follow(matches, self._within, self._has_states, states, ended_runs)
             table.count += created
             if count:
                 ended, numbers, *earlier = ended_runs[:count].T

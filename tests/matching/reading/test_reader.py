@@ -13,6 +13,7 @@ from tamis.errors import LanguageError
 from tamis.matching.reading import Reader
 from tamis.matching.reading.kernels import LONGEST_TEXT
 from tamis.workloads import WORKLOADS
+from tests.lengths import so_many
 from tests.matching.reading import texts as written
 from tests.strategies import conditions
 
@@ -73,7 +74,7 @@ def test_what_is_read_of_mutated_texts_is_what_the_parser_reads(schema):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 100 + so_many(20)))
 def test_what_is_read_of_a_million_mutated_texts_is_what_the_parser_reads(seed):
     assert differing(mutants(50_000, seed)) == []
 

@@ -157,10 +157,8 @@ def _pairs(
     # Chosen twice: the second time, only pairs that are worth having are left.
     for _ in range(2):
         gains = np.zeros((*allowed.shape, 2), np.float64)
-        probing.choose_pairs(
-            draft.clauses.leaves, sizes, leaves, groups[leaves.axes], demanded, costs, allowed, _MOST_COPIES, _COPY,
-            pairs, gains,
-        )  # fmt: skip
+        asked = probing.PairLeaves(sizes, groups[leaves.axes], leaves.shares, _MOST_COPIES, _COPY)
+        probing.choose_pairs(draft.clauses.leaves, asked, demanded, costs, allowed, pairs, gains)
         breathe()
         allowed &= (gains[:, :, 1] > _LOOK) & (cell_counts <= _CELLS_PER_CLAUSE * gains[:, :, 0])
     return pairs, axes

@@ -317,21 +317,34 @@ def match_few_of_columns(codes, columns, asked, numbers, out):
 # -- Laying out
 
 
+class PairLeaves(NamedTuple):
+    """The leaves that a clause may be found by two at a time, and what that costs."""
+
+    sizes: Any
+    """int64[leaves]: how many values a leaf asks for: 1, or the members of a set; 0 if it is neither."""
+    groups: Any
+    """int64[leaves]: which of the axes that may have pairs its axis is; -1 for none."""
+    shares: Any
+    """By leaf: the share of the events that pass it."""
+    most_members: int
+    """A pair of sets has a copy of the clause for each combination, at most so many,"""
+    copy_cost: float
+    """and each is weighed as this share of the events."""
+
+
 @njit(nogil=True, cache=True)
-def choose_pairs(leaves_of_clauses, sizes, table, groups, chosen, costs, allowed, most_members, copy_cost, best, gains):
+def choose_pairs(leaves_of_clauses, leaves, chosen, costs, allowed, best, gains):
     """Choose for each clause the two leaves that ask for a value each and that the fewest events pass together.
 
-    sizes         int64[leaves]      how many values a leaf asks for: 1, or the members of a set; 0 if it is neither
-    groups        int64[leaves]      which of the axes that may have pairs its axis is; -1 for none
-    chosen        int64[clauses]     the leaf by which a block finds it; a pair must have it where it is below -1: then
-                                     it is that leaf, as -2 - leaf
-    costs         float64[clauses]   the share of the events that it would be found by without a pair
-    allowed       bool[axes, axes]   which pairs may be chosen
-    most_members  int                a pair of sets has a copy of the clause for each combination, at most so many
-    copy_cost     float              and each is weighed as this share of the events
-    best          int64[clauses, 2]  written: the leaves, -1 where there is no pair
-    gains         float64[axes, axes, 2]  written: how many clauses choose a pair, and which shares they save together
+    leaves     PairLeaves
+    chosen     int64[clauses]     the leaf by which a block finds it; a pair must have it where it is below -1: then
+                                  it is that leaf, as -2 - leaf
+    costs      float64[clauses]   the share of the events that it would be found by without a pair
+    allowed    bool[axes, axes]   which pairs may be chosen
+    best       int64[clauses, 2]  written: the leaves, -1 where there is no pair
+    gains      float64[axes, axes, 2]  written: how many clauses choose a pair, and which shares they save together
     """
+    sizes, groups, shares, most_members, copy_cost = leaves
     few = np.empty(6, np.int64)
     for clause in range(chosen.size):
         best[clause, 0] = best[clause, 1] = -1
@@ -342,9 +355,9 @@ def choose_pairs(leaves_of_clauses, sizes, table, groups, chosen, costs, allowed
             if sizes[leaf] == 0 or groups[leaf] < 0:
                 continue
             place = min(count, few.size - 1)
-            if count == few.size and table.shares[few[place]] <= table.shares[leaf] and leaf != demanded:
+            if count == few.size and shares[few[place]] <= shares[leaf] and leaf != demanded:
                 continue
-            while place > 0 and table.shares[few[place - 1]] > table.shares[leaf]:
+            while place > 0 and shares[few[place - 1]] > shares[leaf]:
                 few[place] = few[place - 1]
                 place -= 1
             few[place] = leaf
@@ -358,14 +371,14 @@ def choose_pairs(leaves_of_clauses, sizes, table, groups, chosen, costs, allowed
                     continue
                 if groups[a] > groups[b]:
                     a, b = b, a
-                cost = np.float64(table.shares[a]) * table.shares[b] + copy_cost * (copies - 1)
+                cost = np.float64(shares[a]) * shares[b] + copy_cost * (copies - 1)
                 if cost < least and allowed[groups[a], groups[b]]:
                     least = cost
                     best[clause, 0], best[clause, 1] = a, b
         if best[clause, 0] >= 0:
             a, b = best[clause]
             gains[groups[a], groups[b], 0] += 1
-            gains[groups[a], groups[b], 1] += costs[clause] - np.float64(table.shares[a]) * table.shares[b]
+            gains[groups[a], groups[b], 1] += costs[clause] - np.float64(shares[a]) * shares[b]
 
 
 @njit(nogil=True, cache=True)
