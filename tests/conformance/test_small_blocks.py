@@ -126,7 +126,9 @@ def matching(algorithm, parts):
     ],
 )
 def test_every_leaf_over_every_encoding_in_blocks_of_few_events(values, size):
-    check(matching("block", parts=3), VALUES[values], [size], seed=size)
+    # Blocks of one and of three events share the encodings out between them; the long test below takes all of each.
+    some = range(MOST_ENCODINGS) if size == 2 else range(size // 2, MOST_ENCODINGS, 2)
+    check(matching("block", parts=3), VALUES[values], [size], seed=size, encodings=some)
 
 
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "block"])

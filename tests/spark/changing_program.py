@@ -1,4 +1,4 @@
-"""A driver on a cluster whose rules change ten times while executors are lost and others join. Run by `test_cluster`.
+"""A driver on a cluster whose rules change while executors are lost and others join. Run by `test_cluster`.
 
 Beside the stream it compiles subscriptions for a table, which it matches only after the executors have changed. If it
 is told to, it matches the same events once more, undisturbed.
@@ -18,8 +18,7 @@ from pyarrow import parquet
 from tamis import spark as on_spark
 from tamis.spark import forests
 
-VERSIONS, ROWS, EXECUTORS = 10, 40, 2
-KILLED_AFTER = 5
+ROWS, EXECUTORS = 40, 2
 
 
 def rules(version):
@@ -48,14 +47,14 @@ def wait_for(session, count):
         time.sleep(0.1)
 
 
-def streamed(session, folder, disturbed):
-    """Match events against rules that change before every batch; return the rows."""
+def streamed(session, folder, versions, disturbed):
+    """Match events against rules that change before every batch, so many times; return the rows."""
     arriving = folder / "arriving"
     arriving.mkdir(parents=True)
     log = on_spark.SubscriptionLog(folder / "log")
     events = session.readStream.schema("id bigint").parquet(str(arriving))
     stream = None
-    for version in range(VERSIONS):
+    for version in range(versions):
         log.change(add=rules(version), remove=[version - 3])
         arrive(arriving, version)
         if stream is None:
@@ -64,7 +63,7 @@ def streamed(session, folder, disturbed):
                 trigger={"processingTime": "0 seconds"},
             )  # fmt: skip
         stream.await_all()
-        if disturbed and version == KILLED_AFTER:
+        if disturbed and version == versions // 2:
             print("kill", flush=True)
             assert sys.stdin.readline() == "go on\n"
             wait_for(session, EXECUTORS)
@@ -72,7 +71,7 @@ def streamed(session, folder, disturbed):
     return sorted(map(tuple, on_spark.read_matches(session, folder / "out").collect()))
 
 
-def main(master: str, folder: Path, how: str) -> None:
+def main(master: str, folder: Path, versions: int, how: str) -> None:
     config = {
         "spark.driver.host": "127.0.0.1", "spark.executor.memory": "500m", "spark.executor.cores": "1",
         "spark.cores.max": str(EXECUTORS), "spark.sql.shuffle.partitions": "2", "spark.task.maxFailures": "8",
@@ -86,18 +85,18 @@ def main(master: str, folder: Path, how: str) -> None:
     # Hosts share no disk with the driver: nothing of the forest is left on it once it is planted.
     assert compiled.forest.carrier is not None
     assert not os.listdir(forests.folder())
-    disturbed = streamed(session, folder / "disturbed", disturbed=True)
+    disturbed = streamed(session, folder / "disturbed", versions, disturbed=True)
     assert session.range(100, numPartitions=8).mapInArrow(same, "id bigint").count() == 100
     pairs = sorted(map(tuple, on_spark.match(session.range(0, 60, 1, 8), compiled).collect()))
     assert pairs == sorted(
         (each, rule) for each in range(60) for rule in (1, 101) if (each % 3 == 0, each < 1)[rule > 1]
     )
     if how == "twice":
-        assert disturbed == streamed(session, folder / "undisturbed", disturbed=False)
+        assert disturbed == streamed(session, folder / "undisturbed", versions, disturbed=False)
     (folder / "rows.json").write_text(json.dumps(disturbed))
     print("done", flush=True)
     session.stop()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -135,13 +135,13 @@ def test_events_of_one_instant_in_different_batches_and_repeated_ids_are_told_as
         price = chance.choice([None, math.nan, 1.0, 2.0, 3.0])
         id = number if number % 3 else chance.randrange(4)
         events.append({"event_id": id, "time": moment, "kind": chance.choice(["flat", "house"]), "price": price, "x": 1.0, "y": 5.0})  # fmt: skip
-    files = [events[start : start + 8] for start in range(0, 48, 8)]
+    files = [events[start : start + 12] for start in range(0, 48, 12)]
     assert any(former[-1]["time"] == later[0]["time"] for former, later in pairwise(files)), "that is not a test"
     for file in files:
         chance.shuffle(file)  # within a batch there is no order
     ranked = {"cheapest": "TOP 2 BY price ASC OVER 2 SECONDS", "latest": "TOP 1 BY price OVER 4 EVENTS"}
     files += ends_of_time(events)
-    found = streamed(rocks, tmp_path, files, lateness="0 seconds", ranked=ranked, stop_after=2)
+    found = streamed(rocks, tmp_path, files, lateness="0 seconds", ranked=ranked, stop_after=1)
     table = rocks.createDataFrame(pa.Table.from_pylist([event for file in files for event in file], SCHEMA))
     expected = told_in(pipeline.top_k(table.repartition(3), subscriptions_of(rocks, ranked)))
     assert [each for each in found if each[1] < 1000] == [each for each in expected if each[1] < 1000]

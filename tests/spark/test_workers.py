@@ -11,6 +11,7 @@ from tools.java import LEAST_VERSION, java_version
 
 import tamis.spark as pipeline
 from tamis.spark import workers
+from tamis.spark.session import java_options
 
 PROGRAM = """
 from pyspark.sql import SparkSession
@@ -31,6 +32,7 @@ def test_a_session_of_the_users_works_where_python3_is_another_python(tmp_path):
     bare.chmod(0o755)
     env = {name: value for name, value in os.environ.items() if name not in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
     env |= {"PATH": f"{tmp_path}{os.pathsep}{env['PATH']}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    env["JDK_JAVA_OPTIONS"] = java_options(quick=True)  # of the machine; the session stays as the user makes it
     assert not workers.has_tamis(str(bare))
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=env, timeout=300, check=False

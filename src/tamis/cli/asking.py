@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from tamis.cli.brokers import DEFAULT_URL, NOTE, CaOption, CertificateOption, TokenFileOption, talking_to
+from tamis.cli.brokers import DEFAULT_URL, NOTE, BrokerOption, CaOption, CertificateOption, TokenFileOption, talking_to
 from tamis.cli.lessons import Example
 from tamis.cli.output import NO, AsJson, mistakes_shown, show, to_people, to_programs, visible
 
@@ -45,7 +45,6 @@ DEAD_NOTES = (
     "consumer that is connected.",
     NOTE,
 )
-At = Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")]
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDEST = 60
 
@@ -65,7 +64,7 @@ def try_(
         ),
     ] = None,
     most: Annotated[int, typer.Option(metavar="N", min=0, max=100, help="Examples of either kind.")] = 5,
-    at: At = DEFAULT_URL,
+    at: BrokerOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     certificate: CertificateOption = None,
@@ -132,7 +131,7 @@ def why(
     subscriber: Annotated[str, typer.Argument(metavar="SUBSCRIBER", help="Who got it, or did not.")],
     event: Annotated[str, typer.Argument(metavar="EVENT", help="Its position; with --source its id.")],
     source: Annotated[str, typer.Option(metavar="SOURCE", help="The source of the event.", show_default=False)] = "",
-    at: At = DEFAULT_URL,
+    at: BrokerOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     certificate: CertificateOption = None,
@@ -168,7 +167,7 @@ def dead(
         list[str] | None,
         typer.Option("--letter", metavar="POSITION", help="Only this one; may be repeated.", show_default=False),
     ] = None,
-    at: At = DEFAULT_URL,
+    at: BrokerOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     certificate: CertificateOption = None,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_URL = "http://127.0.0.1:7410"
 TOKEN = "TAMIS_TOKEN"
 
+BrokerOption = Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")]
 TokenFileOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The file that holds the token; the default is TAMIS_TOKEN.", show_default=False),

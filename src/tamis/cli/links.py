@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.brokers import DEFAULT_URL, NOTE, CaOption, CertificateOption, TokenFileOption, talking_to
+from tamis.cli.brokers import DEFAULT_URL, NOTE, BrokerOption, CaOption, CertificateOption, TokenFileOption, talking_to
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_people, to_programs, visible
 
@@ -35,11 +35,10 @@ _STATES = {
     "idle": "dim",
     "leaving": "yellow",
 }
-At = Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")]
 
 
 def links(
-    at: At = DEFAULT_URL,
+    at: BrokerOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     certificate: CertificateOption = None,
@@ -75,7 +74,7 @@ def link_table(described: dict[str, Any]) -> Table:
 
 
 def top(
-    at: At = DEFAULT_URL,
+    at: BrokerOption = DEFAULT_URL,
     every: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="The time between updates.")] = 1.0,
     rounds: Annotated[int, typer.Option(metavar="N", min=0, help="Stop after N updates; 0 never stops.")] = 0,
     token_file: TokenFileOption = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from tamis.cli.brokers import DEFAULT_URL, NOTE, CaOption, CertificateOption, TokenFileOption, talking_to
+from tamis.cli.brokers import DEFAULT_URL, NOTE, BrokerOption, CaOption, CertificateOption, TokenFileOption, talking_to
 from tamis.cli.inputs import STANDARD_INPUT, InputError, event_from, lines_of
 from tamis.cli.lessons import Example
 from tamis.cli.output import AsJson, mistakes_shown, show, to_complain, to_people, to_programs
@@ -42,7 +42,7 @@ def publish(
             metavar="EVENT", help="Events as JSON; - reads one per line from standard input.", show_default=False
         ),
     ] = None,
-    to: Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")] = DEFAULT_URL,
+    to: BrokerOption = DEFAULT_URL,
     type_: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="What kind of event it is.", show_default=False)
     ] = None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from tamis.cli.brokers import DEFAULT_URL, NOTE, CaOption, CertificateOption, TokenFileOption, talking_to
+from tamis.cli.brokers import DEFAULT_URL, NOTE, BrokerOption, CaOption, CertificateOption, TokenFileOption, talking_to
 from tamis.cli.lessons import Example
 from tamis.cli.output import mistakes_shown, show, to_complain, to_people, visible
 
@@ -52,7 +52,7 @@ def subscribe(
     most: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Stop after this many events.", show_default=False)
     ] = None,
-    at: Annotated[str, typer.Option(metavar="URL", help="The broker.", envvar="TAMIS_URL")] = DEFAULT_URL,
+    at: BrokerOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     certificate: CertificateOption = None,

@@ -89,7 +89,7 @@ def test_every_state_of_the_files_opens_with_all_that_was_acknowledged(tmp_path,
         shutil.rmtree(copy)
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(so_many(300), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [10, pytest.param(so_many(300), marks=pytest.mark.slow)])
 def test_a_process_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, kills):
     chance = random.Random(7)
     acknowledged, droppable = 0, 0
