@@ -22,6 +22,7 @@ from tamis.spark.session import ROCKS_DB, STATE_STORE  # noqa: E402
 pytestmark = pytest.mark.spark
 START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 RANKED = {
+    "fresh": "TOP 2 BY price DESC HALF LIFE 7 SECONDS OVER 25 SECONDS WHERE kind IN ('flat', 'house')",
     "cheapest": "TOP 2 BY price ASC OVER 30 SECONDS",
     "dearest flats": "TOP 1 BY price DESC OVER 20 SECONDS WHERE kind = 'flat'",
     "latest": "TOP 3 BY price OVER 5 EVENTS WHERE kind IN ('flat', 'house')",

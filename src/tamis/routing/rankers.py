@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from tamis.errors import TamisError
 from tamis.language.meaning import value
 from tamis.routing.errors import DeskSettingError
+from tamis.topk.ageing import check_order
 from tamis.topk.owner import estimated_window
 from tamis.topk.processor import TopK
 from tamis.topk.recent_buffer import buffer_size
@@ -105,6 +106,7 @@ class Ranker:
             )
         try:
             ranked.checked(self._schema)
+            check_order(ranked, self._settings["algorithm"])
             if self._is_filtered:
                 buffer_size(ranked.window, self._processor.settings.buffer, self._processor.settings.buffer_s)
             if self._policy is not None:

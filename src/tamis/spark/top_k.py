@@ -25,7 +25,6 @@ from pyspark.sql.types import StructField, StructType
 from tamis.language import Schema
 from tamis.language.expressions import Attribute, postorder
 from tamis.language.functions import functions_of
-from tamis.relations.families import Family, recognised
 from tamis.spark.columns import column, require
 from tamis.spark.event_time import MICROS
 from tamis.spark.hosting import AskedOf, counted, failure_count
@@ -42,6 +41,7 @@ from tamis.spark.timed_events import (
 )
 from tamis.spark.top_k_state import KEYED, TimedDeliveries
 from tamis.topk import Ranked
+from tamis.topk.ageing import DatedEvent, family_of
 from tamis.topk.closed_form import entering_times
 from tamis.topk.scoring import Group
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from tamis.language import Functions
     from tamis.matching.columns import Path
+    from tamis.relations.families import Family
     from tamis.spark.forests import ForestFile
 
 
@@ -137,7 +138,11 @@ class Keying:
             pairs = matcher.match_batch(events if events.num_columns else without_attributes(len(ids)))
             numbers = pairs.column("event").to_numpy()
             subscriptions = pairs.column("subscription").to_pylist()
-            keys = self._keys(events.to_pylist() if events.num_columns else [{}] * len(ids), numbers, subscriptions)
+            rows = events.to_pylist() if events.num_columns else [{}] * len(ids)
+            if any(each.half_life_s is not None for each in self.asked.values()):
+                seconds = (times.cast(pa.int64()).to_numpy() / 1e6).tolist()
+                rows = [DatedEvent(*each) for each in zip(rows, seconds, strict=True)]
+            keys = self._keys(rows, numbers, subscriptions)
         at = times.take(pairs.column("event")).combine_chunks()
         # One row more, which is nobody's, so that time goes on for those whom these events do not concern.
         latest = pa.array([pc.max(times).as_py()], at.type)
@@ -164,7 +169,7 @@ class Keying:
             groups: dict[Family, Group] = {}
             self._slots = {}
             for subscription_id, ranked in self.asked.items():
-                family, given = recognised(ranked.score, ranked.is_ascending)
+                family, given = family_of(ranked)
                 group = groups.setdefault(family, Group(family))
                 self._slots[subscription_id] = group, group.add(ranked, given)
         keys = np.empty(len(subscriptions))

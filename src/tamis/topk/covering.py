@@ -32,6 +32,7 @@ def covers(one: Ranked, two: Ranked) -> bool:
     """
     return (
         one.order == two.order
+        and one.half_life_s == two.half_life_s
         and type(one.window) is type(two.window)
         and one.k >= two.k
         and one.window.span <= two.window.span

@@ -3,6 +3,7 @@
     {"tamis": 1, "ranked": {"k": 2, "by": ..., "order": "ASC", "window": {"events": 5}, "where": ...}}
 
 Score and condition are written as the language writes its expressions; a window is `{"events": n}` or `{"seconds": s}`.
+A score that ages has its `half_life` besides, in seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 # A term is not a document of the language, but an operand of one is: so a score travels as what is asked to be NULL.
 _BEFORE, _AFTER = f'{{"tamis":{json_form.VERSION},"expression":{{"is_null":', "}}"
 _OUTSIDE = f'{{"tamis":{json_form.VERSION},"expression":', "}"
-_FIELDS = {"k", "by", "order", "window", "where"}
+_FIELDS = {"k", "by", "order", "window", "where", "half_life"}
 
 
 def to_json(ranked: Ranked) -> str:
@@ -38,9 +39,10 @@ def to_json(ranked: Ranked) -> str:
             window = f'{{"events":{events}}}'
         case TimeWindow(seconds):
             window = f'{{"seconds":{seconds!r}}}'
+    half_life = "" if ranked.half_life_s is None else f'"half_life":{ranked.half_life_s!r},'
     return (
         f'{{"tamis":{json_form.VERSION},"ranked":{{"k":{ranked.k},"by":{by},"order":"{ranked.order}",'
-        f'"window":{window},"where":{where}}}}}'
+        f'{half_life}"window":{window},"where":{where}}}}}'
     )
 
 
@@ -58,7 +60,7 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
             raise JsonFormError('a ranked subscription is {"tamis": 1, "ranked": {...}}')
     if set(fields) - _FIELDS or {"k", "by", "window"} - set(fields):
         raise JsonFormError(
-            f"a ranked subscription has k, by and window, perhaps order and where, not {sorted(fields)}"
+            f"a ranked subscription has k, by and window, perhaps order, half_life and where, not {sorted(fields)}"
         )
     match fields["window"]:
         case {"events": int(events), **rest} if not rest:
@@ -72,7 +74,10 @@ def from_json(document: str | bytes | dict[str, Any], *, limits: Limits = DEFAUL
     where: Expression = TRUE
     if "where" in fields:
         where = json_form.from_json(_document(fields["where"]), limits=limits)
-    return Ranked(asked.value, fields["k"], window, where, order=fields.get("order", "ASC"))
+    half_life = fields.get("half_life")
+    if half_life is not None and (isinstance(half_life, bool) or not isinstance(half_life, int | float)):
+        raise JsonFormError(f"a half life is a number of seconds, not {half_life!r:.200}")
+    return Ranked(asked.value, fields["k"], window, where, order=fields.get("order", "ASC"), half_life=half_life)
 
 
 def _document(expression: Any) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class Owner:
         """
         if algorithm not in RANKINGS:
             raise SettingError(f"an owner ranks by {', '.join(RANKINGS)}, not by {algorithm!r}")
+        if ranked.half_life_s is not None:
+            raise SettingError(f"an owner ranks by scores that do not age, and {ranked} has a half life")
         chosen = replace(settings or TopKSettings(), guard=False)
         chosen.check_filter(algorithm)
         self.ranked = ranked

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.expressions import TRUE
-from tamis.relations.families import Family, recognised
+from tamis.topk.ageing import family_of
 from tamis.topk.base import Arrival, Candidate, RankingAlgorithm
 from tamis.topk.ending import Ending
 from tamis.topk.errors import SettingError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tamis.language.schema import Schema
+    from tamis.relations.families import Family
     from tamis.topk.base import Ranking, Report
     from tamis.topk.guard import OrderReport
     from tamis.topk.ranked import Ranked
@@ -118,7 +119,7 @@ class PerSubscription(RankingAlgorithm):
         if until < math.inf and isinstance(ranking, Strict | Relaxed) and isinstance(ranked.window, TimeWindow):
             ranking = Ending(ranking, until)
         query = Query(handle, ranked, ranking, number)
-        family, numbers = recognised(ranked.score, ranked.is_ascending)
+        family, numbers = family_of(ranked)
         query.group = self._groups.setdefault(family, Group(family, self._schema))
         query.slot = query.group.add(ranked, numbers)
         if isinstance(query.ranking, Filtered):

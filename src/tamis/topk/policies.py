@@ -48,6 +48,11 @@ class Policy(ABC):
     """What others know of one subscription's threshold."""
 
     def __init__(self, ranked: Ranked, schema: Schema | None = None) -> None:
+        if ranked.half_life_s is not None:
+            raise SettingError(
+                f"{ranked} has a half life, and others would need the times of events to know its threshold; choose "
+                "no policy"
+            )
         self._ranked = ranked
         self._sign = 1 if ranked.is_ascending else -1
         self._known = math.inf

@@ -33,6 +33,7 @@ from tamis.language.functions import Functions, functions_of
 from tamis.language.parser import parse
 from tamis.matching.errors import BadTableError, DuplicateIdError, UnknownAlgorithmError, UnknownIdError
 from tamis.matching.matcher import Matcher
+from tamis.topk.ageing import DatedEvent, check_order
 from tamis.topk.algorithms import ALGORITHMS
 from tamis.topk.base import Arrival
 from tamis.topk.delivery import Delivery
@@ -138,6 +139,8 @@ class TopK:
         """When an event that is to be told of no more was withdrawn, or expires."""
         self._seen = SeenIds(remember)
         self._kept = 0
+        self._dates = False
+        """Whether the score of any subscription ages, so that events have to know when they were published."""
 
     # -- Subscriptions
 
@@ -208,7 +211,8 @@ class TopK:
             raise
 
     def _fitting(self, ranked: Ranked) -> Ranked:
-        """Return a ranked subscription, or raise if the recent buffer is too long for its window."""
+        """Return a ranked subscription, or raise if the algorithm, or its recent buffer, does not suit it."""
+        check_order(ranked, self.algorithm)
         if self.settings.filter is not None:
             buffer_size(ranked.window, self.settings.buffer, self.settings.buffer_s)
         return ranked
@@ -229,6 +233,7 @@ class TopK:
             if condition != TRUE:
                 conditions.append((handle, condition))
             if isinstance(wanted, Ranked):
+                self._dates = self._dates or wanted.half_life_s is not None
                 self._engine.add(handle, wanted, self._next_number, subscription.until)
                 continue
             self._boolean_count += 1
@@ -378,7 +383,8 @@ class TopK:
             self._ids[number], self._numbers[id] = id, number
             if expires < math.inf:
                 self._ends[number] = expires
-            reports = self._engine.retry(Arrival(number, publication.at, publication.event, ranked), now)
+            event = self._dated(publication.event, publication.at)
+            reports = self._engine.retry(Arrival(number, publication.at, event, ranked), now)
             return deliveries + self._delivered(reports)
 
     def _end(self, now: float) -> list[Delivery]:
@@ -437,13 +443,17 @@ class TopK:
                 ranked = handles[~is_boolean]
                 concerned = (*handles[is_boolean].tolist(), *self._boolean_open)
                 matches += [(step, each.at, handle, number) for handle in concerned]
-            arrivals.append(Arrival(number, each.at, each.event, ranked))
+            arrivals.append(Arrival(number, each.at, self._dated(each.event, each.at), ranked))
         reports = self._engine.arrive(arrivals)
         if matches:
             reports = sorted(reports + matches, key=itemgetter(0, 1, 2))
         deliveries = self._delivered(reports)
         self._forget()
         return deliveries
+
+    def _dated(self, event: Mapping[str, Any], at: float) -> Mapping[str, Any]:
+        """Return an event as rankings see it: with its time, if any score ages."""
+        return DatedEvent(event, at) if self._dates else event
 
     def _passing(self, events: list[Mapping[str, Any]]) -> list[Any]:
         """Return the handles whose conditions each event fulfils."""

@@ -4,6 +4,9 @@ The k best events of a window: by a score, the lowest first (ASC) or the highest
 filter. It is told of an event at the moment when the event first belongs to them.
 
     TOP 5 BY distance(lat, lon, 45.8, 15.97) ASC OVER 1 HOUR WHERE category = 'flat' AND rent < 900
+    TOP 5 BY votes DESC HALF LIFE 6 HOURS OVER 2 DAYS
+
+With a half life, scores age (`ageing`).
 
 Source: Pripužić 2010, sections 1.3, 2.3 and 4.1.2 (docs/bibliography.md).
 Departs: a filter may stand before the score. What does not pass it is not in the window at all; what passes and has no
@@ -23,7 +26,7 @@ from tamis.language.expressions import TRUE, Compare, Condition, Expression, Lit
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse, parse_term
 from tamis.topk.errors import RankedFormError
-from tamis.topk.windows import Window, window_of
+from tamis.topk.windows import TimeWindow, Window, window_of
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
@@ -47,22 +50,34 @@ class Ranked:
     window: Window
     where: Expression
     order: str
+    half_life_s: float | None
 
-    def __init__(self, score: Any, k: int, window: Any, where: Any = TRUE, *, order: str = "ASC") -> None:
-        """Take texts, expressions or what the builder makes; `order` is ASC (the lowest score is best) or DESC."""
+    def __init__(
+        self, score: Any, k: int, window: Any, where: Any = TRUE, *, order: str = "ASC", half_life: Any = None
+    ) -> None:
+        """Take texts, expressions or what the builder makes; `order` is ASC (the lowest score is best) or DESC.
+
+        With a `half_life` ('6 HOURS', a timedelta, or seconds) scores age: with each that has passed since an event was
+        published, a score that should be high has halved, and one that should be low has doubled.
+
+        >>> print(Ranked("votes", 5, "2 DAYS", order="DESC", half_life="6 HOURS"))
+        TOP 5 BY votes DESC HALF LIFE 6 HOURS OVER 2 DAYS
+        """
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise RankedFormError(f"k must be a whole number of at least 1, not {k!r}")
         if not isinstance(order, str) or order.upper() not in ORDERS:
             raise RankedFormError(f"the order must be ASC or DESC, not {order!r}")
         term = parse_term(score) if isinstance(score, str) else expression(score)
         filter_ = parse(where) if isinstance(where, str) else condition(where)
-        check_score(term)
+        half_life_s = None if half_life is None else _half_life_s(half_life)
+        check_score(term, ages=half_life_s is not None)
         for field, value in (
             ("score", term),
             ("k", k),
             ("window", window_of(window)),
             ("where", filter_),
             ("order", order.upper()),
+            ("half_life_s", half_life_s),
         ):
             object.__setattr__(self, field, value)
 
@@ -73,7 +88,8 @@ class Ranked:
 
     def __str__(self) -> str:
         where = "" if self.where == TRUE else f" WHERE {self.where}"
-        return f"TOP {self.k} BY {self.score} {self.order} OVER {self.window}{where}"
+        ageing = "" if self.half_life_s is None else f" HALF LIFE {TimeWindow(self.half_life_s)}"
+        return f"TOP {self.k} BY {self.score} {self.order}{ageing} OVER {self.window}{where}"
 
     def __repr__(self) -> str:
         return f"<Ranked {self}>"
@@ -103,12 +119,22 @@ class Ranked:
         if schema is not None:
             check(self.score, schema)
             check(self.where, schema)
-            check_score(self.score, schema)
+            check_score(self.score, schema, ages=self.half_life_s is not None)
         return self
 
 
-def check_score(score: Expression, schema: Schema | None = None) -> None:
-    """Raise a `TypeMismatchError` unless the score can be a number or a time.
+def _half_life_s(written: object) -> float:
+    """Return a half life in seconds."""
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        written = TimeWindow(written)
+    span = window_of(written)
+    if not isinstance(span, TimeWindow):
+        raise RankedFormError(f"a half life is a span of time, such as 6 HOURS, not {span}")
+    return span.seconds
+
+
+def check_score(score: Expression, schema: Schema | None = None, *, ages: bool = False) -> None:
+    """Raise a `TypeMismatchError` unless the score can be a number or a time; only a number ages.
 
     >>> Ranked("lower(title)", 1, "1 HOUR")
     Traceback (most recent call last):
@@ -116,10 +142,12 @@ def check_score(score: Expression, schema: Schema | None = None) -> None:
     tamis.errors.TypeMismatchError: lower(title) is neither a number nor a time, so events do not rank by it
     """
     if not isinstance(score, Value | Condition):
-        for comparable in (0, dt.date(1970, 1, 1)):
+        for comparable in (0,) if ages else (0, dt.date(1970, 1, 1)):
             try:
                 check(Compare("<", score, Literal(comparable)), schema)
             except LanguageError:
                 continue
             return
+    if ages:
+        raise TypeMismatchError(f"{score} is not a number, so it has no half life")
     raise TypeMismatchError(f"{score} is neither a number nor a time, so events do not rank by it")

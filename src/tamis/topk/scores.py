@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.language.expressions import Attribute
 from tamis.language.meaning import attribute_value, value
 from tamis.language.values import instant, is_number
+from tamis.topk.ageing import aged, published_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,8 @@ def key(ranked: Ranked, event: Event, schema: Schema | None = None) -> float:
     [-3.0, nan]
     """
     score = as_score(value(ranked.score, event, schema))
+    if ranked.half_life_s is not None:
+        score = aged(score, published_at(event), ranked.half_life_s, is_ascending=ranked.is_ascending)
     return score if ranked.is_ascending else -score
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from tamis.language.values import is_number
 from tamis.relations.families import ONE, Family, Number
 from tamis.topk import kernels
+from tamis.topk.ageing import AGED, aged, published_at
 from tamis.topk.kernels import Floats, ScoreTable
 from tamis.topk.scores import as_score, key, reader
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "shared": kernels.LINEAR,
+    AGED: kernels.LINEAR,
     "linear": kernels.LINEAR,
     "euclidean": kernels.EUCLIDEAN,
     "geographic": kernels.GEOGRAPHIC,
@@ -158,6 +160,11 @@ class Group:
             (read,) = self._readers
             assert read is not None
             coordinates[:, place] = (as_score(read(event)), math.nan, 1.0, kernels.PLAIN)
+            return False
+        if self.family.kind == AGED:
+            score, half_life, sign = (read(event) for read in self._readers if read is not None)
+            value = aged(as_score(score), published_at(event), half_life, is_ascending=sign > 0)
+            coordinates[:, place] = (value, math.nan, 1.0, kernels.PLAIN)
             return False
         values: list[Any] = [1 if read is None else read(event) for read in self._readers]
         if not all(map(is_number, values)):

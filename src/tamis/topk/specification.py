@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.meaning import holds
+from tamis.topk.ageing import DatedEvent
 from tamis.topk.happenings import (
     Drop,
     Happening,
@@ -112,7 +113,8 @@ class Trace:
             condition = asked.where if isinstance(asked, Ranked) else asked
             for event in self._published:
                 passes = holds(condition, contents[event], schema)
-                score = key(asked, contents[event], schema) if isinstance(asked, Ranked) else 0.0
+                dated = DatedEvent(contents[event], self.happenings[self._published[event]].at)
+                score = key(asked, dated, schema) if isinstance(asked, Ranked) else 0.0
                 self._keys[name, event] = score if passes else None
 
     def _all_stays(self) -> Iterator[_Stay]:

@@ -1,10 +1,10 @@
 """How does a text become a ranked subscription?
 
-    TOP k BY score [ASC | DESC] OVER window [WHERE condition]
+    TOP k BY score [ASC | DESC] [HALF LIFE span] OVER window [WHERE condition]
 
 The score and the condition are the language's own, and are read by its parser. What is new is only where they end: a
 name that stands where an operator should is the next keyword, because no operator is a name. So `TOP`, `BY`, `OVER`,
-`WHERE`, `ASC`, `DESC` and the units remain names that attributes may have.
+`WHERE`, `ASC`, `DESC`, `HALF`, `LIFE` and the units remain names that attributes may have.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from tamis.language.expressions import TRUE
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse, parse_term
 from tamis.language.tokens import ENDS_OPERAND, Token, next_token, opens_case
+from tamis.topk.errors import RankedFormError
 from tamis.topk.ranked import Ranked, check_score
-from tamis.topk.windows import window_in_units
+from tamis.topk.windows import TimeWindow, window_in_units
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
@@ -69,13 +70,15 @@ class _RankedTextReader:
         self.keyword("TOP")
         k = self.count()
         self.keyword("BY")
+        score_start = self.token.start
         score = self.score()
         order = self.token.text.upper() if self.is_word("ASC", "DESC") else "ASC"
         if self.is_word("ASC", "DESC"):
             self.next()
+        half_life = self.half_life(score, score_start)
         self.keyword("OVER")
         window = self.window()
-        return Ranked(score, k, window, self.where(), order=order)
+        return Ranked(score, k, window, self.where(), order=order, half_life=half_life)
 
     # -- Clauses
 
@@ -113,6 +116,23 @@ class _RankedTextReader:
             error.text, error.position = self.text, start
             raise
         return term
+
+    def half_life(self, score: Expression, score_start: int) -> Window | None:
+        if not self.is_word("HALF"):
+            return None
+        self.next()
+        self.keyword("LIFE")
+        start = self.token.start
+        span = self.window()
+        try:
+            if not isinstance(span, TimeWindow):
+                raise RankedFormError(f"a half life is a span of time, such as 6 HOURS, not {span}")
+            start = score_start
+            check_score(score, self.schema, ages=True)
+        except LanguageError as error:
+            error.text, error.position = self.text, start
+            raise
+        return span
 
     def window(self) -> Window:
         number = self.token

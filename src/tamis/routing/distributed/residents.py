@@ -79,6 +79,8 @@ class RankingSettings(NamedTuple):
         >>> print(RankingSettings("probabilistic").objection(ranked, sees_all=False)[:43])
         a count window needs to see every event; ch
         """
+        if ranked.half_life_s is not None:
+            return f"a score with a half life is ranked by brokers, and not by these nodes: {ranked}"
         is_timed = isinstance(ranked.window, TimeWindow)
         goes_by_number = self.is_numbered and not is_timed and ranked.where == TRUE
         has_threshold = self.algorithm == "probabilistic" or self.ranking.filter is not None

@@ -18,7 +18,7 @@ import numpy as np
 
 from tamis.language.expressions import TRUE
 from tamis.ragged import Ragged
-from tamis.relations.families import Family, recognised
+from tamis.topk.ageing import family_of
 from tamis.topk.base import RankingAlgorithm
 from tamis.topk.block.rankings import Entrants, Log, Rankings
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.language.schema import Schema
+    from tamis.relations.families import Family
     from tamis.topk.base import Arrival, Report
     from tamis.topk.kernels import Integers
     from tamis.topk.ranked import Ranked
@@ -53,7 +54,7 @@ class BlockRankings(RankingAlgorithm):
     # -- Subscriptions
 
     def add(self, handle: int, ranked: Ranked, number: int, until: float = math.inf) -> None:
-        family, numbers = recognised(ranked.score, ranked.is_ascending)
+        family, numbers = family_of(ranked)
         is_open = ranked.where == TRUE
         group = self._groups.get((family, is_open))
         if group is None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from tamis.topk import kernels as scores
+from tamis.topk.ageing import AGED
 from tamis.topk.index import kernels
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def shape_of(group: Group) -> Shape:
 
 def is_indexable(group: Group) -> bool:
     """Has such a score regions that an index can tell apart: is the nearest best, and is there something near?"""
-    return group.kind == scores.COSINE or (group.sign > 0 and group.family.kind != "shared")
+    return group.kind == scores.COSINE or (group.sign > 0 and group.family.kind not in ("shared", AGED))
 
 
 class Index(ABC):
