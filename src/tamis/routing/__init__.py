@@ -8,9 +8,9 @@ is what comes a second time for that. What a neighbour must know of everybody el
 (`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is
 what a broker knows of one neighbour (worked out step by step: `gradual`, `agenda`; told in parts: `greeting`; said
 again after a restart: `renewal`), `silence` how it finds out that one is gone, `adaptation` when it stops filtering for
-it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, `guard` what may
-pass a link, `settling` when what was said is in force everywhere, `overlay` and `spanning` along which links of a graph
-messages travel.
+it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, `steps` what the home
+of a sequence asks for just now, `guard` what may pass a link, `settling` when what was said is in force everywhere,
+`overlay` and `spanning` along which links of a graph messages travel.
 """
 
 from tamis.routing.adaptation import Adaptation
@@ -78,6 +78,7 @@ from tamis.routing.pruned import Pruned
 from tamis.routing.settling import Settlement, Settling
 from tamis.routing.simple import Simple
 from tamis.routing.spanning import spanning_links
+from tamis.routing.steps import StepRequests, advertised_to
 from tamis.routing.strategies import STRATEGIES, strategy_of
 from tamis.routing.table import RoutingTable
 from tamis.routing.wanted import ClientMatches, GroupMatches, NeighbourMatches
@@ -143,6 +144,7 @@ __all__ = [
     "Settling",
     "Simple",
     "Spread",
+    "StepRequests",
     "Strategy",
     "Subscribe",
     "Summary",
@@ -155,6 +157,7 @@ __all__ = [
     "UnknownStrategyError",
     "Unsubscribe",
     "Withdraw",
+    "advertised_to",
     "decode",
     "encode",
     "spanning_links",

@@ -3,9 +3,10 @@
 A `Network` is many brokers and clients in one process, with virtual time, links that delay (`travel`), and faults;
 nothing happens in it that its seed does not decide. `topologies` says how brokers are linked, `clients` what those
 remember who sit at them, `scenarios` what a run is made of, `actors` what is done next, and `stateful` what clients
-with sequences and changes are sent. `ranked` has clients who want the best k. `checking` looks on from outside and says
-what went wrong, `ranked_checking` does so for the best k, `tables` whether brokers know of each other what they should,
-and `counting` how much was sent, kept and waited for. Whatever happens is one of the `occurrences`.
+with sequences and changes are sent; those of `requests` ask for steps only when a run is open. `ranked` has clients who
+want the best k. `checking` looks on from outside and says what went wrong, `ranked_checking` does so for the best k,
+`tables` whether brokers know of each other what they should, and `counting` how much was sent, kept and waited for.
+Whatever happens is one of the `occurrences`.
 
     >>> from tamis.simulation import Scenario, simulate
     >>> run = simulate(Scenario.of_seed(7))
@@ -19,6 +20,7 @@ from tamis.simulation.network import Network
 from tamis.simulation.peers import PeerNetwork
 from tamis.simulation.ranked import simulate_ranked
 from tamis.simulation.ranked_checking import RankedChecker
+from tamis.simulation.requests import RequestingHomes, simulate_requests
 from tamis.simulation.scenarios import Run, Scenario, simulate
 from tamis.simulation.stateful import StatefulClients, simulate_stateful
 from tamis.simulation.topologies import TOPOLOGIES
@@ -29,6 +31,7 @@ __all__ = [
     "Network",
     "PeerNetwork",
     "RankedChecker",
+    "RequestingHomes",
     "Run",
     "Scenario",
     "StatefulClients",
@@ -36,5 +39,6 @@ __all__ = [
     "measured",
     "simulate",
     "simulate_ranked",
+    "simulate_requests",
     "simulate_stateful",
 ]
