@@ -33,6 +33,33 @@ def test_it_hosts_every_kind_together_in_order_of_registration():
     assert processor.process({"price": 31}, 2.0) == [] and len(processor) == 0
 
 
+@pytest.mark.parametrize("processor", [Standing, NaiveStanding])
+def test_an_event_that_comes_again_says_how_late_it_is(processor):
+    standing = processor()
+    standing.add("quiet", "SEQUENCE a < 2 THEN NOT a = 1 WITHIN 0.5 SECONDS")
+    assert standing.process({"a": 0}, 0.0, "e1") == []
+    assert [each.at for each in standing.process({}, 1.0, "e1")] == [0.5]
+    assert standing.advance(1.0) == []
+
+
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_at_one_time_a_change_is_told_in_the_order_of_its_events(is_withdrawn):
+    standing, one_by_one = Standing(), Standing()
+    for each in (standing, one_by_one):
+        each.add("s", "CHANGE OF a IS NULL")
+    events, ids = [{}, {"a": 0}, {}, {"a": 1}], ["e1", "e2", "e3", "e4"]
+    if is_withdrawn:  # then all are told one by one
+        standing.process({"a": 1}, 0.0, "gone")
+        standing.withdraw("gone", 0.0)
+    told = standing.process_batch(events, 0.0, ids)
+    assert [(each.events, each.change) for each in told] == [
+        (("e1",), True), (("e2",), False), (("e3",), True), (("e4",), False)
+    ]  # fmt: skip
+    assert told == [
+        each for event, key in zip(events, ids, strict=True) for each in one_by_one.process(event, 0.0, key)
+    ]
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 0.5, 1.0, 3.0])), min_size=1, max_size=30),

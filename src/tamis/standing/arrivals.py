@@ -45,6 +45,11 @@ class StandingBatch:
         return len(self.times)
 
     @property
+    def has_ties(self) -> bool:
+        """Do two of the events have one time?"""
+        return bool((self.moments[1:] == self.moments[:-1]).any())
+
+    @property
     def mappings(self) -> Sequence[Mapping[str, Any]]:
         """The events as mappings."""
         if self._mappings is None:

@@ -40,7 +40,7 @@ from tamis.standing.sequence import Sequence
 from tamis.standing.sequences import EndedRun, Sequences
 from tamis.standing.spans import span_of
 from tamis.standing.subscriptions import Subscription, subscription_of
-from tamis.standing.told import Told
+from tamis.standing.told import ChangesTold, Told
 from tamis.topk import Ranked, SettingError, TopK
 from tamis.topk.lateness import Change as Happening
 from tamis.topk.lateness import Lateness, Publication, Withdrawal
@@ -399,14 +399,17 @@ class Standing:
 
     def _publish(self, publications: list[Publication], told: Told) -> None:
         """Number events, find who is concerned, and let every kind of state take them."""
-        new = [each for each in publications if self._seen.admit(each)]
-        if not new:
+        if not publications:
             return
+        new = [each for each in publications if self._seen.admit(each)]
         for each in new:
             if each.expires < math.inf:
                 self._ends[each.id] = each.expires, max(each.at, each.expires)
-        times, ids, ends = [each.at for each in new], [each.id for each in new], [each.expires for each in new]
-        self._take(StandingBatch(Events([each.event for each in new]), times, ids, self._order), told, ends)
+        if new:
+            times, ids, ends = [each.at for each in new], [each.id for each in new], [each.expires for each in new]
+            self._take(StandingBatch(Events([each.event for each in new]), times, ids, self._order), told, ends)
+        if not new or new[-1] is not publications[-1]:
+            self._pass_time(publications[-1].at, told)  # an event that comes again says how late it is
 
     def _take(self, batch: StandingBatch, told: Told, ends: list[float] | None = None) -> None:
         """Find who is concerned by new events, and let every kind of state take them."""
@@ -454,8 +457,14 @@ class Standing:
                 self._take_changes(batch.one(row), rows[own] - row, numbers[own], told)
             return
         entering, leaving = changes.take(rows, numbers, batch, _Exits(batch, changes).of)
-        self._tell_single(batch, *entering, True, told)
-        self._tell_single(batch, *leaving, False, told)
+        if len(entering[0]) and len(leaving[0]) and batch.has_ties:
+            rows, numbers = (np.concatenate(both) for both in zip(entering, leaving, strict=True))
+            order = np.argsort(rows, kind="stable")  # at one time, what is told of a change follows its events
+            flags = (order < len(entering[0])).tolist()
+            self._tell_single(batch, rows[order], numbers[order], flags, told)
+        else:
+            self._tell_single(batch, *entering, True, told)
+            self._tell_single(batch, *leaving, False, told)
         if changes.has_forgetful:
             bounds = batch.bounds(rows)
             for row, at in enumerate(batch.times):
@@ -478,9 +487,9 @@ class Standing:
             told.one(at, number, (event_id,))
 
     def _tell_single(
-        self, batch: StandingBatch, rows: Numbers, numbers: Numbers, change: bool | None, told: Told
+        self, batch: StandingBatch, rows: Numbers, numbers: Numbers, change: ChangesTold, told: Told
     ) -> None:
-        """Tell many of one event each."""
+        """Tell many of one event each; `change` is that of each, or of all."""
         if len(rows):
             events = map(batch.single_ids.__getitem__, rows.tolist())
             self._tell_many(batch.moments[rows], numbers, events, change, told)
@@ -490,14 +499,15 @@ class Standing:
         times: npt.NDArray[np.float64],
         numbers: Numbers,
         events: Iterable[tuple[Any, ...]],
-        change: bool | None,
+        change: ChangesTold,
         told: Told,
     ) -> None:
         if not self._ends:
             told.many(times, numbers, events, change)
             return
-        for at, number, run in zip(times.tolist(), numbers.tolist(), events, strict=True):
-            self._tell(at, number, run, change, told)
+        flags = change if isinstance(change, list) else repeat(change, len(times))
+        for at, number, run, flag in zip(times.tolist(), numbers.tolist(), events, flags, strict=True):
+            self._tell(at, number, run, flag, told)
 
     def _tell(self, at: float, number: int, events: tuple[Any, ...], change: bool | None, told: Told) -> None:
         if self._ends and any(self._ends.get(each, _ENDLESS)[0] < at for each in events):

@@ -6,7 +6,7 @@ Very much may be told at once, so it is kept by columns and becomes notification
 from __future__ import annotations
 
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+ChangesTold: TypeAlias = "bool | list[bool] | None"
 _SORTED_BY_HAND = 64
 """So few are sorted sooner without arrays."""
 
@@ -58,15 +59,15 @@ class Told:
         times: npt.NDArray[np.float64],
         numbers: npt.NDArray[np.int64],
         events: Iterable[tuple[Any, ...]],
-        change: bool | None,
+        change: ChangesTold,
     ) -> None:
-        """Add what many are told, all of one kind."""
+        """Add what many are told, all of one kind, or each with a change of its own."""
         listed = numbers.tolist()
         self._ids += map(self._id_of, listed)  # now: who ends before the call does has an id now
         self._times += times.tolist()
         self._numbers += listed
         self._events += events
-        self._changes += repeat(change, len(listed))
+        self._changes += change if isinstance(change, list) else repeat(change, len(listed))
 
     def notifications(self) -> list[Notification]:
         """Return all of it, in order."""
