@@ -119,6 +119,8 @@ class Core:
         self._taken: deque[tuple[int, float]] = deque()
         """When blocks that are not on disk were taken, by their last positions."""
         self._is_stopping = False
+        self._is_to_wake = False
+        """Will the core be woken at the end of this turn of the loop?"""
         self._catch_up_credit_s = 0.0
         self._gauges_at = 0.0
         self._changed_at = math.inf
@@ -202,11 +204,26 @@ class Core:
                 return
             if isinstance(request, Attach | Take) or (isinstance(request, Subscribe) and not request.is_durable):
                 self._holding.add(session.number)
-            self._post(self._node.hear, request, session)
+            self.inbox.post(self._node.hear, (request, session), wakes=False)
+            self._wake_soon()
             return
         if self.tracing is not None:
             self.tracing.heard(request)
         self.inbox.put(session, request, self.limits)
+
+    def _wake_soon(self) -> None:
+        """Wake the core when the loop has done what it is about.
+
+        Of a thousand connections that acknowledge one event, the loop reads very many in one turn. Were the core awake
+        at the first of them, both threads would take turns with each of the others.
+        """
+        if not self._is_to_wake:
+            self._is_to_wake = True
+            self._loop.call_soon(self._wake_now)
+
+    def _wake_now(self) -> None:
+        self._is_to_wake = False
+        self.inbox.wake()
 
     def close(self, session: Session) -> None:
         """End a session; its listener is not called again."""

@@ -70,11 +70,14 @@ class Inbox:
 
     # -- Who puts something in
 
-    def post(self, work: Callable[..., Sequence[Output]], arguments: tuple[Any, ...] = ()) -> None:
-        """Let the node do something."""
+    def post(
+        self, work: Callable[..., Sequence[Output]], arguments: tuple[Any, ...] = (), *, wakes: bool = True
+    ) -> None:
+        """Let the node do something; whoever does not wake the core now has to do so soon."""
         with self._awake:
             self._control.append((work, arguments))
-            self._awake.notify()
+            if wakes:
+                self._awake.notify()
 
     def put(self, session: Session, request: Publish, limits: LimitSettings) -> None:
         """Let the node take events; raise an `OverloadedError` if too many wait already."""

@@ -245,6 +245,17 @@ class Subscriber:
         return bool(self.consumers or self.polls or (self.polled is not None and self.polled.used))
 
     @property
+    def is_waited_for(self) -> bool:
+        """May time alone change something for who is attended: is it behind, or is anything on its way to it?"""
+        return bool(
+            not self.is_live
+            or self.is_catching_up
+            or self.polls
+            or self.deliveries.queue_count
+            or self.deliveries.unacknowledged_count
+        )
+
+    @property
     def is_served(self) -> bool:
         """Is there anybody to deliver to now?"""
         return bool(self.consumers or self.polls)

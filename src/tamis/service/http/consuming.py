@@ -3,6 +3,9 @@
 The core calls the listener of a session with several answers at a time. They wait here until the task that writes to
 the connection takes all of them at once, so that one write carries whatever has come meanwhile. How much can wait is
 bounded by the credit of the consumer: the core sends no more than so many deliveries that were not written or done.
+
+That something was written need not be said at once: a quarter of the credit may be used by what nobody has heard of,
+and so a thousand connections that are sent one event each do not wake the core a thousand times.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import ServiceError
-from tamis.service.messages import Attached, Refused, Subscribed, Wrote
+from tamis.service.messages import Attach, Attached, Refused, Subscribed, Wrote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +32,9 @@ class Mailbox:
         self.session = front.core.open(principal, self._listen)
         self._waiting: list[Any] = []
         self._arrived = asyncio.Event()
+        self._unsaid = self._unsaid_bytes = 0
+        """What was written, and the core has not heard of."""
+        self._most_unsaid = self._most_unsaid_bytes = 1
         hold.on_end(self.put)
 
     def __enter__(self) -> Mailbox:
@@ -51,17 +57,23 @@ class Mailbox:
 
     async def hear(self, request: Request) -> None:
         """Hand a request to the core."""
+        if isinstance(request, Attach):
+            self._most_unsaid = max(1, request.credit // 4)
+            self._most_unsaid_bytes = max(1, request.credit_bytes // 4)
         await self.front.hear(self.session, request)
 
-    async def take(self, wait_s: float) -> list[Any]:
+    async def take(self, wait_s: float | None = None) -> list[Any]:
         """Return everything that waits, as soon as there is something; nothing if there is none in this time."""
         if not self._waiting:
             self._arrived.clear()
-            try:
-                async with asyncio.timeout(wait_s):
-                    await self._arrived.wait()
-            except TimeoutError:
-                return []
+            if wait_s is None:
+                await self._arrived.wait()
+            else:
+                try:
+                    async with asyncio.timeout(wait_s):
+                        await self._arrived.wait()
+                except TimeoutError:
+                    return []
         taken, self._waiting = self._waiting, []
         return taken
 
@@ -84,6 +96,10 @@ class Mailbox:
         return answers, others
 
     async def wrote(self, deliveries: Deliveries) -> None:
-        """Tell the core that deliveries were written, so that it sends more."""
-        size_bytes = sum(len(delivery.body) for delivery in deliveries.items)
-        await self.hear(Wrote(deliveries.subscriber, len(deliveries.items), size_bytes))
+        """Tell the core that deliveries were written, so that it sends more; several together if there is time."""
+        self._unsaid += len(deliveries.items)
+        self._unsaid_bytes += sum([len(delivery.body) for delivery in deliveries.items])
+        if self._unsaid >= self._most_unsaid or self._unsaid_bytes >= self._most_unsaid_bytes:
+            said = Wrote(deliveries.subscriber, self._unsaid, self._unsaid_bytes)
+            self._unsaid = self._unsaid_bytes = 0
+            await self.hear(said)

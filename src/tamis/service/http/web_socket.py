@@ -319,7 +319,7 @@ class WebSocket:
     async def _write(self) -> None:
         """Send everything that waits, again and again, as few frames as possible."""
         while True:
-            items = await self._mailbox.take(3_600.0)
+            items = await self._mailbox.take()
             pieces: list[bytes] = []
             is_over, code = False, WSCloseCode.GOING_AWAY
             for item in items:
