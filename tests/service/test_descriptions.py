@@ -105,7 +105,7 @@ def test_examples_of_messages_fit_their_schema_and_are_decoded(name, example):
 
 
 def test_every_message_of_a_client_and_of_a_broker_has_an_example():
-    options = {"since", "settle_s", "wanted", "in_s", "reason", "id"}
+    options = {"since", "settle_s", "lease_s", "wanted", "in_s", "reason", "id"}
     assert set(FROM_CLIENT) == set(wire.FromClient.__struct_fields__) - options
     answers = {"since", "settled", "position", "positions", "known", "durable", "wanted", "effective", "id", "retry_s"}
     assert set(FROM_BROKER) == set(wire.FromBroker.__struct_fields__) - answers

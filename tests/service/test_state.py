@@ -15,6 +15,7 @@ from tamis.service.changes import (
     Buried,
     Exhumed,
     FloorKept,
+    LeaseKept,
     LinkGone,
     LinkKept,
     ReplayGone,
@@ -49,6 +50,7 @@ CHANGES = st.one_of(
         Buried, NAMES, POSITIONS, st.lists(TEXTS, max_size=2).map(tuple), st.binary(max_size=9), TEXTS, NUMBERS, LARGE
     ),
     st.builds(Exhumed, NAMES, POSITIONS),
+    st.builds(LeaseKept, NAMES, KEYS, LARGE),
 )
 """Few names, so that changes meet what is there."""
 
@@ -57,7 +59,7 @@ class Plain:
     """What is kept, as dictionaries."""
 
     def __init__(self):
-        self.kept = {kind: {} for kind in (SubscriberKept, FloorKept, SubscriptionKept, ReplayKept, Buried)}
+        self.kept = {kind: {} for kind in (SubscriberKept, FloorKept, SubscriptionKept, ReplayKept, Buried, LeaseKept)}
 
     def apply(self, change):
         match change:
@@ -65,6 +67,10 @@ class Plain:
                 self.kept[type(change)][name,] = change
             case SubscriptionKept() | ReplayKept():
                 self.kept[type(change)][change.subscriber, change.key, change.number] = change
+            case LeaseKept():
+                self.kept[LeaseKept].pop((change.subscriber, change.key), None)
+                if change.ends_us:
+                    self.kept[LeaseKept][change.subscriber, change.key] = change
             case SubscriptionGone():
                 self.kept[SubscriptionKept].pop((change.subscriber, change.key, change.number), None)
             case ReplayGone():
@@ -88,6 +94,7 @@ class Plain:
         return Stored(
             *map(self.sorted, (SubscriberKept, FloorKept, SubscriptionKept, ReplayKept)),
             tuple((name, sum(letter.subscriber == name for letter in dead)) for name in names),
+            leases=self.sorted(LeaseKept),
         )
 
 

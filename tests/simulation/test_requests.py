@@ -39,7 +39,7 @@ def test_at_rest_nothing_is_missed_of_what_can_come_by_advertisements(strategy):
     assert sum(run.reported for run in runs) > 0
 
 
-@pytest.mark.parametrize("advertisements", STRATEGIES)
+@pytest.mark.parametrize("advertisements", sorted(set(STRATEGIES) - {"flooding"}))  # which tells that anything may come
 def test_it_does_not_matter_by_which_strategy_advertisements_spread(advertisements):
     run_of(5, "covering", advertisements=advertisements)
 

@@ -71,6 +71,14 @@ class SubscriptionGone(msgspec.Struct, frozen=True):
     number: int
 
 
+class LeaseKept(msgspec.Struct, frozen=True):
+    """When a subscription ends, unless it is subscribed to again; 0 if it is not leased any more."""
+
+    subscriber: str
+    key: str
+    ends_us: int
+
+
 class ReplayKept(msgspec.Struct, frozen=True):
     """A subscription also wants the events from `first` up to `since`, where it was made; until they are done."""
 
@@ -151,7 +159,7 @@ class LinkGone(msgspec.Struct, frozen=True):
 Change: TypeAlias = (
     SubscriberKept | SubscriberGone | FloorKept | SubscriptionKept | SubscriptionGone | ReplayKept | ReplayGone |
     Buried
-    | Exhumed | LinkKept | LinkGone | WebhookKept | WebhookGone
+    | Exhumed | LeaseKept | LinkKept | LinkGone | WebhookKept | WebhookGone
 )  # fmt: skip
 
 
@@ -164,4 +172,5 @@ class Stored(msgspec.Struct, frozen=True):
     replays: tuple[ReplayKept, ...] = ()
     dead_counts: tuple[tuple[str, int], ...] = ()
     links: tuple[LinkKept, ...] = ()
+    leases: tuple[LeaseKept, ...] = ()
     webhooks: tuple[WebhookKept, ...] = ()

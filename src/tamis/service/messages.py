@@ -99,6 +99,8 @@ class Subscribe(Message, frozen=True):
     """Whether all subscriptions of the subscriber that are not named end."""
     settle_s: float = 0.0
     """For how long the answer may wait until every broker that has to know of them does."""
+    lease_s: float = 0.0
+    """After which time they end, unless they are subscribed to again; 0 is for never."""
 
 
 class Unsubscribe(Message, frozen=True):
@@ -309,6 +311,8 @@ class SubscriptionFacts(Message, frozen=True):
     text: str
     effective: str
     since: int
+    ends_s: float | None = None
+    """When it ends, if it is leased."""
 
 
 class SubscriberFacts(Message, frozen=True):

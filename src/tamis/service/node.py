@@ -422,6 +422,8 @@ class Node:
             self.head += 1  # two replays that were asked for at one position would have deliveries of one position
         since = self.head
         changes += roster.subscribe(subscriber, request.subscriptions, effective, principal, since, now)
+        end_s = now + request.lease_s if request.lease_s else None
+        changes += roster.lease(subscriber, request.subscriptions, end_s)
         if request.removes_others:
             others = tuple(key for key in subscriber.subscriptions if key not in request.subscriptions)
             if others:
@@ -1055,6 +1057,11 @@ class Node:
             said, kept = self.dispatcher.tick(subscriber, now)
             changes += kept
             outputs += said + self.sent(subscriber, now)
+        if self.roster.leases.has_ended(now):
+            ended, kept = self.roster.end_leases(now)
+            changes += kept
+            for subscriber in ended:
+                outputs += self.sent(subscriber, now)
         outputs += self._keep(changes)
         self._relieve()
         if not 0 <= now - self._floors_at_s < FLOORS_EVERY_S:  # a clock may also be set back

@@ -40,6 +40,7 @@ _MOMENT = "`-10m`, `-1h`, a time such as 2026-01-31T12:00:00Z, a position such a
 _WHERE = ("where", "a condition, as in SQL behind WHERE", "price < 20")
 _FROM = ("from", f"from where on: {_MOMENT}", "-1h")
 _SETTLE = ("settle", "how long to wait until every broker of the network knows: `5s`, `500ms`", "1s")
+_LEASE = ("lease", "after which time it ends, unless it is subscribed to again: `60s`, `7d`; without it, never", "1h")
 
 
 class Body(NamedTuple):
@@ -122,15 +123,15 @@ OPERATIONS = (
     Operation("DELETE", _NAMED, "Forget a subscriber with all that belongs to it", status="204"),
     Operation(
         "PUT", f"{_NAMED}/subscriptions", "Make these all its subscriptions", "SubscribedBody",
-        (Body(_JSON, "", {"cheap": "price < 20"}),), (_FROM, _SETTLE),
+        (Body(_JSON, "", {"cheap": "price < 20"}),), (_FROM, _SETTLE, _LEASE),
     ),
     Operation(
         "POST", f"{_NAMED}/subscriptions", "Add or replace subscriptions, all of them or none", "SubscribedBody",
-        (Body(_JSON, "", {"cheap": "price < 20", "new": {"exact": {"type": "offer"}}}),), (_FROM, _SETTLE),
+        (Body(_JSON, "", {"cheap": "price < 20", "new": {"exact": {"type": "offer"}}}),), (_FROM, _SETTLE, _LEASE),
     ),
     Operation(
         "PUT", f"{_NAMED}/subscriptions/{{key}}", "Add or replace a subscription", "SubscribedBody", _FILTERS,
-        (_FROM, _SETTLE),
+        (_FROM, _SETTLE, _LEASE),
     ),
     Operation("GET", f"{_NAMED}/subscriptions/{{key}}", "What is known of a subscription"),
     Operation("DELETE", f"{_NAMED}/subscriptions/{{key}}", "End a subscription", status="204"),

@@ -12,12 +12,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from tamis.language import parse
+from tamis.matching.leases import Leases
 from tamis.routing import Entry
 from tamis.routing import Subscribe as RoutingSubscribe
 from tamis.routing import Unsubscribe as RoutingUnsubscribe
 from tamis.service.changes import (
     Change,
     FloorKept,
+    LeaseKept,
     ReplayGone,
     ReplayKept,
     SubscriberGone,
@@ -49,7 +51,7 @@ from tamis.service.positions import START, Position
 from tamis.service.subscribers import Replay, Subscriber, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
@@ -83,6 +85,8 @@ class Roster:
         self._durable_counts: Counter[str] = Counter()  # of subscribers, by owner
         self._principals: dict[tuple[str, str], Principal] = {}
         self._to_neighbours: list[RoutingOutput] = []
+        self.leases: Leases[tuple[str, str]] = Leases()
+        """When subscriptions end, by subscriber and key; what has ended before may be in it, too."""
 
     def __iter__(self) -> Iterator[Subscriber]:
         return iter(self.subscribers.values())
@@ -252,6 +256,28 @@ class Roster:
         if entries:
             self._to_neighbours += self.broker.receive(RoutingSubscribe(tuple(entries)), subscriber.name, now)
         return changes
+
+    def lease(self, subscriber: Subscriber, keys: Iterable[str], end_s: float | None) -> list[Change]:
+        """Let subscriptions end then, or never; return what is to be kept of that."""
+        changes: list[Change] = []
+        for key in keys:
+            place = subscriber.name, key
+            if end_s is not None or self.leases.end_of(place) is not None:
+                changes.append(LeaseKept(*place, 0 if end_s is None else int(end_s * 1e6)))
+            self.leases.lease(place, end_s)
+        return changes if subscriber.is_durable else []
+
+    def end_leases(self, now: float) -> tuple[list[Subscriber], list[Change]]:
+        """End the subscriptions whose time is over; return whose they were, and what is to be kept of that."""
+        of: dict[str, Subscriber] = {}
+        changes: list[Change] = []
+        for name, key in list(self.leases.ended(now)):
+            changes.append(LeaseKept(name, key, 0))
+            subscriber = self.subscribers.get(name)
+            if subscriber is not None and key in subscriber.subscriptions:
+                of[name] = subscriber
+                changes += self.unsubscribe(subscriber, (key,), now)
+        return list(of.values()), changes
 
     def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
         """Let a version count up to a position only."""
@@ -435,6 +461,8 @@ class Roster:
                 self._principals[row.subscriber, row.key] = Principal(row.by, row.roles, row.is_admin)
                 self._count(subscriber.owner, 1)
                 entries.setdefault(row.subscriber, []).append(Entry(row.key, effective))
+        for lease in stored.leases:
+            self.leases.lease((lease.subscriber, lease.key), lease.ends_us / 1e6)
         for name, of_name in entries.items():
             self._to_neighbours += self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
         replays: dict[tuple[str, int], Replay] = {}
@@ -462,7 +490,9 @@ class Roster:
         return SubscriberFacts(
             subscriber.name, subscriber.owner, subscriber.is_durable, subscriber.state, subscriber.settings,
             {
-                key: SubscriptionFacts(version.text, str(version.effective), version.since)
+                key: SubscriptionFacts(
+                    version.text, str(version.effective), version.since, self.leases.end_of((subscriber.name, key))
+                )
                 for key, version in subscriber.subscriptions.items()
             },
             subscriber.floor(logged), subscriber.deliveries.unacknowledged_count,

@@ -13,6 +13,7 @@ connection, and the write-ahead log keeps their order: an urgent transaction for
     dead            dead letters
     links           neighbours that are remembered
     webhooks        where events are posted to
+    leases          when subscriptions end
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tamis.service.changes import (
     Buried,
     Exhumed,
     FloorKept,
+    LeaseKept,
     LinkGone,
     LinkKept,
     ReplayGone,
@@ -60,6 +62,10 @@ CREATE TABLE webhooks (subscriber TEXT PRIMARY KEY, url TEXT NOT NULL, secrets B
 _WEBHOOK_MODES = """
 ALTER TABLE webhooks ADD COLUMN mode TEXT NOT NULL DEFAULT 'structured';
 ALTER TABLE webhooks ADD COLUMN most INTEGER NOT NULL DEFAULT 1"""
+_LEASES = """
+CREATE TABLE IF NOT EXISTS leases (subscriber TEXT, key TEXT, ends_us INTEGER NOT NULL, PRIMARY KEY (subscriber, key))
+    WITHOUT ROWID"""
+"""Made where it is missing: a state without leases is one in which nothing ends."""
 _TABLES = (
     """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -133,6 +139,7 @@ class State:
                 self._connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         meta = dict(self._connection.execute("SELECT name, value FROM meta"))
         self._migrate(int(meta.get("format", "0")))
+        self._connection.execute(_LEASES)
         if epoch and not meta.get("epoch"):
             with _Transaction(self._connection):
                 self._connection.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
@@ -195,6 +202,7 @@ class State:
                     LinkKept(name, number, url, msgspec.msgpack.decode(terms, type=LinkTerms))
                     for name, number, url, terms in ask("SELECT * FROM links ORDER BY number, name")
                 ),
+                leases=tuple(LeaseKept(*row) for row in ask("SELECT * FROM leases ORDER BY subscriber, key")),
                 webhooks=tuple(
                     WebhookKept(subscriber, url, _texts(secrets), by, _texts(roles), bool(is_admin), mode, most)
                     for subscriber, url, secrets, by, roles, is_admin, mode, most in ask(
@@ -316,6 +324,13 @@ def _forget_link(connection: sqlite3.Connection, change: LinkGone) -> None:
     connection.execute("DELETE FROM floors WHERE name = ?", (LINK_SUBSCRIBER + change.name,))
 
 
+def _keep_lease(connection: sqlite3.Connection, change: LeaseKept) -> None:
+    if change.ends_us:
+        connection.execute("REPLACE INTO leases VALUES (?, ?, ?)", msgspec.structs.astuple(change))
+    else:
+        connection.execute("DELETE FROM leases WHERE subscriber = ? AND key = ?", msgspec.structs.astuple(change)[:2])
+
+
 def _keep_webhook(connection: sqlite3.Connection, change: WebhookKept) -> None:
     row = (
         change.subscriber,
@@ -336,7 +351,7 @@ def _forget_webhook(connection: sqlite3.Connection, change: WebhookGone) -> None
 
 _OF_SUBSCRIBERS = (
     ("subscribers", "name"), ("floors", "name"), ("subscriptions", "subscriber"), ("replays", "subscriber"),
-    ("dead", "subscriber"), ("webhooks", "subscriber"),
+    ("dead", "subscriber"), ("webhooks", "subscriber"), ("leases", "subscriber"),
 )  # fmt: skip
 _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     SubscriberKept: _keep_subscriber,
@@ -348,6 +363,7 @@ _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     ReplayGone: _forget_replay,
     Buried: _bury,
     Exhumed: _exhume,
+    LeaseKept: _keep_lease,
     LinkKept: _keep_link,
     LinkGone: _forget_link,
     WebhookKept: _keep_webhook,

@@ -47,6 +47,8 @@ class FromClient(msgspec.Struct, frozen=True, omit_defaults=True):
     """From where on events of the past are wanted too: `-1h`, a time, a position, `first`."""
     settle_s: float = 0.0
     """How long the answer to `subscribe` may wait until every broker of the network knows."""
+    lease_s: float = 0.0
+    """After which time the subscriptions end, unless they are subscribed to again; 0 is for never."""
     unsubscribe: list[str] | UnsetType = UNSET
     """Keys of subscriptions that end."""
     publish: list[Raw] | UnsetType = UNSET

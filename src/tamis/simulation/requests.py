@@ -336,6 +336,7 @@ def simulate_requests(
             if is_at_rest:
                 homes.rest()
                 if advertisements is not None and chance.random() < 0.2:
+                    homes.check_requests()  # which takes note of what could come up to now
                     _advertise(network, chance, chance.choice(clients))
                     homes.rest()
                 is_certain = homes.check_requests()

@@ -299,3 +299,24 @@ def test_a_filter_is_tried_explained_and_compared_by_the_client_and_the_commands
         delivery.done()
         assert client.why("diver", later)["delivery"] == "done"
     assert "no dead letters" in run("dead", "diver", "--at", broker.url).stdout
+
+
+@in_a_loop
+async def test_a_leased_subscription_lasts_as_long_as_somebody_listens(broker):
+    def known() -> set[str]:
+        """Return the keys of the subscriber's subscriptions."""
+        return {
+            key for each in broker.get("/subscribers")["subscribers"] if each["name"] == "lessee"
+            for key in each["subscriptions"]
+        }  # fmt: skip
+
+    async with library.AsyncClient(broker.url) as client:
+        async with client.subscribe("lessor = 7", name="lessee", lease_s=0.6):
+            begun = time.monotonic()
+            while time.monotonic() - begun < 1.5:
+                assert await asyncio.to_thread(known) == {"default"}
+                await asyncio.sleep(0.1)
+        while await asyncio.to_thread(known):
+            await asyncio.sleep(0.05)
+        with pytest.raises(ValueError, match="a lease of -1"):
+            client.subscribe("lessor = 7", name="lessee", lease_s=-1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 from tamis.service.settings import Publishing, Role
+from tamis.service.starting_points import rfc3339
 
 from .brokers import Talk, eventually, running
 
@@ -67,6 +69,61 @@ async def test_settings_subscriptions_and_subscribers_come_and_go(tmp_path):
         assert list(all_facts["subscribers"][0]["subscriptions"]) == ["only"]
         await broker.ask("DELETE", "/subscribers/ann", status=204)
         await broker.ask("GET", "/subscribers/ann", status=404)
+
+
+@eventually
+async def test_a_leased_subscription_ends_unless_it_is_subscribed_to_again(tmp_path):
+    async with running(tmp_path) as broker:
+        cheap = "/subscribers/ann/subscriptions/cheap"
+        await broker.ask("PUT", f"{cheap}?lease=1d", status=201, data="price < 20")
+        await broker.ask("PUT", "/subscribers/ann/subscriptions/dear", status=201, data="price > 20")
+        _, facts = await broker.ask("GET", "/subscribers/ann", status=200)
+        assert facts["subscriptions"]["cheap"]["ends"] > facts_time()
+        assert "ends" not in facts["subscriptions"]["dear"]
+        await broker.ask("PUT", cheap, status=200, data="price < 20")
+        _, facts = await broker.ask("GET", cheap, status=200)
+        assert "ends" not in facts, "subscribed to again, without a lease"
+        await broker.ask("PUT", f"{cheap}?lease=100ms", status=200, data="price < 20")
+        while True:
+            _, facts = await broker.ask("GET", "/subscribers/ann", status=200)
+            if "cheap" not in facts["subscriptions"]:
+                break
+            await asyncio.sleep(0.02)
+        await broker.publish({"price": 12}, {"price": 30})
+        _, taken = await broker.ask("POST", "/subscribers/ann/take", {"most": 10, "wait_s": 5}, status=200)
+        assert prices(taken) == [30]
+        await broker.ask("GET", cheap, status=404)
+
+
+@eventually
+async def test_leases_survive_a_restart_and_end_where_nobody_runs(tmp_path):
+    async with running(tmp_path) as broker:
+        await broker.ask("PUT", "/subscribers/ann/subscriptions/long?lease=1d", status=201, data="price < 20")
+        await broker.ask("PUT", "/subscribers/ann/subscriptions/ended?lease=1ms", status=201, data="price > 20")
+        await broker.ask("PUT", "/subscribers/ann/subscriptions/short?lease=300ms", status=201, data="price = 20")
+    await asyncio.sleep(0.3)
+    async with running(tmp_path) as broker:
+        while True:
+            _, facts = await broker.ask("GET", "/subscribers/ann", status=200)
+            if set(facts["subscriptions"]) == {"long"}:
+                break
+            await asyncio.sleep(0.02)
+        assert facts["subscriptions"]["long"]["ends"] > facts_time()
+
+
+@eventually
+async def test_a_lease_of_no_length_is_refused(tmp_path):
+    async with running(tmp_path) as broker:
+        for written in ("0s", "soon", "-1s", "1000000d"):
+            path = f"/subscribers/ann/subscriptions/cheap?lease={written}"
+            _, problem = await broker.ask("PUT", path, status=400, data="price < 20")
+            assert "lease" in problem["detail"]
+            assert problem["expected"]
+
+
+def facts_time():
+    """Return the time now as facts have it."""
+    return rfc3339(time.time_ns() // 1_000)
 
 
 @eventually

@@ -130,6 +130,7 @@ class AsyncClient:
         durable: bool | None = None,
         credit: int = 256,
         on_gap: Callable[[Gap], None] | None = None,
+        lease_s: float = 0.0,
     ) -> Subscription:
         """Return the events that a text wants, or one of several texts by key, as they come.
 
@@ -137,14 +138,19 @@ class AsyncClient:
         called `done()`. Without a name it is passing: it gets what comes while it is there, and what broke its
         connection does not matter, as long as the log has it. `since` asks for the past, too. At most `credit` events
         are delivered that are not done. `on_gap` is told of events that are lost to it; otherwise a warning is logged.
+        With `lease_s`, the broker ends the subscriptions so long after you are gone, whatever they have not got by
+        then; as long as you listen, they are renewed.
         """
         self._require_open()
+        if not 0 <= lease_s < float("inf"):
+            raise ValueError(f"a lease of {lease_s} s; lease_s is a number of seconds above 0, or 0 for no end")
         is_durable = bool(name) if durable is None else durable
         if is_durable and not name:
             raise ValueError("a durable subscriber has a name: subscribe(..., name='ann')")
         by_key = {DEFAULT_KEY: wanted} if isinstance(wanted, str) else dict(wanted)
         self._subscriptions = [each for each in self._subscriptions if each.failure is None]
-        subscription = Subscription(self._dialler, by_key, name or "", asking.place(since), is_durable, credit, on_gap)
+        place = asking.place(since)
+        subscription = Subscription(self._dialler, by_key, name or "", place, is_durable, credit, on_gap, lease_s)
         self._subscriptions.append(subscription)
         return subscription
 

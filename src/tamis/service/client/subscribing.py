@@ -84,6 +84,7 @@ class Subscription(Conversation):
         is_durable: bool = False,
         credit: int = 256,
         on_gap: Callable[[Gap], None] | None = None,
+        lease_s: float = 0.0,
     ) -> None:
         super().__init__(dialler)
         self.name = name
@@ -98,6 +99,8 @@ class Subscription(Conversation):
         self._credit = credit
         self._on_gap = on_gap or tell_of_gap
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lease_s = lease_s
+        self._renewal: asyncio.TimerHandle | None = None
         self._number = 0
         self._is_asked = False
         self._epoch = ""
@@ -205,7 +208,23 @@ class Subscription(Conversation):
 
     def _subscribe(self) -> None:
         self._number += 1
-        self.say(wire.FromClient(subscribe=self._subscriptions, since=self._place(), id=self._number))
+        place = self._place()
+        self.say(wire.FromClient(subscribe=self._subscriptions, since=place, lease_s=self._lease_s, id=self._number))
+        self._renew_later()
+
+    def _renew_later(self) -> None:
+        """Subscribe again when a third of the lease is over, so that it lasts as long as somebody listens."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+        if self._lease_s:
+            self._renewal = asyncio.get_running_loop().call_later(self._lease_s / 3, self._renew)
+
+    def _renew(self) -> None:
+        if self.failure is None and self._is_asked:
+            self.say(wire.FromClient(subscribe=self._subscriptions, lease_s=self._lease_s))
+            self.wake()
+        if self.failure is None:
+            self._renew_later()
 
     def _place(self) -> str:
         """Return from where on to ask for events: once what the program said, then what is missing."""
@@ -288,6 +307,8 @@ class Subscription(Conversation):
 
     def ended(self, failure: TamisError) -> None:
         """Tell who waits: for the answer, or for an event."""
+        if self._renewal is not None:
+            self._renewal.cancel()
         if not self._ready.done():
             self._ready.set_exception(failure)
             self._ready.exception()  # so that nobody is told who did not ask

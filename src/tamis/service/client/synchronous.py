@@ -209,11 +209,12 @@ class Client:
         durable: bool | None = None,
         credit: int = 256,
         on_gap: Callable[[Gap], None] | None = None,
+        lease_s: float = 0.0,
     ) -> BlockingSubscription:
         """Return the events that a text wants, or one of several texts by key. See `AsyncClient.subscribe`."""
         subscription = self._loop.call(
             lambda: self._client.subscribe(
-                wanted, name=name, since=since, durable=durable, credit=credit, on_gap=on_gap
+                wanted, name=name, since=since, durable=durable, credit=credit, on_gap=on_gap, lease_s=lease_s
             )
         )
         return BlockingSubscription(subscription, self._loop)

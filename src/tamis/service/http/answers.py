@@ -24,6 +24,7 @@ from aiohttp import web
 from tamis.errors import LanguageError, LimitError, TamisError
 from tamis.service.errors import ServiceError, TooManyError
 from tamis.service.positions import Position
+from tamis.service.starting_points import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -153,7 +154,12 @@ def facts_json(facts: SubscriberFacts, epoch: str) -> Mapping[str, Any]:
             "backoff_s": facts.settings.backoff_s,
         },
         "subscriptions": {
-            key: {"text": known.text, "effective": known.effective, "since": Position.of(known.since).text(epoch)}
+            key: {
+                "text": known.text,
+                "effective": known.effective,
+                "since": Position.of(known.since).text(epoch),
+                **({} if known.ends_s is None else {"ends": rfc3339(int(known.ends_s * 1e6))}),
+            }
             for key, known in facts.subscriptions.items()
         },
         "done_through": facts.floor.text(epoch),

@@ -18,6 +18,7 @@ from tamis.service.http.event_routes import flag
 from tamis.service.http.event_stream import EventStream, begun, stream
 from tamis.service.http.front import FRONT, Front
 from tamis.service.http.guarding import CALLER, PRINCIPAL
+from tamis.service.http.leasing import lease_time
 from tamis.service.http.web_socket import WebSocket
 from tamis.service.messages import (
     Acknowledge,
@@ -160,7 +161,14 @@ async def _subscribed(request: web.Request, given: dict[str, Any], removes_other
     subscribed = await front.core.ask(
         principal,
         Subscribe(
-            1, subscriber_of(request), wanted, True, start, removes_others, settle_time(request.query.get("settle"))
+            1,
+            subscriber_of(request),
+            wanted,
+            True,
+            start,
+            removes_others,
+            settle_time(request.query.get("settle")),
+            lease_time(request.query.get("lease")),
         ),
     )
     assert isinstance(subscribed, Subscribed)

@@ -36,6 +36,7 @@ from tamis.service.http.consuming import Mailbox
 from tamis.service.http.correspondence import Correspondence
 from tamis.service.http.frames import frames_of, messages_in, refusal_message
 from tamis.service.http.handing_over import needs_first
+from tamis.service.http.leasing import checked_lease
 from tamis.service.messages import (
     Acknowledge,
     Attach,
@@ -216,6 +217,7 @@ class WebSocket:
                     self._refused_ids.add(request_id)
                 raise
         elif message.subscribe is not UNSET:
+            lease_s = checked_lease(message.lease_s)
             wanted = await self._front.wanted(self._principal, message.subscribe, waits=True)
             start = await self._front.start(message.since)
             if not self._subscriber:
@@ -224,12 +226,13 @@ class WebSocket:
                 await self._attach(None)
             number = self._requests.number(request_id)
             settle_s = min(max(0.0, message.settle_s), 300.0)
-            await self._mailbox.hear(
-                Subscribe(number, self._subscriber, wanted, self._is_durable, start, settle_s=settle_s)
+            request = Subscribe(
+                number, self._subscriber, wanted, self._is_durable, start, settle_s=settle_s, lease_s=lease_s
             )
-        elif message.unsubscribe is not UNSET:
-            request = Unsubscribe(self._requests.number(request_id), self._named(), tuple(message.unsubscribe))
             await self._mailbox.hear(request)
+        elif message.unsubscribe is not UNSET:
+            number = self._requests.number(request_id)
+            await self._mailbox.hear(Unsubscribe(number, self._named(), tuple(message.unsubscribe)))
         elif message.done_through or any(
             positions is not UNSET for positions in (message.done, message.again, message.never)
         ):
