@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import queue
 
 DOCS = ROOT / "docs"
-ELSEWHERE = ("broker.example", "shop.example", "tamis token")
+ELSEWHERE = ("broker.example", "shop.example", "tamis token", "/backup/")
 """What commands name that do not run here: addresses that are not there, and tokens of roles that the page has not made.
 
-`tests/cli/test_token.py` and `tests/service/test_webhooks.py` do what these commands do.
+`tests/cli/test_token.py`, `tests/service/test_webhooks.py` and `test_backup.py` do what these commands do.
 """
 
 
@@ -155,10 +155,17 @@ def test_the_settings_of_the_service_are_read(tmp_path):
     from tamis.cli.network import read_network
     from tamis.service.settings import read_settings
 
-    sites, network = contents("service.md", "toml")
+    issuers, sites, network, tracing = contents("service.md", "toml")
     centre, north = sites.split("\n\n")
     roles, every = contents("settings.md", "toml")
-    for name, text in {"centre": centre, "north": north, "roles": roles, "every": every}.items():
+    for name, text in {
+        "centre": centre,
+        "north": north,
+        "roles": roles,
+        "every": every,
+        "issuers": issuers,
+        "tracing": tracing,
+    }.items():
         file = tmp_path / f"{name}.toml"
         file.write_text(text)
         settings = read_settings(file)
@@ -167,6 +174,10 @@ def test_the_settings_of_the_service_are_read(tmp_path):
             assert settings.link_secret == "a secret of the network"
         if name == "north":
             assert settings.links["centre"].may_send == "NOT confidential"
+        if name == "issuers":
+            assert settings.issuers["company"].role_names["staff"] == ("shop",)
+        if name == "tracing":
+            assert settings.tracing.endpoint.endswith("/v1/traces")
         if name == "roles":
             assert set(settings.roles) == set(tomllib.loads(text)["roles"])
     (tmp_path / "network.toml").write_text(network)
