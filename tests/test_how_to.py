@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 import tamis
 from tests.cli.conftest import tamis as run_tamis
 from tests.ports import free_port
-from tests.walkthrough import do
+from tests.walkthrough import do, is_shown, steps, terminal
 
 HOW_TO = Path(__file__).parent.parent / "docs" / "how-to"
 
@@ -69,6 +70,76 @@ def test_the_commands_of_the_guide_to_changes_run(tmp_path):
     port = str(free_port())
     broker = f"```console\n$ tamis serve --port {port} --data :memory: &\n✓ The broker is ready.\n```\n"
     do(broker + (HOW_TO / "changing-rules.md").read_text("utf-8").replace("7410", port), tmp_path)
+
+
+def settings_of(tmp_path, text):
+    from tamis.service.settings import read_settings
+
+    (tmp_path / "tamis.toml").write_text(text)
+    return read_settings(tmp_path / "tamis.toml")
+
+
+def test_the_settings_of_the_guides_to_the_service_are_read(tmp_path):
+    from tamis.cli.network import read_network
+
+    tokens, certificates = (settings_of(tmp_path, text) for text in blocks("tls-and-roles.md", "toml"))
+    assert set(tokens.roles) == {"shop", "reader"}
+    assert tokens.listeners[0].tls.certificate == "broker.pem"
+    assert certificates.listeners[0].tls.clients == "required"
+    assert certificates.principals["shop.example.com"] == ("shop",)
+    centre, north, network = blocks("three-sites.md", "toml")
+    assert settings_of(tmp_path, centre).link_listeners[0].tls.key == "centre.key"
+    assert settings_of(tmp_path, north).links["centre"].tls.ca == "network.pem"
+    (tmp_path / "sites.toml").write_text(network)
+    assert set(read_network(tmp_path / "sites.toml")) == {"centre", "north", "south"}
+    listener, origins = blocks("behind-a-proxy.md", "toml")
+    assert settings_of(tmp_path, origins + listener).origins == ("https://events.example.com",)
+
+
+def test_the_command_of_the_guide_to_roles_checks_its_settings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tamis.toml").write_text(blocks("tls-and-roles.md", "toml")[0])
+    check, token = blocks("tls-and-roles.md", "console")
+    command, shown = check.splitlines()
+    result = run_tamis(*shlex.split(command.removeprefix("$ tamis ")))
+    assert (result.exit_code, " ".join(result.output.split())) == (0, shown)
+    result = run_tamis(*shlex.split(token.removeprefix("$ tamis ")))
+    assert result.exit_code == 0
+    assert "tamis_" in result.stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the guide uses curl")
+def test_the_commands_of_the_guide_to_the_past_run(tmp_path):
+    port = str(free_port())
+    broker = f"```console\n$ tamis serve --port {port} --data :memory: &\n✓ The broker is ready.\n```\n"
+    page = (HOW_TO / "replay.md").read_text("utf-8").replace("7410", port)
+    page = re.sub(r"(\$ tamis try .*\n)…\n", r"\1", page)
+    with terminal(tmp_path, {"TAMIS_URL": f"http://127.0.0.1:{port}"}) as (run, _):
+        for command, expected in steps(broker + page):
+            lines = run(command, expected)
+            if not command.startswith("tamis try"):
+                assert len(lines) == len(expected), lines
+                assert all(map(is_shown, expected, lines)), lines
+            else:
+                assert any("1 of 2" in line for line in lines), lines
+
+
+def test_the_unit_of_the_guide_to_systemd_starts_what_there_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (unit,) = blocks("systemd.md", "ini")
+    keys = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
+    program, command, *options = shlex.split(keys["ExecStart"])
+    assert (program, command) == ("/opt/tamis/bin/tamis", "serve")
+    (tmp_path / "tamis.toml").write_text("")
+    options = [str(tmp_path / "tamis.toml") if option == "/etc/tamis/tamis.toml" else option for option in options]
+    assert run_tamis("serve", *options, "--check").exit_code == 0
+    if shutil.which("systemd-analyze") is not None:
+        unit = unit.replace("/opt/tamis/bin/tamis", "/bin/true").replace("=tamis\n", "=root\n")
+        (tmp_path / "tamis.service").write_text(unit)
+        done = subprocess.run(
+            ["systemd-analyze", "verify", str(tmp_path / "tamis.service")], capture_output=True, text=True, check=False
+        )
+        assert "tamis.service" not in done.stderr, done.stderr
 
 
 def test_the_commands_of_the_guide_to_measuring_run(tmp_path, monkeypatch):

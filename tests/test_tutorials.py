@@ -13,7 +13,7 @@ from tools.java import LEAST_VERSION, java_version
 from tamis.simulation import Network
 from tamis.topk import Ranked, TopK
 from tests.ports import free_port
-from tests.walkthrough import EXAMPLES, ROOT, do, steps
+from tests.walkthrough import EXAMPLES, PATIENCE_S, ROOT, do, follow, steps, terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +49,20 @@ def test_the_tutorial_of_a_broker_does_what_it_says(tmp_path):
     (other_terminal,) = re.findall(r"^```text\n\S+ (.*)\n```", page, re.MULTILINE)
     shown_later = do(page, tmp_path, {"TAMIS_URL": f"http://127.0.0.1:{port}"})
     assert [line.partition(" ")[2] for line in shown_later] == [other_terminal]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the tutorial uses curl")
+def test_the_tutorial_of_a_webhook_does_what_it_says(tmp_path):
+    port, hook = str(free_port()), str(free_port())
+    page = (TUTORIALS / "webhook.md").read_text("utf-8").replace("7410", port).replace("7480", hook)
+    (text,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "tamis.toml").write_text(text)
+    (other_terminal,) = re.findall(r"^```text\n(.*)\n```", page, re.MULTILINE)
+    with terminal(tmp_path, {"TAMIS_URL": f"http://127.0.0.1:{port}"}) as (run, kept):
+        follow(page, run)
+        _, receiver = kept[1]
+        assert receiver.get(timeout=PATIENCE_S) == other_terminal
+        assert receiver.empty(), "nothing else is posted"
 
 
 def test_the_example_of_a_network_tells_what_the_definition_tells(capsys, monkeypatch):

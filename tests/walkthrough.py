@@ -16,6 +16,10 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -128,13 +132,18 @@ def _lines(arrived: queue.Queue[str | None], wanted: list[str] | None = None) ->
     return lines
 
 
+def follow(page: str, run: Callable[[str, list[str]], list[str]]) -> None:
+    """Do what a page says in a terminal; each command has to show what the page shows."""
+    for command, expected in steps(page):
+        lines = run(command, expected)
+        shown = "\n".join(lines)
+        assert len(lines) == len(expected), f"$ {command}\n{shown}"
+        for wanted, line in zip(expected, lines, strict=True):
+            assert is_shown(wanted, line), f"$ {command}\n{shown}\n\nexpected: {wanted}"
+
+
 def do(page: str, folder: Path, variables: dict[str, str] | None = None) -> list[str]:
     """Do what a page says; return what commands that ran on have shown when they ended by themselves."""
     with terminal(folder, variables or {}) as (run, kept):
-        for command, expected in steps(page):
-            lines = run(command, expected)
-            shown = "\n".join(lines)
-            assert len(lines) == len(expected), f"$ {command}\n{shown}"
-            for wanted, line in zip(expected, lines, strict=True):
-                assert is_shown(wanted, line), f"$ {command}\n{shown}\n\nexpected: {wanted}"
+        follow(page, run)
         return [line for process, arrived in kept if process.poll() is not None for line in _lines(arrived)]
