@@ -55,6 +55,7 @@ from benchmarks.service import service
 from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
+from benchmarks.spark_keeping import spark_keeping
 from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
 from benchmarks.topk_scores import ranked_arriving, ranked_scores
@@ -124,6 +125,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "trees_of_graphs": trees_of_graphs,
     "spark": spark,
     "spark_forests": spark_forests,
+    "spark_keeping": spark_keeping,
     "spark_growth": spark_growth,
     "spark_start": spark_start,
 }

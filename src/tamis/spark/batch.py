@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField
 from tamis.language import Schema
 from tamis.spark.columns import ID_TYPES, entering, kept_fields, names_in, opened, require
 from tamis.spark.errors import OptionError
+from tamis.spark.file_scans import file_scan
 from tamis.spark.hosting import failure_count
 from tamis.spark.sharding import matched_in_shards
 from tamis.spark.subscriptions import Compiled, compiled, warn_of_rejected
@@ -106,9 +107,13 @@ def matched(
         clock,
         failure_count(events.sparkSession, compiled.forest.functions),
     )
-    # By number, because mapInArrow takes a dot in a name for a step into a record.
-    numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
-    answered = events.select(*numbered).mapInArrow(task.run, schema)
+    scan = file_scan(events, list(shown))
+    if scan is not None:
+        answered = scan.answered(events.sparkSession, task.run, schema)
+    else:
+        # By number, because mapInArrow takes a dot in a name for a step into a record.
+        numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
+        answered = events.select(*numbered).mapInArrow(task.run, schema)
     return opened(answered) if result == "pairs" else answered
 
 

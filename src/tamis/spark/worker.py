@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.spark.clock import Times
 from tamis.spark.hosting import counted
@@ -81,6 +82,11 @@ class TaskClock:
     seconds: float = 0.0
     rows: int = _FIRST
 
+    def took(self, seconds: float, events: int, pairs: int) -> None:
+        """Note what so many events took, and how many to take next: results are to stay small."""
+        self.seconds += seconds
+        self.rows = int(np.clip(_MOST_PAIRS * events / max(pairs, 1), 64, GATHERED))
+
 
 def gathered(batches: Iterator[pa.RecordBatch], size: int = GATHERED) -> Iterator[pa.Table]:
     """Put small batches together."""
@@ -100,35 +106,39 @@ def matched(
     matcher: Matcher, events: pa.Table, keep: int, result: str, id_type: str, watch: TaskClock
 ) -> Iterator[pa.RecordBatch]:
     """Match events, as many at once as the matches of those before allow; the watch runs meanwhile."""
-    kept = events.select(range(keep))
+    for part in slices(events, watch):
+        begin = perf_counter()
+        values, pairs = answers(matcher, part, result, pa.type_for_alias(id_type))
+        kept = part.select(range(keep))
+        if result == "pairs":  # what nothing matches is not sent
+            matching = pc.greater(pc.list_value_length(values), 0)
+            kept, values = kept.filter(matching), values.filter(matching)
+        rows = _beside(kept, values)
+        watch.took(perf_counter() - begin, part.num_rows, pairs)
+        yield from rows.to_batches(_OUT)
+
+
+def slices(events: pa.Table, watch: TaskClock) -> Iterator[pa.Table]:
+    """Cut events, as many at once as the matches of those before allow."""
     start = 0
     while start < events.num_rows:
-        begin = perf_counter()
         part = events.slice(start, watch.rows)
-        answers, pairs = _answers(matcher, part, kept.slice(start, watch.rows), result, pa.type_for_alias(id_type))
-        watch.seconds += perf_counter() - begin
-        watch.rows = int(np.clip(_MOST_PAIRS * part.num_rows / max(pairs, 1), 64, GATHERED))
-        yield from answers.to_batches(_OUT)
         start += part.num_rows
+        yield part
 
 
-def _answers(matcher: Matcher, events: pa.Table, kept: pa.Table, result: str, kind: Any) -> tuple[pa.Table, int]:
-    """Return the rows of the result, and how many pairs they stand for."""
+def answers(matcher: Matcher, events: pa.Table, result: str, kind: Any) -> tuple[pa.Array, int]:
+    """Return an answer for each event, a count or a list of ids, and how many pairs they stand for."""
     if result == "counts":
         counts = matcher.count_batch(events)
-        return _beside(kept, counts), int(np.sum(counts.to_numpy()))
+        return counts, int(np.sum(counts.to_numpy()))
     if result == "lists":
         lists = matcher.list_batch(events)
-        ids = pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind))
-        return _beside(kept, ids), len(lists.values)
-    pairs = matcher.match_batch(events)  # event by event
+        return pa.ListArray.from_arrays(lists.offsets, lists.values.cast(kind)), len(lists.values)
+    pairs = matcher.match_batch(events)  # event by event, and the ids of one in no order that matters
     counts = np.bincount(pairs.column("event").to_numpy(), minlength=events.num_rows)
-    matched_events = np.flatnonzero(counts)
-    ends = np.cumsum(counts[matched_events])
-    ids = pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], ends]), pa.int32()), pairs.column("subscription").cast(kind).combine_chunks()
-    )
-    return _beside(kept.take(pa.array(matched_events)), ids), pairs.num_rows
+    offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pairs.column("subscription").cast(kind).combine_chunks()), pairs.num_rows
 
 
 def _beside(kept: pa.Table, answers: Any) -> pa.Table:
