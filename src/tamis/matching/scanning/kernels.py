@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from tamis.compilation import inlined
+from tamis.compilation import borrowed, inlined
 
 INTEGERS_AND_DOUBLES, DOUBLES, TEXTS, BOOLEANS, NOTHING = range(5)
 """What the operands of an axis are; NOTHING where no value of JSON has another code than 0."""
-POSITION, KIND, FIRST, LAST, FIRST_DOUBLE, LAST_DOUBLE = range(6)
+POSITION, KIND, FIRST, LAST, FIRST_DOUBLE, LAST_DOUBLE, TABLE, BASE, WIDTH = range(9)
 """Columns of the axes: which row of the codes, and where the operands lie. Of BOOLEANS, FIRST and LAST are the codes of
-false and true."""
+false and true. Where integers have a table, their codes are tables[TABLE:TABLE + WIDTH], from BASE on; its ends stand
+for all beyond. A WIDTH of 0 is no table."""
 BEGIN, END, IS_LEFT = range(3)
 """Columns of the spans of names: where its value stands, and whether the codes of its axes are left to others."""
 
@@ -44,19 +45,23 @@ class MentionedNames(NamedTuple):
     starts  int64[names + 1]
     bytes   uint8[:]   name n is bytes[starts[n]:starts[n + 1]]
     axes    int64[names + 1]  its axes are axes[n]:axes[n + 1]
+    behind  int32[names + 1]  the name that came behind each when they were met last, -1 if none did; behind the last
+                       of them stands the one that came first. Threads may write here at once: it is tried, not believed
     """
 
     slots: Any
     starts: Any
     bytes: Any
     axes: Any
+    behind: Any
 
 
 class AxisOperands(NamedTuple):
     """What the axes compare with.
 
-    axes      int64[axes, 6]  the columns above, the axes of a name side by side
+    axes      int64[axes, 9]  the columns above, the axes of a name side by side
     integers  int64[:]        of each operand of an axis the least integer not below it, and the least above it
+    tables    uint32[:]       codes of integers, where operands lie close together
     doubles   float64[:]      in order, without NaN
     prefixes  uint64[:]       the first eight bytes of each text, the texts of an axis in order
     starts    int64[texts + 1]
@@ -65,6 +70,7 @@ class AxisOperands(NamedTuple):
 
     axes: Any
     integers: Any
+    tables: Any
     doubles: Any
     prefixes: Any
     starts: Any
@@ -110,7 +116,7 @@ def is_hexadecimal(byte):
     return 48 <= byte <= 57 or 65 <= byte <= 70 or 97 <= byte <= 102
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def end_of_text(data, at):
     """Return where a text ends whose content begins here, and whether it has escapes; -1 if something is wrong."""
     has_escapes = False
@@ -142,7 +148,7 @@ def end_of_text(data, at):
     return -1, has_escapes
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def number_at(data, at):
     """Read a number: return its end (-1 if it is none), whether it is an integer, whether it is exact, and its value.
 
@@ -236,7 +242,7 @@ def put_prefixes(starts, content, prefixes):
         prefixes[text] = prefix_at(content, starts[text], starts[text + 1])
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def order_of(data, begin, end, content, start, stop):
     """Return -1, 0 or 1: is a text before another, are they equal, or is it behind?"""
     shared = min(end - begin, stop - start)
@@ -247,7 +253,7 @@ def order_of(data, begin, end, content, start, stop):
     return 0 if end - begin == stop - start else -1 if end - begin < stop - start else 1
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def code_of_text(data, begin, end, first, last, operands):
     """Return the code of a text: one plus how many operands are smaller, and how many are not greater."""
     prefix = prefix_at(data, begin, end)
@@ -297,39 +303,44 @@ def code_of_integer(value, first, last, integers):
     return 1 + (low - first)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def write_number(is_integer, integer, double, first, last, operands, codes):
     """Write the codes of a number on the axes of a name."""
+    axes = operands.axes
     for axis in range(first, last):
-        row = operands.axes[axis]
-        code = np.int64(0)
-        if row[KIND] == INTEGERS_AND_DOUBLES and is_integer:
-            code = code_of_integer(integer, row[FIRST], row[LAST], operands.integers)
-        elif row[KIND] == INTEGERS_AND_DOUBLES or row[KIND] == DOUBLES:
-            code = code_of_double(double, row[FIRST_DOUBLE], row[LAST_DOUBLE], operands.doubles)
-        codes[row[POSITION]] = np.uint32(code)
+        kind, code = axes[axis, KIND], np.int64(0)
+        if kind == INTEGERS_AND_DOUBLES and is_integer:
+            width = axes[axis, WIDTH]
+            if width > 0:
+                place = min(max(integer - axes[axis, BASE], np.int64(0)), width - 1)
+                code = np.int64(operands.tables[axes[axis, TABLE] + place])
+            else:
+                code = code_of_integer(integer, axes[axis, FIRST], axes[axis, LAST], operands.integers)
+        elif kind in (INTEGERS_AND_DOUBLES, DOUBLES):
+            code = code_of_double(double, axes[axis, FIRST_DOUBLE], axes[axis, LAST_DOUBLE], operands.doubles)
+        codes[axes[axis, POSITION]] = np.uint32(code)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def write_text(data, begin, end, first, last, operands, codes):
     """Write the codes of a text on the axes of a name."""
+    axes = operands.axes
     for axis in range(first, last):
-        row = operands.axes[axis]
         code = np.int64(0)
-        if row[KIND] == TEXTS:
-            code = code_of_text(data, begin, end, row[FIRST], row[LAST], operands)
-        codes[row[POSITION]] = np.uint32(code)
+        if axes[axis, KIND] == TEXTS:
+            code = code_of_text(data, begin, end, axes[axis, FIRST], axes[axis, LAST], operands)
+        codes[axes[axis, POSITION]] = np.uint32(code)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def write_word(word, first, last, operands, codes):
     """Write the codes of null, false, true, or of a value that is no operand of any, on the axes of a name."""
+    axes = operands.axes
     for axis in range(first, last):
-        row = operands.axes[axis]
         code = np.int64(0)
-        if row[KIND] == BOOLEANS and word > 0:
-            code = row[FIRST] if word == 1 else row[LAST]
-        codes[row[POSITION]] = np.uint32(code)
+        if axes[axis, KIND] == BOOLEANS and word > 0:
+            code = axes[axis, FIRST] if word == 1 else axes[axis, LAST]
+        codes[axes[axis, POSITION]] = np.uint32(code)
 
 
 @njit(nogil=True, cache=True)
@@ -338,12 +349,17 @@ def read_event(data, columns, spans, codes):
 
     data     uint8[:]          its bytes, valid UTF-8
     columns  tuple             `MentionedNames` and `AxisOperands`, side by side
-    spans    int64[names, 3]   written: where the value of each name stands (the columns above); 0 is no end
+    spans    int64[names + 1, 3]  written: where the value of each name stands (the columns above), 0 being no end; in
+                               the last row, whether the codes of any are left to others
     codes    uint32[:]         written: the codes of the axes of its names; 0 at first
 
     Returns a hash of the names and kinds of its values, those in records included; 0 if it was not read.
     """
-    names, operands = MentionedNames(*columns[:4]), AxisOperands(*columns[4:])
+    # Somebody else holds all of it for as long as this runs: to count references would take most of the time.
+    names, operands = borrowed(MentionedNames(*columns[:5])), borrowed(AxisOperands(*columns[5:]))
+    data, spans, codes = borrowed(data), borrowed(spans), borrowed(codes)
+    name_count = names.starts.size - 1
+    left, before = name_count, name_count  # the row of how many are left; the name that was met last
     at = after_space(data, 0)
     if at >= data.size or data[at] != 123:
         return np.uint64(0)
@@ -365,22 +381,46 @@ def read_event(data, columns, spans, codes):
                 if byte != 34:
                     return np.uint64(0)
                 start = at + 1
-                at, has_escapes = end_of_text(data, start)
-                if at < 0 or (has_escapes and depth == 1):
-                    return np.uint64(0)
-                digest = _BASIS
-                for place in range(start, at):
-                    digest = hashed(digest, data[place])
-                shape = hashed(shape, 34) ^ digest
-                if depth == 1:
-                    name = -1
-                    slot = slot_of(digest, names.slots.size)
-                    while names.slots[slot] >= 0:
-                        known = names.slots[slot]
-                        if order_of(data, start, at, names.bytes, names.starts[known], names.starts[known + 1]) == 0:
-                            name = known
-                            break
-                        slot = (slot + 1) & (names.slots.size - 1)
+                is_known = False
+                if depth == 1:  # mostly names come in the same order again
+                    name = names.behind[before]
+                    if name >= 0:
+                        stop = start + names.starts[name + 1] - names.starts[name]
+                        is_known = (
+                            stop < data.size
+                            and data[stop] == 34
+                            and order_of(data, start, stop, names.bytes, names.starts[name], names.starts[name + 1])
+                            == 0
+                        )
+                if is_known:
+                    at = stop
+                    shape = hashed(shape, name + 256)
+                else:
+                    at, has_escapes = end_of_text(data, start)
+                    if at < 0 or (has_escapes and depth == 1):
+                        return np.uint64(0)
+                    digest = _BASIS
+                    for place in range(start, at):
+                        digest = hashed(digest, data[place])
+                    name = -1 if depth == 1 else name
+                    if depth == 1:
+                        slot = slot_of(digest, names.slots.size)
+                        while names.slots[slot] >= 0:
+                            other = names.slots[slot]
+                            if (
+                                order_of(data, start, at, names.bytes, names.starts[other], names.starts[other + 1])
+                                == 0
+                            ):
+                                name = other
+                                break
+                            slot = (slot + 1) & (names.slots.size - 1)
+                    if depth == 1 and name >= 0:
+                        names.behind[before] = name
+                        shape = hashed(shape, name + 256)
+                    else:
+                        shape = hashed(shape, 34) ^ digest
+                if depth == 1 and name >= 0:
+                    before = name
                 at = after_space(data, at + 1)
                 if at >= data.size or data[at] != 58:
                     return np.uint64(0)
@@ -411,6 +451,7 @@ def read_event(data, columns, spans, codes):
                     return np.uint64(0)
                 if is_asked and has_escapes:
                     spans[name, IS_LEFT] = 1
+                    spans[left, IS_LEFT] = 1
                 elif is_asked:
                     write_text(data, at + 1, end, first_axis, last_axis, operands, codes)
                 at = end + 1
@@ -421,6 +462,7 @@ def read_event(data, columns, spans, codes):
                     return np.uint64(0)
                 if is_asked and not is_exact:
                     spans[name, IS_LEFT] = 1
+                    spans[left, IS_LEFT] = 1
                 elif is_asked:
                     write_number(is_integer, integer, double, first_axis, last_axis, operands, codes)
                 shape = hashed(shape, 2 if is_integer else 3)

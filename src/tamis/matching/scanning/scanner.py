@@ -90,13 +90,13 @@ class Scanner:
         """
         if not document.isascii() and not _is_utf8(document):
             return None
-        spans = np.zeros((len(self._names), 3), np.int64)
+        spans = np.zeros((len(self._names) + 1, 3), np.int64)
         codes = np.zeros(self._count, np.uint32)
         shape = int(kernels.read_event(np.frombuffer(document, np.uint8), self._columns, spans, codes))
         if shape == 0:
             return None
-        if spans[:, kernels.IS_LEFT].any():
-            for number in spans[:, kernels.IS_LEFT].nonzero()[0].tolist():
+        if spans[-1, kernels.IS_LEFT]:
+            for number in spans[:-1, kernels.IS_LEFT].nonzero()[0].tolist():
                 value = value_of(_value(document, spans[number]))
                 for position, axis in self._axes_of_names[number]:
                     codes[position] = axis.code(value)
@@ -132,23 +132,29 @@ def _names(names: Sequence[str], axes: Sequence[Sequence[object]]) -> kernels.Me
     starts, content = _joined(names)
     slots = np.full(1 << (2 * len(names) + 1).bit_length(), -1, np.int32)
     kernels.put_names(starts, content, slots)
-    return kernels.MentionedNames(slots, starts, content, starts_of(np.array(list(map(len, axes)), np.int64)))
+    behind = np.full(len(names) + 1, -1, np.int32)
+    return kernels.MentionedNames(slots, starts, content, starts_of(np.array(list(map(len, axes)), np.int64)), behind)
 
 
 def _operands(axes_of_names: Sequence[Sequence[tuple[int, Axis]]]) -> kernels.AxisOperands:
     rows: list[tuple[int, ...]] = []
     integers: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    tables: list[npt.NDArray[np.uint32]] = [np.zeros(0, np.uint32)]
     doubles: list[npt.NDArray[np.float64]] = [np.zeros(0, np.float64)]
     texts: list[str] = []
-    integer_count = double_count = 0
+    integer_count = double_count = table_count = 0
     for position, axis in (each for axes in axes_of_names for each in axes):
         kind = _KINDS.get(axis.key.kind, kernels.NOTHING)
-        first = last = first_double = last_double = 0
+        first = last = first_double = last_double = base = width = 0
         if kind in (kernels.INTEGERS_AND_DOUBLES, kernels.DOUBLES):
             if kind == kernels.INTEGERS_AND_DOUBLES:
                 integers.append(axis.integer_bounds())
                 first, last = integer_count, integer_count + len(integers[-1])
                 integer_count = last
+                table = axis.table_of_integers()
+                if table is not None:
+                    base, width = table[0], len(table[1])
+                    tables.append(np.asarray(table[1], np.uint32))
             doubles.append(axis.doubles())
             first_double, last_double = double_count, double_count + len(doubles[-1])
             double_count = last_double
@@ -157,12 +163,14 @@ def _operands(axes_of_names: Sequence[Sequence[tuple[int, Axis]]]) -> kernels.Ax
             texts += axis.operands
         elif kind == kernels.BOOLEANS:
             first, last = axis.code(False), axis.code(True)
-        rows.append((position, kind, first, last, first_double, last_double))
+        rows.append((position, kind, first, last, first_double, last_double, table_count, base, width))
+        table_count += width
     starts, content = _joined(texts)
     prefixes = np.empty(len(texts), np.uint64)
     kernels.put_prefixes(starts, content, prefixes)
-    table = np.array(rows, np.int64).reshape(-1, 6)
-    return kernels.AxisOperands(table, np.concatenate(integers), np.concatenate(doubles), prefixes, starts, content)
+    columns = np.array(rows, np.int64).reshape(-1, 9)
+    numbers = np.concatenate(integers), np.concatenate(tables), np.concatenate(doubles)
+    return kernels.AxisOperands(columns, *numbers, prefixes, starts, content)
 
 
 def _joined(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
