@@ -38,7 +38,7 @@ def matcher_of(count):
 def test_few_mappings_are_matched_singly_and_many_as_a_block(blocks):
     matcher, event = matcher_of(50), {"a": 9, "b": 3}
     expected = matcher.match(event)
-    for count, sizes in ((0, []), (1, []), (8, []), (9, [9]), (300, [300])):
+    for count, sizes in ((0, []), (1, []), (26, []), (27, [27]), (300, [300])):
         for way in (matcher.list_batch, matcher.match_batch, matcher.count_batch, matcher.any_batch):
             blocks.clear()
             way([event] * count)

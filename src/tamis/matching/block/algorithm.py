@@ -24,7 +24,7 @@ from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
 from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
-from tamis.matching.block.few_events import are_few
+from tamis.matching.block.few_events import are_few, are_few_to_reach
 from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
@@ -658,7 +658,7 @@ class BlockSnapshot(Snapshot):
     ) -> tuple[Pairs, Pairs]:
         if len(destinations) > _MOST_DESTINATIONS:
             return super().reach_events(events, destinations, among, threads)
-        if self._is_asked_singly(events):
+        if self._is_asked_singly(events) and (self._open or are_few_to_reach(self._parts, events)):
             each = [self.reach_event(event, destinations, among) for event in events.mappings()]
             return numbered([handles for handles, _ in each]), numbered([numbers for _, numbers in each])
         self._rate.sample(events, lambda event: len(self.match_event(event, among)))

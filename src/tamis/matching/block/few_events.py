@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from tamis.matching.block.parts import Part
     from tamis.matching.columns import Events
 
-_MAPPINGS_PER_AXIS, _MOST_AXES = 4, 30
-_CLAUSES_PER_MAPPING = 1_400
+_MAPPINGS_PER_AXIS, _MOST_AXES = 13, 30
+_CLAUSES_PER_MAPPING = 1_000
+_REACHING_PER_AXIS, _CLAUSES_PER_REACHING = 4, 1_400
+"""Of those whose destinations are asked for fewer are few: they are not matched in one call."""
 _ROWS, _CLAUSES_PER_ROW = 24, 3_500
 _MOST_CLAUSES = 150_000
 """Up to so many axes and clauses it was measured, and beyond nothing is concluded."""
@@ -32,5 +34,16 @@ def are_few(parts: Sequence[Part], events: Events) -> bool:
     clause_count = min(_MOST_CLAUSES, sum(draft.clause_count for draft in drafts))
     if events.table is not None:
         return events.count <= _ROWS + clause_count // _CLAUSES_PER_ROW
-    axis_count = min(_MOST_AXES, sum(len(draft.axes) for draft in drafts))
-    return events.count <= _MAPPINGS_PER_AXIS * axis_count + clause_count // _CLAUSES_PER_MAPPING
+    return events.count <= _MAPPINGS_PER_AXIS * _axis_count(parts) + clause_count // _CLAUSES_PER_MAPPING
+
+
+def are_few_to_reach(parts: Sequence[Part], events: Events) -> bool:
+    """Had the destinations of events, few as they are, better be found one by one?"""
+    if events.count <= 1 or events.table is not None:
+        return True
+    clause_count = min(_MOST_CLAUSES, sum(part.segment.draft.clause_count for part in parts))
+    return events.count <= _REACHING_PER_AXIS * _axis_count(parts) + clause_count // _CLAUSES_PER_REACHING
+
+
+def _axis_count(parts: Sequence[Part]) -> int:
+    return min(_MOST_AXES, sum(len(part.segment.draft.axes) for part in parts))

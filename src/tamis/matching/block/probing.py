@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from tamis.compilation import prefetch
+from tamis.compilation import borrowed, prefetch
 from tamis.matching.block.kernels import (
     FEW,
     FIRST,
@@ -281,11 +281,16 @@ def match_event(codes, finders, probes, program, asked, out_owners, shortcut):
 def match_event_of_columns(codes, columns, asked, out_owners, shortcut):
     """`match_event`, given the columns of finders, probes and program side by side, in one plain tuple.
 
-    Python calls this one: to look into a named tuple takes the dispatcher 0.6 µs, and a small event takes 10.
+    Python calls this one: to look into a named tuple takes the dispatcher 0.6 µs, and a small event takes 10. For the
+    same reason the owners are put in order here, each once, if there was room for all.
     """
-    return match_event(
-        codes, Finders(*columns[:9]), Probes(*columns[9:12]), Program(*columns[12:]), asked, out_owners, shortcut
-    )
+    finders, probes, program = Finders(*columns[:9]), Probes(*columns[9:12]), Program(*columns[12:])
+    written = match_event(codes, borrowed(finders), borrowed(probes), borrowed(program), asked, out_owners, shortcut)
+    if written > out_owners.size:
+        return written
+    owners = out_owners[:written]
+    owners.sort()
+    return drop_repeated(owners)
 
 
 @njit(nogil=True, cache=True)
@@ -299,7 +304,8 @@ def match_few_of_columns(codes, columns, asked, numbers, out):
 
     Returns how many are written, or a negative number of matches that there should be room for at least.
     """
-    finders, probes, program = Finders(*columns[:9]), Probes(*columns[9:12]), Program(*columns[12:])
+    finders, probes = borrowed(Finders(*columns[:9])), borrowed(Probes(*columns[9:12]))
+    program = borrowed(Program(*columns[12:]))
     written = 0
     for event in range(codes.shape[0]):
         column = codes[event].reshape(-1, 1)

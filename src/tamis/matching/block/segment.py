@@ -90,6 +90,8 @@ class _Caches:
     scanner: tuple[Schema | None, Scanner] | None = None
     offset: tuple[npt.NDArray[np.int64], np.int64 | None] | None = None
     first_twins: npt.NDArray[np.uint32] | None = None
+    matches_per_event: float = 0
+    """The most that a group of a few events had on average, so that there is room for as many."""
     event_columns: tuple[Any, ...] = ()
     """The columns of finders, probes and program, side by side, for `probing.match_event_of_columns`."""
 
@@ -269,12 +271,7 @@ class Segment:
             written = probing.match_event_of_columns(column, columns, asked, out, shortcut)
             if written <= len(out):
                 owners = out[:written]
-                if written == 0:
-                    return owners
-                owners.sort()
-                if self.has_several:
-                    owners = owners[: kernels.drop_repeated(owners)]
-                if self.has_twins:
+                if self.has_twins and written:
                     _, owners = self._with_twins(np.zeros(len(owners), np.uint16), owners, alive)
                     owners.sort()
                 return owners
@@ -285,13 +282,15 @@ class Segment:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
         """Match a few events, given the codes of each; return the number of its event and the owner of every match."""
         table = np.array(codes if len(codes[0]) else [[0]] * len(codes), np.uint32)
-        columns, room = self._event_columns(), 1024
+        columns = self._event_columns()
+        room = 1024 + int(1.5 * self._caches.matches_per_event * len(codes))
         while True:
             numbers, owners = np.empty(room, np.int64), np.empty(room, np.uint32)
             written = probing.match_few_of_columns(table, columns, asked, numbers, owners)
             if written >= 0:
                 break
             room = 2 * -written
+        self._caches.matches_per_event = max(self._caches.matches_per_event, written / len(codes))
         numbers, owners = numbers[:written], owners[:written]
         if not self.has_twins:
             return numbers, owners
