@@ -22,6 +22,17 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 RUN_BY = {
     "docs/command-line.md": {"console": "cli.test_completion:test_the_lines_of_a_shell_are_printed_without_that_shell"},
+    "docs/how-to/behind-a-proxy.md": {"toml": "test_how_to:test_the_settings_of_the_guides_to_the_service_are_read"},
+    "docs/how-to/replay.md": {"console": "test_how_to:test_the_commands_of_the_guide_to_the_past_run"},
+    "docs/how-to/systemd.md": {
+        "ini": "test_how_to:test_the_unit_of_the_guide_to_systemd_starts_what_there_is",
+        "sh": "test_how_to:test_the_commands_of_the_guide_to_systemd_make_what_the_unit_needs",
+    },
+    "docs/how-to/three-sites.md": {"toml": "test_how_to:test_the_settings_of_the_guides_to_the_service_are_read"},
+    "docs/how-to/tls-and-roles.md": {
+        "console": "test_how_to:test_the_command_of_the_guide_to_roles_checks_its_settings",
+        "toml": "test_how_to:test_the_settings_of_the_guides_to_the_service_are_read",
+    },
     "docs/how-to/changing-rules.md": {
         "console": "test_how_to:test_the_commands_of_the_guide_to_changes_run",
         "python": "test_pages:test_the_program_of_the_guide_to_changes_runs",

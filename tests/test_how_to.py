@@ -142,6 +142,32 @@ def test_the_unit_of_the_guide_to_systemd_starts_what_there_is(tmp_path, monkeyp
         assert "tamis.service" not in done.stderr, done.stderr
 
 
+def test_the_commands_of_the_guide_to_systemd_make_what_the_unit_needs(tmp_path):
+    """They need a system of their own; what they name has to be what the unit names, and the backup is made."""
+    from tamis.service.log.sqlite import SqliteLog
+    from tamis.service.state import State
+
+    (unit,) = blocks("systemd.md", "ini")
+    keys = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
+    program, _, *options = shlex.split(keys["ExecStart"])
+    data = options[options.index("--data") + 1]
+    install, backup = blocks("systemd.md", "sh")
+    user, environment, *_ = (shlex.split(line) for line in install.splitlines())
+    assert user[-1] == keys["User"] == keys["Group"]
+    assert user[user.index("--home") + 1] == data == f"/var/lib/{keys['StateDirectory']}"
+    assert program == f"{environment[3]}/bin/tamis"
+    assert keys["Environment"] == f"NUMBA_CACHE_DIR=/var/cache/{keys['CacheDirectory']}"
+    (tmp_path / "log").mkdir()
+    log = SqliteLog(tmp_path / "data" / "log")
+    State(tmp_path / "data" / "state.db", log.epoch, "tamis").close()
+    log.close()
+    words = shlex.split(backup.replace("$(date +%F)", "today").replace(data, str(tmp_path / "data")))
+    assert words[0] == program
+    words = [str(tmp_path / "saved") if word.startswith("/backup/") else word for word in words[1:]]
+    assert run_tamis(*words).exit_code == 0
+    assert (tmp_path / "saved" / "backup.json").is_file()
+
+
 def test_the_commands_of_the_guide_to_measuring_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (text,) = blocks("measuring.md", "console")
