@@ -65,6 +65,8 @@ def test_a_network_is_started_joined_shown_and_ended(tmp_path):
     process = subprocess.Popen(
         tamis("network", "up", str(file), "--data", str(tmp_path / "net"), "--json"),
         stdout=subprocess.PIPE, text=True, env=environment(),
+        # A shell lets what runs in the background ignore Ctrl-C, and whoever is started there inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     try:
         written_lines = ""
@@ -94,7 +96,12 @@ def test_a_network_is_started_joined_shown_and_ended(tmp_path):
         assert "south" in watched.output
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(60)
-        process.stdout.close()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # it ends its brokers
+            raise
+        finally:
+            process.stdout.close()
     assert process.returncode == 0
     assert (tmp_path / "net" / "network.svg").exists()
