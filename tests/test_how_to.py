@@ -175,3 +175,22 @@ def test_the_commands_of_the_guide_to_measuring_run(tmp_path, monkeypatch):
         result = run_tamis(*shlex.split(command.removeprefix("$ tamis ")))
         assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["rows"] > 0
+
+
+def test_the_commands_of_the_guide_to_moving_run(tmp_path):
+    do((HOW_TO / "moving.md").read_text("utf-8"), tmp_path)
+
+
+def patterns():
+    page = (HOW_TO / "moving.md").read_text("utf-8").partition("| EventBridge |")[2].partition("\n\n")[0]
+    for line in page.splitlines()[2:]:
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
+        if cells[0].startswith("{"):
+            yield pytest.param(*cells, id=cells[0])
+
+
+@pytest.mark.parametrize(("pattern", "condition", "matching", "not_matching"), list(patterns()))
+def test_a_pattern_in_the_guide_is_translated_into_what_matches_the_same(pattern, condition, matching, not_matching):
+    translated = tamis.translate(pattern).condition
+    for event in (json.loads(matching), json.loads(not_matching)):
+        assert tamis.holds(translated, event) is tamis.holds(condition, event)

@@ -114,6 +114,10 @@ class ExpressionSyntaxError(LanguageError):
     """The text is not an expression of the language."""
 
 
+class TranslationError(LanguageError):
+    """A rule of another system that is none, or that says what this language cannot say."""
+
+
 class LiteralError(LanguageError):
     """A literal that denotes no value: the 30th of February, a number beyond every type."""
 

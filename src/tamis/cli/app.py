@@ -28,6 +28,7 @@ from tamis.cli import (
     stream,
     subscribe,
     token,
+    translate,
     warm,
     workload,
 )
@@ -91,6 +92,7 @@ def tamis(
 
 app.command("check", cls=Command, epilog=epilog(check.EXAMPLES, *check.NOTES))(check.check)
 app.command("explain", cls=Command, epilog=epilog(explain.EXAMPLES, *explain.NOTES))(explain.explain)
+app.command("translate", cls=Command, epilog=epilog(translate.EXAMPLES, *translate.NOTES))(translate.translate_)
 app.command("language", cls=Command, epilog=epilog(language.EXAMPLES, *language.NOTES))(language.language)
 app.command("doctor", cls=Command, epilog=epilog(doctor.EXAMPLES, *doctor.NOTES))(doctor.doctor)
 app.command("demo", cls=Command, epilog=epilog(demo.EXAMPLES, *demo.NOTES))(demo.demo)

@@ -65,13 +65,13 @@ def event_from(written: str, name: str = "the event") -> dict[str, Any]:
 
 def event_file(path: Path) -> dict[str, Any]:
     """Read the event of a file."""
-    return event_from(_content(path), shown_name(path))
+    return event_from(content_of(path), shown_name(path))
 
 
 def schema_file(path: Path) -> Schema:
     """Read a schema, ours or a JSON Schema."""
     name = shown_name(path)
-    written = _loaded(_content(path), name, hint="""A schema is JSON: {"price": "double", "title": "string"}.""")
+    written = _loaded(content_of(path), name, hint="""A schema is JSON: {"price": "double", "title": "string"}.""")
     if not isinstance(written, dict):
         raise InputError(f"{name} is {_word(written)}, not a schema", hint="A schema is an object.")
     try:
@@ -117,7 +117,8 @@ def _opened(path: Path) -> Iterator[TextIO]:
         raise InputError(f"cannot read {shown_name(path)}: {error.strerror or error}") from None
 
 
-def _content(path: Path) -> str:
+def content_of(path: Path) -> str:
+    """Return the text of a file, or of standard input."""
     with _opened(path) as file:
         return file.read()
 

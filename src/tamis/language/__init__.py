@@ -10,6 +10,7 @@ from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, 
 from tamis.language.checking import check
 from tamis.language.explanation import Explanation, explain
 from tamis.language.expressions import Condition, Expression, Term
+from tamis.language.foreign import Assumption, Translation, translate
 from tamis.language.functions import Functions, function
 from tamis.language.json_form import from_json, json_schema
 from tamis.language.limits import Limits
@@ -18,6 +19,7 @@ from tamis.language.parser import parse
 from tamis.language.schema import Schema
 
 __all__ = [
+    "Assumption",
     "Condition",
     "Event",
     "Explanation",
@@ -26,6 +28,7 @@ __all__ = [
     "Limits",
     "Schema",
     "Term",
+    "Translation",
     "Value",
     "all_of",
     "any_of",
@@ -41,6 +44,7 @@ __all__ = [
     "json_schema",
     "lit",
     "parse",
+    "translate",
     "truth",
     "when",
     "xor",
