@@ -41,7 +41,7 @@ COLOURS = {
     "block": "#e69f00",
 }
 _OTHERS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#9467bd", "#e69f00", "#56b4e9", "#444444")
-_PART_COLOURS = ("#e69f00", "#56b4e9", "#0072b2", "#cccccc")
+PART_COLOURS = ("#e69f00", "#56b4e9", "#0072b2", "#cccccc", "#009e73", "#cc79a7")
 _STYLE: Any = {
     "font.size": 9,
     "font.family": "sans-serif",
@@ -272,7 +272,7 @@ def _bars(axes: Axes, plot: Bars) -> None:
     begins = [0.0] * len(names)
     for index, part in enumerate(plot.parts):
         widths = [plot.shares[name][index] for name in names]
-        colour = _PART_COLOURS[index % len(_PART_COLOURS)]
+        colour = PART_COLOURS[index % len(PART_COLOURS)]
         axes.barh(places, widths, left=begins, height=0.8, color=colour, label=part)
         for place, begin, width in zip(places, begins, widths, strict=True):
             if width >= _LEAST_LABELLED:

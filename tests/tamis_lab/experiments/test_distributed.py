@@ -14,10 +14,11 @@ from tamis.routing.dzalaps import CellGrid, Space, Zones
 from tamis.simulation.peers import PeerNetwork
 from tamis.topk import Ranked
 from tamis.topk.settings import TopKSettings
-from tamis_lab.experiments.distributed import EXPERIMENTS
+from tamis_lab.experiments.base import Judgement
+from tamis_lab.experiments.distributed import EXPERIMENTS, windows
 from tamis_lab.experiments.distributed.counting import THESIS, Convention, RankingChoice, count_boolean, count_ranked
 from tamis_lab.experiments.distributed.sizes import SIZES
-from tamis_lab.experiments.distributed.worlds import BOOLEAN, counted
+from tamis_lab.experiments.distributed.worlds import BOOLEAN, RAPF, counted
 from tests.tamis_lab.experiments.scales import TINY, assert_all_judged, assert_told, quiet
 
 RANKINGS = {
@@ -76,6 +77,24 @@ def test_the_published_boolean_total_comes_out_with_the_conventions_that_are_nam
     }
     assert min(totals, key=lambda convention: abs(totals[convention] - 3.866)) == THESIS
     assert totals[THESIS] == pytest.approx(3.866, rel=0.1)
+
+
+def test_at_the_default_size_mergers_of_rapf_move_and_do_not_reach_all_of_space():
+    """Otherwise all that is said of RAPF is said of a system where everything interests everybody."""
+    sizes = replace(SIZES["default"], events=150, warm_up=1_500)
+    for k in (sizes.ks[1], sizes.ks[-1]):
+        counts = counted(RAPF, sizes, 1, k=k)
+        assert counts.interest > 0 and counts.interested < 0.8 * 2 * sizes.peers * counts.rendezvous
+
+
+def test_what_is_said_of_rapf_is_not_judged_where_its_mergers_never_move():
+    sizes = replace(SIZES["tiny"], subscriptions=60, buffer=6, window=40, events=60, warm_up=60, boolean_events=60)
+    result = windows.run_of(sizes, 1, quiet)
+    assert all(row["interest"] == 0 for row in result.rows if row["algorithm"] == RAPF)
+    verdicts = {claim.statement: claim.verdict for claim in result.claims}
+    said = [statement for statement in verdicts if "RAPF" in statement]
+    assert len(said) == 3, said
+    assert all(verdicts[each] is Judgement.PREMISE for each in said)
 
 
 def test_every_experiment_runs_draws_and_judges_every_published_statement():

@@ -12,7 +12,7 @@ import pytest
 
 from tamis_lab.experiments.base import Bars, Claim, Curve, Experiment, Judgement, Plot, Result
 from tamis_lab.experiments.page import UNKNOWN, written
-from tamis_lab.experiments.plots import coinciding, drawn
+from tamis_lab.experiments.plots import PART_COLOURS, coinciding, drawn
 from tamis_lab.experiments.running import Report
 from tests.tamis_lab.experiments.scales import TINY
 
@@ -181,3 +181,11 @@ def test_a_plot_is_well_formed_and_the_same_every_time(plot):
 def test_the_axes_may_have_names_instead_of_numbers():
     svg = drawn(Plot("t", "", "y", (Curve("a", (1, 2), (3.0, 4.0)),), is_log_y=True, x_names=("class 1", "class 2")))
     assert "class 1" in svg and "class 2" in svg
+
+
+def test_every_part_of_bars_has_a_colour_of_its_own():
+    parts = ("subscribe", "rendezvous", "interested", "interest", "owner", "another")
+    picture = drawn(Bars("Messages", parts, {"PA": (0.1, 0.2, 0.3, 0.2, 0.1, 0.1)}, {}))
+    colours = re.findall(r"fill: (#[0-9a-f]{6})", picture)
+    assert all(colours.count(colour) >= 2 for colour in set(PART_COLOURS)), "in the bar and in the legend"
+    assert len(set(PART_COLOURS)) == len(PART_COLOURS) >= len(parts)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result
 from tamis_lab.experiments.distributed.sizes import sizes_of
-from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, counted
+from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, WHOLE, counted
 from tamis_lab.experiments.statements import Judge
-from tamis_lab.experiments.verdicts import power
+from tamis_lab.experiments.verdicts import given, power
 
 if TYPE_CHECKING:
     from tamis_lab.experiments.base import Row, Scale, Tell
@@ -36,7 +36,11 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     updates = {place: [max(1.0, float(each.interest)) for each in counts] for place, counts in grown.items()}
     claims = (
         *(judged("sub-linear", power(ms, totals["subscriptions", kind]), system=kind) for kind in KINDS),
-        judged("updates-linear", ms, updates["subscriptions", RAPF]),
+        given(
+            all(each.interest > 0 for each in grown["subscriptions", RAPF]),
+            judged("updates-linear", ms, updates["subscriptions", RAPF]),
+            WHOLE,
+        ),
         *(judged("peers-sub-linear", power(cs, totals["peers", kind]), system=kind) for kind in KINDS),
         judged("updates-scale-worse", power(cs, updates["peers", PA]) - power(cs, totals["peers", PA]) + 1),
     )

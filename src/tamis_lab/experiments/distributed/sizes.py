@@ -1,7 +1,8 @@
 """How large are the experiments on networks without a centre?
 
 The thesis has 256 peers, a grid of 12 cells an axis in four dimensions, 400 subscriptions, and a million events after
-100,000 that are not counted (its table 6.1). Smaller ones keep the proportions as far as they can.
+100,000 that are not counted (its table 6.1). Smaller ones keep the proportions as far as they can: with more
+subscriptions a peer, or shorter recent buffers, mergers of RAPF reach all of space, and never move.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ SIZES = {
     "tiny": DistributedSizes(300, 100, 20, 100, 10, 8, 4, (1, 5), (10, 20), (4, 8), 2_000),
     "quick": DistributedSizes(1_500, 500, 40, 400, 40, 16, 4, (1, 9), (20, 40, 80), (4, 16, 32), 100_000),
     "default": DistributedSizes(
-        40_000, 4_000, 400, 2_000, 100, 64, 8, (1, 9, 27), (100, 200, 400), (16, 64, 256), 1_000_000
+        20_000, 8_000, 100, 4_000, 1_000, 64, 8, (1, 9, 27), (25, 50, 100), (16, 64, 256), 1_000_000
     ),
     "full": DistributedSizes(
         1_000_000, 100_000, 400, 40_000, 2_000, 256, 12, (1, 9, 27, 81), (100, 200, 400, 800), (16, 64, 256, 1024),

@@ -8,19 +8,25 @@ import numpy as np
 
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row
 from tamis_lab.experiments.distributed.sizes import sizes_of
-from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, counted
+from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, WHOLE, counted
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.topk.points import uniform
+from tamis_lab.experiments.verdicts import given
 
 if TYPE_CHECKING:
     from tamis_lab.experiments.base import Scale, Tell
+    from tamis_lab.experiments.distributed.sizes import DistributedSizes
 
 judged = Judge("distributed", "windows")
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Count both kinds of messages for some k, and for some windows."""
-    sizes = sizes_of(scale)
+    return run_of(sizes_of(scale), seed, tell)
+
+
+def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
+    """Count at these sizes."""
     windows = (sizes.window // 2, sizes.window, 2 * sizes.window)
     rows: list[Row] = []
     by: dict[tuple[str, int, int], Row] = {}
@@ -40,12 +46,21 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     share = boolean.interested / boolean.rendezvous / (by[PA, k, window]["interested"] / sizes.events)
     rows.append({"algorithm": BOOLEAN, "k": None, "window": None, **boolean._asdict(), "total": boolean.total})
     most = max(sizes.ks)
+    moves = all(row["interest"] > 0 for (kind, _, _), row in by.items() if kind == RAPF)
     claims = (
-        judged("rapf-more", by[RAPF, most, window]["interested"] / by[PA, most, window]["interested"]),
+        given(
+            moves, judged("rapf-more", by[RAPF, most, window]["interested"] / by[PA, most, window]["interested"]), WHOLE
+        ),
         judged("pa-falls", windows, [by[PA, k, each]["interested"] for each in windows]),
-        judged("rapf-constant", {f"{each:,}": by[RAPF, k, each]["interested"] for each in windows}),
+        given(
+            moves, judged("rapf-constant", {f"{each:,}": by[RAPF, k, each]["interested"] for each in windows}), WHOLE
+        ),
         judged("boolean-slightly-less", share),
-        judged("updates", max(1, by[RAPF, k, window]["interest"]) / max(1, by[PA, k, window]["interest"])),
+        given(
+            moves,
+            judged("updates", max(1, by[RAPF, k, window]["interest"]) / max(1, by[PA, k, window]["interest"])),
+            WHOLE,
+        ),
         judged("boolean-none", [boolean.interest == 0]),
     )
     plots = tuple(

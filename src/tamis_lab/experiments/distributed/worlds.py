@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tamis_lab.experiments.distributed.sizes import DistributedSizes
 
 PA, RAPF, BOOLEAN = "PA", "RAPF", "Boolean"
+WHOLE = "Mergers of RAPF reach all of space in a run so small, so they never move and all events interest all."
+"""Why what is said of RAPF is not judged where no merger of it moves."""
 
 
 def joined(peers: int, seed: int) -> Zones:
