@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tools import facts
 
+pytestmark = pytest.mark.xdist_group("architecture")  # so that one process parses all modules, once
+
 SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 LAB = SOURCE.with_name("tamis_lab")
 ORDER = (

@@ -14,6 +14,8 @@ from benchmarks import broker_processes
 from benchmarks import network as module
 from tests.service.broker_processes import Forge, is_there
 
+pytestmark = pytest.mark.xdist_group("network's benchmark")  # so that one process has a forge, and not both
+
 TOY = {
     "subscription_counts": (60,), "broker_count": 3, "subscriber_count": 2, "event_count": 300, "steady_s": 0.2,
     "settled_count": 5, "fanned_count": 10, "fanned_events": 5, "told_count": 100,
