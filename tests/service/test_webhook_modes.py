@@ -173,6 +173,23 @@ async def test_the_mode_survives_a_restart_and_wrong_ones_are_refused(tmp_path):
             assert broker.service.webhooks.kept["ann"].most == 7
 
 
+@eventually
+async def test_the_list_of_subscribers_says_how_each_webhook_fares(tmp_path):
+    async with receiving() as receiver, running(tmp_path, webhooks=HERE) as broker:
+        await hooked(broker, receiver)
+        await broker.ask("PUT", "/subscribers/bob/subscriptions/cheap", status=201, data="price < 20")
+        receiver.answers = [500] * 10_000
+        await broker.publish({"price": 12})
+        await receiver.count(1)
+        found = {}
+        while found.get("ann", {}).get("state") != "failing":
+            await asyncio.sleep(0.02)
+            _, content = await broker.ask("GET", "/subscribers", status=200)
+            found = {each["name"]: each.get("webhook") for each in content["subscribers"]}
+        assert "500" in found["ann"]["reason"]
+        assert found["bob"] is None
+
+
 def test_a_webhook_of_the_format_before_posts_as_it_did(tmp_path):
     path = tmp_path / "state.db"
     State(path, "k3f9", "north").close()

@@ -76,6 +76,10 @@ async def list_subscribers(request: web.Request) -> web.Response:
     described = await front.core.ask(request[PRINCIPAL], Describe(1))
     assert isinstance(described, Described)
     known = [dict(facts_json(facts, front.core.epoch)) for facts in described.subscribers]
+    fares = {} if front.webhooks is None else front.webhooks.health
+    for facts in known:
+        if (health := fares.get(facts["name"])) is not None:
+            facts["webhook"] = {"state": health.state, "reason": health.reason}
     content: dict[str, Any] = {"subscribers": known}
     if flag(request, "lag"):
         times = await asyncio.to_thread(_waiting_since, front, described.subscribers)

@@ -290,6 +290,7 @@ async function watchSubscribers() {
       ["not done", (each) => number(each.unacknowledged), "number"],
       ["dead", (each) => number(each.dead), "number"],
       ["consumers", (each) => number(each.consumers), "number"],
+      ["webhook", (each) => (each.webhook ? made("span", { title: each.webhook.reason }, each.webhook.state) : "")],
     ],
     subscribers,
     "Nobody has subscribed yet: tamis subscribe \"price < 20\" --as ann",
