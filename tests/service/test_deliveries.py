@@ -98,6 +98,11 @@ class Model(RuleBasedStateMachine):
         self.waiting = {}
 
     @invariant()
+    def what_is_due_is_noticed(self):
+        is_due = bool(self.whole.overdue(self.now)) or any(due_s <= self.now for due_s in self.waiting.values())
+        assert self.whole.is_due(self.now) or not is_due
+
+    @invariant()
     def counts_agree(self):
         assert self.whole.queue_count == len(self.found)
         assert self.whole.queue_bytes == 4 * len(self.found)

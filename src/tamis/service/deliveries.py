@@ -265,6 +265,13 @@ class InFlight:
             late.append(position)
         return late
 
+    def is_due(self, now: float) -> bool:
+        """May something that was sent be due to come again? It looks at the first only, as `overdue` does."""
+        if self._again_order and self._again_order[0][0] <= now:
+            return True
+        first = next(iter(self._sent.values()), None)
+        return first is not None and first.due_s <= now
+
     def attempts_of(self, position: Position) -> int:
         """Return how often a delivery was sent that is on its way; 0 if it is not."""
         sent = self._sent.get(position) or self._again.get(position)

@@ -1053,7 +1053,7 @@ class Node:
         """Do what is due: what comes again, polls that end, floors to keep, subscribers to forget."""
         outputs: list[Output] = []
         changes: list[Change] = []
-        for subscriber in [each for each in self._everybody() if each.is_attended and each.is_waited_for]:
+        for subscriber in [each for each in self._everybody() if each.is_attended and each.may_change(now)]:
             said, kept = self.dispatcher.tick(subscriber, now)
             changes += kept
             outputs += said + self.sent(subscriber, now)

@@ -244,15 +244,14 @@ class Subscriber:
         """Is there anybody to deliver to, or who has something to acknowledge?"""
         return bool(self.consumers or self.polls or (self.polled is not None and self.polled.used))
 
-    @property
-    def is_waited_for(self) -> bool:
-        """May time alone change something for who is attended: is it behind, or is anything on its way to it?"""
+    def may_change(self, now: float) -> bool:
+        """May time alone have changed something for who is attended: is it behind, or is anything due?"""
         return bool(
             not self.is_live
             or self.is_catching_up
             or self.polls
             or self.deliveries.queue_count
-            or self.deliveries.unacknowledged_count
+            or self.deliveries.is_due(now)
         )
 
     @property
