@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tamis_lab.experiments.base import Bars, Experiment, Result
 from tamis_lab.experiments.distributed.counting import THESIS, Convention
-from tamis_lab.experiments.distributed.sizes import SIZES, sizes_of
-from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, counted
+from tamis_lab.experiments.distributed.sizes import RADIUS, SIZES, sizes_of
+from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, counted, radius_of
 from tamis_lab.experiments.statements import Judge
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ CONVENTIONS = {
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Count, and put the Boolean system at its published size beside the published total."""
     sizes, published = sizes_of(scale), replace(SIZES["full"], boolean_events=sizes_of(scale).boolean_events)
+    # Boolean subscriptions that match as many events as the best 9 of a window are, as published.
+    radius = RADIUS if sizes.window == SIZES["full"].window else radius_of(9 / sizes.window, seed)
     per_event: dict[str, MessageCounts] = {}
     rows: list[Row] = []
     totals: dict[str, float] = {}
@@ -40,7 +42,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         rows.append({"system": f"{BOOLEAN} at the published size, {name}", **counts._asdict(), "total": totals[name]})
     for kind in (BOOLEAN, PA, RAPF):
         tell(kind)
-        per_event[kind] = counted(kind, sizes, seed)
+        per_event[kind] = counted(kind, sizes, seed, radius=radius)
         rows.append({"system": kind, **per_event[kind]._asdict(), "total": per_event[kind].total})
     ratio = _scaled(per_event[PA], 1.0) / _scaled(per_event[BOOLEAN], 1.0)
     flooding = sizes.peers - 1.0
@@ -60,7 +62,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     setup = (
         f"Boolean totals: {published.peers} peers, 12 cells an axis, 400 subscriptions of radius 0.09, counted over "
         f"{sizes.boolean_events:,} events and scaled to a million. The others: {sizes.peers} peers, "
-        f"{sizes.subscriptions} subscriptions, k = 9, windows of {sizes.window:,}, {sizes.events:,} events."
+        f"{sizes.subscriptions} subscriptions, k = 9, windows of {sizes.window:,}, {sizes.events:,} events; "
+        f"Boolean ones of radius {radius:.3f}, which match as many."
     )
     return Result(setup, claims, (bars,), tuple(rows))
 

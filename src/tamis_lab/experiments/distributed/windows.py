@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row
 from tamis_lab.experiments.distributed.sizes import sizes_of
-from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, WHOLE, counted
+from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, WHOLE, counted, radius_of
 from tamis_lab.experiments.statements import Judge
-from tamis_lab.experiments.topk.points import uniform
 from tamis_lab.experiments.verdicts import given
 
 if TYPE_CHECKING:
@@ -41,7 +38,7 @@ def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
     k, window = sizes.ks[1], sizes.window
     # The ideal radius: as many events are told as of a ranked subscription.
     volume = by[PA, k, window]["owner"] / sizes.events / sizes.subscriptions
-    radius = _radius_of(volume, seed)
+    radius = radius_of(volume, seed)
     boolean = counted(BOOLEAN, sizes, seed, radius=radius)
     share = boolean.interested / boolean.rendezvous / (by[PA, k, window]["interested"] / sizes.events)
     rows.append({"algorithm": BOOLEAN, "k": None, "window": None, **boolean._asdict(), "total": boolean.total})
@@ -89,13 +86,6 @@ def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
         f"grid of {sizes.resolution} cells an axis; mergers go round the border, the own peer counts."
     )
     return Result(setup, claims, plots, tuple(rows))
-
-
-def _radius_of(volume: float, seed: int) -> float:
-    """Return the radius with which as large a share of uniform points is matched, by bisection."""
-    points, centres = uniform(20_000, seed + 3), uniform(50, seed + 1)
-    distances = np.concatenate([np.sqrt(((points - centre) ** 2).sum(axis=1)) for centre in centres])
-    return float(np.quantile(distances, min(1.0, volume)))
 
 
 EXPERIMENT = Experiment(

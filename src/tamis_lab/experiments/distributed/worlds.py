@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tamis.routing.dzalaps import CellGrid, Zones
 from tamis.topk.settings import TopKSettings
 from tamis_lab.experiments.distributed.counting import THESIS, MessageCounts, RankingChoice, count_boolean, count_ranked
@@ -56,3 +58,10 @@ def counted(
     events = uniform(sizes.warm_up + sizes.events, seed + 2)
     ranking = ranking_of(kind, k, window or sizes.window, sizes.buffer)
     return count_ranked(zones, grid, centres, ranking, events, sizes.warm_up, convention)
+
+
+def radius_of(volume: float, seed: int) -> float:
+    """Return the radius with which as large a share of uniform points is matched, by bisection."""
+    points, centres = uniform(20_000, seed + 3), uniform(50, seed + 1)
+    distances = np.concatenate([np.sqrt(((points - centre) ** 2).sum(axis=1)) for centre in centres])
+    return float(np.quantile(distances, min(1.0, volume)))
