@@ -175,14 +175,22 @@ class Dispatcher:
         self, subscriber: Subscriber, request: Acknowledge, session: int, head: int, now: float
     ) -> list[Change]:
         """Take what a consumer says of deliveries; return what is to be kept."""
-        for position in (*request.done, *request.again, *request.never, request.done_through or START):
+        named = (*request.done, *request.again, *request.never, request.done_through or START, request.floor or START)
+        for position in named:
             self._check(position, head)
+        if request.floor is not None and subscriber.is_attended:
+            raise ConflictError(
+                f"deliveries of {subscriber.name!r} are under way, so it has no floor that somebody else could set",
+                "done or done_through, or a subscriber that nobody takes deliveries of",
+            )
         if subscriber.deliveries.island_count + len(request.done) > MOST_ISLANDS:
             raise TooLargeError(
                 f"more than {MOST_ISLANDS:,} deliveries of {subscriber.name!r} are done out of order",
                 "older ones first",
             )
         changes: list[Change] = []
+        if request.floor is not None:
+            self.done_through(subscriber, request.floor)
         if request.done_through is not None:
             if not subscriber.acknowledges:  # then there is one consumer, which speaks of all
                 self.done_through(subscriber, request.done_through)

@@ -199,6 +199,8 @@ class Acknowledge(Message, frozen=True):
     never: tuple[Position, ...] = ()
     """These become dead letters."""
     reason: str = ""
+    floor: Position | None = None
+    """Everything up to here is done, delivered or not: said by who reads the log by itself and keeps its own place."""
 
 
 class Wrote(Message, frozen=True):

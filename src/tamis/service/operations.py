@@ -16,7 +16,9 @@ from tamis.service.http.bodies import (
     DoneBody,
     ExplainBody,
     ExplainedBody,
+    GapBody,
     LinkBody,
+    LogBody,
     MatchedBody,
     PublishedBody,
     RelatedBody,
@@ -102,6 +104,7 @@ OPERATIONS = (
         (_FROM, ("until", f"up to where, not included: {_MOMENT}", "now"), _WHERE, ("most", "at most so many", "10")),
         media_type=_STREAM,
     ),
+    Operation("GET", "/log", "What does the log hold, and where does a time begin in it?", "LogBody", (), (_FROM,)),
     Operation(
         "GET", "/listen", "Hear what happens, for as long as the connection lasts", "", (),
         (
@@ -199,5 +202,5 @@ OPERATIONS = (
 STRUCTS = (
     CloudEvent, Problem, SubscriberBody, TakeBody, DoneBody, AgainBody, PublishedBody, SubscribedBody, CheckedBody,
     MatchedBody, LinkBody, TryBody, TriedBody, ExplainBody, ExplainedBody, RelationsBody, RelatedBody, WhyBody,
-    SharesBody, WebhookBody, WebhookFactsBody,
+    SharesBody, WebhookBody, WebhookFactsBody, GapBody, LogBody,
 )  # fmt: skip

@@ -40,6 +40,18 @@ class LostMessagesError(NatsError):
     """Messages that a query was to read are no longer in their stream."""
 
 
+class BrokerError(ConnectorError):
+    """A broker of Tamis does not answer, or says no."""
+
+
+class LostEventsError(BrokerError):
+    """Events that a query was to read are no longer in the log of their broker."""
+
+
+class AnotherLogError(BrokerError):
+    """The log of a broker is not the one that a checkpoint belongs to, or it ends before the checkpoint."""
+
+
 _ANSWERED, _SILENT = "answered ", "does not answer"
 
 

@@ -4,8 +4,8 @@ On Spark, with the same language, the same compiled subscriptions and the same a
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
 events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
-subscriptions; `session` starts a small quiet Spark where there is none; `register` adds NATS, webhooks and folders of
-Parquet to what Spark reads and writes; `register_functions` lets Spark SQL call functions of the host.
+subscriptions; `session` starts a small quiet Spark where there is none; `register` adds NATS, brokers, webhooks and
+folders of Parquet to what Spark reads and writes; `register_functions` lets Spark SQL call functions of the host.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tamis.spark.errors import (
+    AnotherLogError,
+    BrokerError,
     ChangesError,
     ColumnError,
     ConnectorError,
     FolderError,
     JavaError,
     KafkaError,
+    LostEventsError,
     LostMessagesError,
     NatsError,
     OptionError,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from tamis.spark.session import running, session
     from tamis.spark.sink import commits, read_matches
     from tamis.spark.sources import register
+    from tamis.spark.sources.broker_events import broker_events
     from tamis.spark.sources.events import json_events
     from tamis.spark.sources.nats_events import nats_events
     from tamis.spark.standing import notify
@@ -59,6 +63,8 @@ if TYPE_CHECKING:
     from tamis.spark.top_k import top_k
 
 __all__ = [
+    "AnotherLogError",
+    "BrokerError",
     "ChangesError",
     "ColumnError",
     "Compiled",
@@ -66,6 +72,7 @@ __all__ = [
     "FolderError",
     "JavaError",
     "KafkaError",
+    "LostEventsError",
     "LostMessagesError",
     "MatchStream",
     "MetricsPage",
@@ -80,6 +87,7 @@ __all__ = [
     "SubscriptionLog",
     "WebhookError",
     "WorkerError",
+    "broker_events",
     "commits",
     "compiled",
     "json_events",
@@ -110,6 +118,7 @@ _HOMES = {
     "MatchStream": "streaming",
     "MetricsPage": "exposition",
     "SubscriptionLog": "subscription_log",
+    "broker_events": "sources.broker_events",
     "commits": "sink",
     "compiled": "subscriptions",
     "json_events": "sources.events",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from tamis.errors import TamisError
 from tamis.sources.errors import (
+    AnotherLogError,
+    BrokerError,
     ColumnError,
     ConnectorError,
+    LostEventsError,
     LostMessagesError,
     NatsError,
     OptionError,
@@ -14,10 +17,13 @@ from tamis.sources.errors import (
 )
 
 __all__ = [
+    "AnotherLogError",
+    "BrokerError",
     "ColumnError",
     "ConnectorError",
     "JavaError",
     "KafkaError",
+    "LostEventsError",
     "LostMessagesError",
     "NatsError",
     "OptionError",

@@ -7,7 +7,7 @@ event that was read: positions do not change.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,7 @@ async def history(
     until: str,
     most: int | None,
     on_gap: Callable[[dict[str, Any]], None],
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event, None]:
     """Yield the events of a part of the log."""
     backoff, lost_at_s, left = Backoff(), monotonic(), most
     since, is_begun = since or "first", False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class _Loop:
+class BackgroundLoop:
     """A loop in a thread of its own."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class _Loop:
 class BlockingDelivery(Event):
     """An event for a subscription; its verdicts are plain calls."""
 
-    def __init__(self, delivery: Delivery | TakenDelivery, loop: _Loop) -> None:
+    def __init__(self, delivery: Delivery | TakenDelivery, loop: BackgroundLoop) -> None:
         super().__init__(delivery.at, delivery.body)
         self.keys = delivery.keys
         """The keys of the subscriptions that want it."""
@@ -100,7 +100,7 @@ class BlockingDelivery(Event):
 class BlockingSubscription:
     """Events as they come, for `for`. As a context manager it waits until it is in force, and ends at the end."""
 
-    def __init__(self, subscription: Subscription, loop: _Loop) -> None:
+    def __init__(self, subscription: Subscription, loop: BackgroundLoop) -> None:
         self._subscription = subscription
         self._loop = loop
 
@@ -152,7 +152,7 @@ class Client:
         self._client = AsyncClient(
             url, token=token, ca=ca, certificate=certificate, source=source, patience_s=patience_s
         )
-        self._loop = _Loop()
+        self._loop = BackgroundLoop()
 
     @property
     def url(self) -> str:

@@ -43,6 +43,10 @@ class DoneBody(msgspec.Struct, forbid_unknown_fields=True):
     in_s: Annotated[Seconds, Meta(description="after how long those of `again` come again")] = 0.0
     never: Annotated[list[str], Meta(description="these become dead letters")] = []
     reason: Annotated[str, Meta(max_length=1_000, description="why, for those of `never`")] = ""
+    floor: Annotated[
+        str,
+        Meta(description="everything up to here is done, delivered or not; refused while deliveries are under way"),
+    ] = ""
 
 
 class AgainBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -147,6 +151,23 @@ class CheckedBody(msgspec.Struct):
     text: Annotated[str, Meta(description="its canonical form")]
     effective: Annotated[str, Meta(description="what would be matched: restricted to what you may receive")]
     json: Annotated[Any, Meta(description="its JSON form")]
+
+
+class GapBody(msgspec.Struct):
+    """Positions whose events are lost."""
+
+    first: str
+    last: str
+
+
+class LogBody(msgspec.Struct, omit_defaults=True):
+    """What the log holds."""
+
+    epoch: Annotated[str, Meta(description="the name of this log: every position of it begins so")]
+    first: Annotated[str, Meta(description="the position of the oldest event that there still is")]
+    at: Annotated[str, Meta(description="the position of the newest event; 0 behind the hyphen if there was none yet")]
+    gaps: Annotated[list[GapBody], Meta(description="what a repair has left out")]
+    start: Annotated[str, Meta(description="the position that `from` says; behind the newest for `now`")] = ""
 
 
 class MatchedBody(msgspec.Struct):

@@ -4,6 +4,7 @@
 |---|---|
 | `POST /events` | take events, all of them or none |
 | `GET /events` | what has happened, as JSON lines; with server-sent events it goes on live |
+| `GET /log` | where the log begins and ends, for who reads it in parts |
 | `GET /listen` | what happens, for as long as the connection lasts |
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.service.content_modes import Request, events_of, source_of
 from tamis.service.errors import BadRequestError, OverloadedError
@@ -109,6 +110,24 @@ async def read(request: web.Request) -> web.StreamResponse:
                 break
         await response.write_eof()
     return response
+
+
+async def describe_log(request: web.Request) -> web.Response:
+    """Answer with what the log holds, and at which position `from` begins."""
+    front = request.app[FRONT]
+    await asyncio.to_thread(front.core.refresh)
+    begin, epoch = request.query.get("from", ""), front.core.epoch
+    start = await front.start(begin) if begin not in ("", "first") else 0
+    first, head = front.core.first, front.core.head
+    content: dict[str, Any] = {
+        "epoch": epoch,
+        "first": _at(first, epoch),
+        "at": _at(head, epoch),
+        "gaps": [{"first": _at(gap.first, epoch), "last": _at(gap.last, epoch)} for gap in front.core.gaps()],
+    }
+    if begin:
+        content["start"] = _at(first if begin == "first" else start or head + 1, epoch)
+    return answer(content)
 
 
 async def listen(request: web.Request) -> web.StreamResponse:

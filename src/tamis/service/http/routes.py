@@ -46,6 +46,7 @@ ROUTES = (
     web.get("/overview", page_routes.overview, allow_head=False),
     web.post("/events", event_routes.publish),
     web.get("/events", event_routes.read, allow_head=False),
+    web.get("/log", event_routes.describe_log),
     web.get("/listen", event_routes.listen, allow_head=False),
     web.get(wire.PATH, web_socket, allow_head=False),
     web.get("/subscribers", subscriber_routes.list_subscribers),

@@ -257,6 +257,7 @@ async def acknowledge(request: web.Request) -> web.Response:
         body.in_s,
         _positions(front, body.never),
         body.reason,
+        read_position(body.floor, front.core.epoch) if body.floor else None,
     )
     await front.core.ask(request[PRINCIPAL], said)
     return web.Response(status=204)

@@ -5,9 +5,10 @@ record says; nobody else compares the beginnings of addresses. To add a scheme i
 """
 
 from tamis.sources.schemes.row import Deferred, Refusal, Requirement, Scheme, Sink, Source
-from tamis.sources.schemes.table import FILES, KAFKA, NATS, SCHEMES, WEBHOOK, scheme_at
+from tamis.sources.schemes.table import BROKER, FILES, KAFKA, NATS, SCHEMES, WEBHOOK, scheme_at
 
 __all__ = [
+    "BROKER",
     "FILES",
     "KAFKA",
     "NATS",

@@ -1,7 +1,8 @@
 """Which schemes are there? The table of connectors.
 
-A record for each: `nats`, `kafka`, `webhook`, files, and servers that take no matches, though Spark may read files from
-them. What begins with anything else is files, and so is every plain path: which file systems there are, Spark knows.
+A record for each: `nats`, `kafka`, `webhook`, `tamis`, files, and servers that take no matches, though Spark may read
+files from them. What begins with anything else is files, and so is every plain path: which file systems there are,
+Spark knows.
 """
 
 from __future__ import annotations
@@ -79,6 +80,40 @@ WEBHOOK = Scheme(
     ),
     formats=(Deferred("tamis.spark.sources.webhook:WebhookDataSource"),),
 )
+BROKER = Scheme(
+    name="tamis",
+    title="brokers of Tamis",
+    prefixes=("tamis", "tamis+tls"),
+    form="tamis://host:7410",
+    source=Source(
+        look=Deferred("tamis.service.bridge.reading:require_source"),
+        table=Deferred("tamis.service.bridge.arriving:broker_table"),
+        arriving=Deferred("tamis.service.bridge.arriving:broker_batches"),
+        on_spark=Deferred("tamis.spark.sources.broker_events:broker_events"),
+        options=(
+            "url",
+            "token",
+            "ca",
+            "certificate",
+            "key",
+            "patience_s",
+            "where",
+            "name",
+            "start",
+            "end",
+            "max_events",
+            "partitions",
+            "partition_events",
+            "on_loss",
+        ),
+        of_tables=("end",),
+    ),
+    sink=Refusal("matches cannot go to {}", "a folder, nats://... or https://..."),
+    formats=(Deferred("tamis.spark.sources.broker:BrokerDataSource"),),
+    requires=Requirement(
+        "aiohttp", "what brokers are asked with is not installed; install it with tamis: pip install 'tamis[service]'"
+    ),
+)
 _FILES = Source(
     table=Deferred("tamis.sources.tables:event_table"),
     arriving=Deferred("tamis.sources.arriving:file_batches"),
@@ -102,7 +137,7 @@ NOT_WRITTEN = Scheme(
     source=_FILES,
     sink=Refusal("matches cannot go to {}", "a folder, nats://... or https://..."),
 )
-SCHEMES: tuple[Scheme, ...] = (NATS, KAFKA, WEBHOOK, FILES, NOT_WRITTEN)
+SCHEMES: tuple[Scheme, ...] = (NATS, KAFKA, WEBHOOK, BROKER, FILES, NOT_WRITTEN)
 
 
 def scheme_at(place: str | os.PathLike[str]) -> Scheme:

@@ -1,8 +1,8 @@
 """Where do events come from, and where do matches go?
 
-From and to whatever Spark reads and writes, and beyond that: streams of NATS (`nats`), webhooks (`webhook`) and
-folders of Parquet files that workers read as Arrow (`parquet_folder`), each a data source in Python, for tables and
-streams. `register` makes them known to a session.
+From and to whatever Spark reads and writes, and beyond that: streams of NATS (`nats`), brokers of Tamis (`broker`),
+webhooks (`webhook`) and folders of Parquet files that workers read as Arrow (`parquet_folder`), each a data source in
+Python, for tables and streams. `register` makes them known to a session.
 """
 
 from __future__ import annotations

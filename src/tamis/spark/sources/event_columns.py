@@ -31,13 +31,20 @@ def event_columns(
     schema: StructType | str | None, remembered: Place | None, first: Callable[[], DataFrame], body: str = "body"
 ) -> StructType:
     """Return the columns of the events: as said, as seen before, or as seen now in the `first` messages."""
+    return columns_of_events(schema, remembered, lambda: guessed_schema(first(), body=body, rows=LOOKED_AT))
+
+
+def columns_of_events(
+    schema: StructType | str | None, remembered: Place | None, guess: Callable[[], StructType]
+) -> StructType:
+    """Return the columns of events: as said, as seen before, or as seen now, which is remembered."""
     if schema is not None:
         return said(schema)
     if remembered is not None:
         folder, name = file_at(remembered)
         if (known := folder.record(name)) is not None:
             return StructType.fromJson(known)
-    guessed = guessed_schema(first(), body=body, rows=LOOKED_AT)
+    guessed = guess()
     if remembered is not None:
         folder.put_record(name, guessed.jsonValue())
     return guessed
