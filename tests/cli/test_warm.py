@@ -24,6 +24,7 @@ for name in ("w2", "w3", "auction"):
     rows = events.to_pylist()
     found = matcher.match_batch(events)
     assert [len(matcher.match(row)) for row in rows[:20]] == matcher.count_batch(events).to_pylist()[:20]
+    matcher.match_json(b'{"number_1": 1, "word_1": "x"}')
     print(name, found.num_rows)
 """
 

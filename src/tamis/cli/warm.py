@@ -115,6 +115,7 @@ def _match_all_ways(matcher: Any, events: Any) -> None:
     matcher.count_batch(events.slice(0, 64).to_pylist())
     for event in events.slice(0, 20).to_pylist():
         matcher.match({name: value for name, value in event.items() if value is not None})
+    matcher.match_json(b'{"a": 1}')
 
 
 def _rank() -> None:
