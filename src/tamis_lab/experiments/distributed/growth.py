@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result
-from tamis_lab.experiments.distributed.sizes import sizes_of
+from tamis_lab.experiments.distributed.sizes import RADIUS, sizes_of
 from tamis_lab.experiments.distributed.worlds import BOOLEAN, PA, RAPF, WHOLE, counted
 from tamis_lab.experiments.statements import Judge
 from tamis_lab.experiments.verdicts import given, power
@@ -55,7 +55,10 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         )
         for axis, numbers in (("subscriptions", ms), ("peers", cs))
     )
-    setup = f"k = 9, windows of {sizes.window:,}, {sizes.events:,} events; otherwise as for the totals."
+    setup = (
+        f"k = 9, windows of {sizes.window:,}, {sizes.events:,} events, Boolean subscriptions of radius {RADIUS}; "
+        "otherwise as for the totals."
+    )
     return Result(setup, claims, plots, tuple(rows))
 
 
