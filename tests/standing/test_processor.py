@@ -60,6 +60,21 @@ def test_at_one_time_a_change_is_told_in_the_order_of_its_events(is_withdrawn):
     ]
 
 
+def test_changes_that_turn_at_one_time_hide_no_others_that_forget():
+    whole, one_by_one = Standing(), Standing()
+    texts = {"forgets": "CHANGE TO a < 2 FORGET AFTER 1 SECOND", "turns": "CHANGE OF a < 2 UNTIL a IS NULL"}
+    for each in (whole, one_by_one):
+        each.add_many(texts)
+    events = [{"a": 0}, {}]
+    told = whole.process_batch(events, 0.0, ["e1", "e2"])
+    assert [(each.subscription, each.events, each.change) for each in told] == [
+        ("forgets", ("e1",), True), ("turns", ("e1",), True), ("turns", ("e2",), False)
+    ]  # fmt: skip
+    assert told == [
+        each for key, event in zip(("e1", "e2"), events, strict=True) for each in one_by_one.process(event, 0.0, key)
+    ]
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 0.5, 1.0, 3.0])), min_size=1, max_size=30),

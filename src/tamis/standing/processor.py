@@ -458,10 +458,10 @@ class Standing:
             return
         entering, leaving = changes.take(rows, numbers, batch, _Exits(batch, changes).of)
         if len(entering[0]) and len(leaving[0]) and batch.has_ties:
-            rows, numbers = (np.concatenate(both) for both in zip(entering, leaving, strict=True))
-            order = np.argsort(rows, kind="stable")  # at one time, what is told of a change follows its events
+            told_rows, told_numbers = (np.concatenate(both) for both in zip(entering, leaving, strict=True))
+            order = np.argsort(told_rows, kind="stable")  # at one time, what is told of a change follows its events
             flags = (order < len(entering[0])).tolist()
-            self._tell_single(batch, rows[order], numbers[order], flags, told)
+            self._tell_single(batch, told_rows[order], told_numbers[order], flags, told)
         else:
             self._tell_single(batch, *entering, True, told)
             self._tell_single(batch, *leaving, False, told)
