@@ -385,3 +385,70 @@ def test_the_matches_of_a_stream_are_those_of_a_local_matcher(broker, spark, tmp
     expected = {(n, each) for n in range(60) for each in local.match({"n": n})}
     rows = pipeline.read_matches(spark, tmp_path / "out").select("n", "subscription_id").collect()
     assert sorted(map(tuple, rows)) == sorted(expected)
+
+
+# -- Writing
+
+
+def sent(broker, source="/tamis"):
+    """Return the data of the events of a source, in the order of the log."""
+    _, entries = broker.ask("GET", f"/events?from=first&most=100000&where=source%20=%20'{source}'")
+    return [entry["event"]["data"] for entry in entries]
+
+
+def test_rows_of_a_table_become_events(broker, spark):
+    rows = spark.range(5).selectExpr("id AS n", "if(id = 1, NULL, 'ü') AS text", "concat('kind', id % 2) AS kind")
+    writer = rows.write.format("tamis").options(source="/table", type="made.{kind}").mode("append")
+    writer.save(address(broker))
+    assert sorted(each["n"] for each in sent(broker, "/table")) == list(range(5))
+    assert {"n": 1, "kind": "kind1"} in sent(broker, "/table")
+    with pytest.raises(TamisError, match="can only be appended to"), plainly():
+        rows.write.format("tamis").mode("overwrite").save(address(broker))
+    with pytest.raises(TamisError, match="no column 'no'"), plainly():
+        rows.write.format("tamis").options(id="no").mode("append").save(address(broker))
+
+
+def forget_last_commit(folder):
+    """Make a query believe that its last batch was not done, as after a crash."""
+    number = max(int(name) for name in os.listdir(folder / "commits") if name.isdecimal())
+    for name in os.listdir(folder / "commits"):
+        if name in (str(number), f".{number}.crc"):
+            (folder / "commits" / name).unlink()
+
+
+def test_a_micro_batch_that_is_run_again_is_taken_once_and_its_events_go_from_broker_to_broker(forge, spark, tmp_path):
+    with (
+        running(forge, tmp_path / "a", config=QUIET) as first,
+        running(forge, tmp_path / "b", config=QUIET) as second,
+    ):
+        publish(first, events(50))
+        frame = stream(spark, first, max_events=20, partition_events=5)
+        for again in range(3):
+            writer = frame.writeStream.format("tamis").option("checkpointLocation", str(tmp_path / "c"))
+            with plainly():
+                writer.trigger(**ONCE).start(address(second)).awaitTermination()
+            assert sorted(each["n"] for each in sent(second)) == list(range(50)), again
+            second.kill()
+            second.start()
+            forget_last_commit(tmp_path / "c")
+
+
+def test_matches_of_a_stream_go_to_a_broker_once_whatever_crashes(forge, spark, tmp_path):
+    with running(forge, tmp_path / "a", config=QUIET) as broker:
+        publish(broker, events(60))
+        log = pipeline.SubscriptionLog(tmp_path / "log")
+        log.add({"low": "n < 5", "even": "n % 2 = 0"})
+        arriving = stream(spark, broker, where="source = '/test'", max_events=25)
+        for _ in range(2):
+            matched = pipeline.match_stream(
+                arriving, log, out=address(broker), checkpoint=tmp_path / "c", keep=["n"], trigger=ONCE,
+                out_options={"source": "/matches"},
+            )  # fmt: skip
+            matched.await_end()
+            forget_last_commit(tmp_path / "c")
+            done = tmp_path / "c" / "tamis" / "commits"
+            (done / max(os.listdir(done))).unlink()
+        found = sorted((each["n"], each["subscription_id"]) for each in sent(broker, "/matches"))
+        local = Matcher()
+        local.add_many(log.at(1))
+        assert found == sorted((n, each) for n in range(60) for each in local.match({"n": n}))

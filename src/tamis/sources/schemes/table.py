@@ -108,7 +108,26 @@ BROKER = Scheme(
         ),
         of_tables=("end",),
     ),
-    sink=Refusal("matches cannot go to {}", "a folder, nats://... or https://..."),
+    sink=Sink(
+        require=Deferred("tamis.service.bridge.writing:require_address"),
+        ask=Deferred("tamis.service.bridge.writing:require_sink"),
+        writing=Deferred("tamis.service.bridge.writing:event_writing"),
+        options=(
+            "url",
+            "token",
+            "ca",
+            "certificate",
+            "key",
+            "patience_s",
+            "type",
+            "source",
+            "subject",
+            "time",
+            "id",
+            "batch_rows",
+            "batch_bytes",
+        ),
+    ),
     formats=(Deferred("tamis.spark.sources.broker:BrokerDataSource"),),
     requires=Requirement(
         "aiohttp", "what brokers are asked with is not installed; install it with tamis: pip install 'tamis[service]'"

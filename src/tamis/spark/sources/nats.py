@@ -13,8 +13,8 @@ from tamis.sources.nats_reading import COLUMNS, SCHEMA, NatsReading
 from tamis.sources.nats_sink import NatsWriting
 from tamis.sources.schemes import NATS
 from tamis.spark.errors import OptionError
-from tamis.spark.sources.nats_sink import NatsStreamWriter, NatsWriter
 from tamis.spark.sources.nats_source import NatsReader, NatsStreamReader
+from tamis.spark.sources.writers import RowStreamWriter, RowWriter
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -36,13 +36,13 @@ class NatsDataSource(DataSource):
     def streamReader(self, schema: StructType) -> NatsStreamReader:  # noqa: N802 - Spark's name
         return NatsStreamReader(self._reading(schema))
 
-    def writer(self, schema: StructType, overwrite: bool) -> NatsWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> RowWriter:
         if overwrite:
             raise OptionError("a NATS stream can only be appended to: mode('append')")
-        return NatsWriter(self._writing(schema))
+        return RowWriter(self._writing(schema))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NatsStreamWriter:  # noqa: N802
-        return NatsStreamWriter(self._writing(schema))
+    def streamWriter(self, schema: StructType, overwrite: bool) -> RowStreamWriter:  # noqa: N802
+        return RowStreamWriter(self._writing(schema))
 
     def _reading(self, schema: StructType) -> NatsReading:
         if tuple(schema.names) != COLUMNS:

@@ -1,4 +1,4 @@
-"""How do the rows of Spark's tasks become messages of NATS? As `tamis.sources.nats_sink` writes them."""
+"""How do the rows of Spark's tasks go to a server? As its writing writes them, named by where a task stands."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tamis.sources.nats_sink import NatsWriting
+    from tamis.sources.places import Writing
 
 
-class NatsWriter(DataSourceArrowWriter):
-    """A table into a stream."""
+class RowWriter(DataSourceArrowWriter):
+    """A table to a server."""
 
-    def __init__(self, writing: NatsWriting) -> None:
+    def __init__(self, writing: Writing) -> None:
         self._writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return WrittenCounts(asdict(self._writing.write(iterator, this_place(self._writing.run))))
 
 
-class NatsStreamWriter(DataSourceStreamArrowWriter):
-    """A stream into a stream."""
+class RowStreamWriter(DataSourceStreamArrowWriter):
+    """A stream to a server."""
 
-    def __init__(self, writing: NatsWriting) -> None:
+    def __init__(self, writing: Writing) -> None:
         self._writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
