@@ -25,7 +25,7 @@ from tamis.matching.matcher import Matcher
 from tamis.spark.file_scans import SETTING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 COLUMNS = 20
 _FILES = 8
@@ -51,15 +51,7 @@ def spark_keeping(
         gateway: Any = session.sparkContext._gateway
         java = gateway.proc.pid
 
-        def cpu_s(made: Callable[[], Any]) -> tuple[float, float]:
-            spent: list[tuple[float, float]] = []
-            while len(spent) < runs:
-                once = _spent(java, made())
-                if once is not None:
-                    spent.append(once)
-            return min(spent, key=sum)
-
-        scan = cpu_s(lambda: frame)
+        scan = least_spent(java, frame, runs)
         for count in subscription_counts:
             rules = wide_rules(count, chance)
             compiled = on_spark.compiled(session.createDataFrame(rules, "subscription_id bigint, condition string"))
@@ -70,7 +62,7 @@ def spark_keeping(
                     keep = events.column_names[:kept]
                     matches = on_spark.match(frame, compiled, keep=keep)
                     wrong = abs(matches.count() - expected)
-                    java_s, workers_s = cpu_s(lambda matches=matches: matches)  # type: ignore[misc]
+                    java_s, workers_s = least_spent(java, matches, runs)
                     yield {
                         "subscriptions": count,
                         "reader": reader,
@@ -128,6 +120,16 @@ def _local(rules: list[tuple[int, str]], events: pa.Table, runs: int) -> tuple[f
             matcher.match_batch(part)
         best = min(best, process_time() - start)
     return best, found
+
+
+def least_spent(java: int, frame: Any, runs: int) -> tuple[float, float]:
+    """Read a DataFrame some times; return the seconds that Java and the workers spent when it was least."""
+    times: list[tuple[float, float]] = []
+    while len(times) < runs:
+        once = _spent(java, frame)
+        if once is not None:
+            times.append(once)
+    return min(times, key=sum)
 
 
 def _spent(java: int, frame: Any) -> tuple[float, float] | None:

@@ -111,3 +111,35 @@ def test_streams_are_matched_through_spark_connect_and_go_on(server, folder):
     assert told["trigger_seconds_total"] > 0
     found = [row for record in commits(folder / "out") for row in parquet.read_table(folder / "out" / f"batch={record['batch']}").to_pylist()]  # fmt: skip
     assert sorted((row["number"], row["subscription_id"]) for row in found) == sorted([*CHEAP, (60, 3)])
+
+
+IN_SQL = """
+import json, sys
+from pyspark.sql import SparkSession
+from tamis import spark as pipeline
+
+session = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+session.range(100).selectExpr("id AS number", "id % 7 AS price").createOrReplaceTempView("events")
+session.createDataFrame([("cheap", "price < 3")], "subscription_id string, condition string").createOrReplaceTempView("rules_table")
+pipeline.register(session, rules={"rules": "rules_table"})
+queries = {
+    "column": "SELECT number FROM events WHERE array_contains(tamis_matches(struct(*), 'rules'), 'cheap')",
+    "count": "SELECT number FROM events WHERE tamis_matching(struct(price), 'rules') = 1",
+    "table": "SELECT number FROM tamis_match(TABLE(events), 'rules') WHERE subscription_id = 'cheap'",
+}
+found = {name: sorted(row.number for row in session.sql(query).collect()) for name, query in queries.items()}
+compiled = pipeline.compiled(session.table("rules_table"))
+matched = session.table("events").select("number", pipeline.matches(compiled).alias("ids")).where("size(ids) = 1")
+found["matches"] = sorted(row.number for row in matched.collect())
+print(json.dumps(found))
+"""
+
+
+def test_rules_are_asked_in_sql_through_spark_connect(server):
+    env = environment() | {"JAVA_HOME": "/nowhere"}
+    done = subprocess.run(
+        [sys.executable, "-c", IN_SQL, server], env=env, capture_output=True, text=True, timeout=590, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    expected = [number for number, _ in CHEAP]
+    assert json.loads(done.stdout.splitlines()[-1]) == dict.fromkeys(("column", "count", "table", "matches"), expected)

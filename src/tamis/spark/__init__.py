@@ -5,7 +5,8 @@ events with a DataFrame of subscriptions; `compiled` keeps the subscriptions rea
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
 events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
 subscriptions; `session` starts a small quiet Spark where there is none; `register` adds NATS, brokers, webhooks and
-folders of Parquet to what Spark reads and writes; `register_functions` lets Spark SQL call functions of the host.
+folders of Parquet to what Spark reads and writes, and rules to what SQL can ask; `matches` is a column of those that
+match; `register_functions` lets Spark SQL call functions of the host.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ if TYPE_CHECKING:
     from tamis.spark.pruning import pruned, pruning_order
     from tamis.spark.session import running, session
     from tamis.spark.sink import commits, read_matches
-    from tamis.spark.sources import register
     from tamis.spark.sources.broker_events import broker_events
     from tamis.spark.sources.events import json_events
     from tamis.spark.sources.nats_events import nats_events
+    from tamis.spark.sql import matches, register
     from tamis.spark.standing import notify
     from tamis.spark.statistics import load_statistics, save_statistics, statistics
     from tamis.spark.streaming import MatchStream, match_stream
@@ -97,6 +98,7 @@ __all__ = [
     "load_statistics",
     "match",
     "match_stream",
+    "matches",
     "matching",
     "nats_events",
     "notify",
@@ -128,6 +130,7 @@ _HOMES = {
     "load_statistics": "statistics",
     "match": "batch",
     "match_stream": "streaming",
+    "matches": "sql",
     "matching": "batch",
     "nats_events": "sources.nats_events",
     "notify": "standing",
@@ -135,7 +138,7 @@ _HOMES = {
     "pruning_order": "pruning",
     "read_matches": "sink",
     "read_rejected": "changes",
-    "register": "sources",
+    "register": "sql",
     "register_functions": "hosting",
     "running": "session",
     "save_statistics": "statistics",
